@@ -1,0 +1,1 @@
+//! Project files to resource specs and diagnostics, with no IO.

@@ -1,0 +1,1 @@
+//! Messages of resources and of the API, and their Rust types.

@@ -1,0 +1,1 @@
+//! The tokio host of the core: typed reconcilers, stores, watching.

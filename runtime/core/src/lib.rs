@@ -1,0 +1,1 @@
+//! The state machine of the controller: no async, no IO, no clock.

@@ -1,0 +1,1 @@
+//! The outside world behind traits: the DuckDB engine and project files.

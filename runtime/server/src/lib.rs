@@ -1,0 +1,1 @@
+//! The data runtime and the watershed program.

@@ -1,0 +1,1 @@
+//! Converges many dependent things inside one resource.
