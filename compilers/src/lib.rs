@@ -1,1 +1,27 @@
 //! Project files to resource specs and diagnostics, with no IO.
+//!
+//! Start at [`Project`]: it is handed [`FileEvent`]s and an engine's [`SqlParser`], and holds the [`Resource`]s that
+//! the files declare and the [`Diagnostic`]s about them. The result depends on the files and the [`Options`] alone,
+//! never on the order in which events came: an incremental parse equals a fresh one.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`project`] | the project: file events in, changes out |
+//! | [`resource`] | what a project declares: kinds, names, refs, specs |
+//! | [`diagnostics`] | findings, their codes and places, and how they are drawn |
+//! | [`render`](mod@render) | SQL as it is sent to the engine |
+//! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
+
+pub mod diagnostics;
+pub mod options;
+pub mod project;
+pub mod render;
+pub mod resource;
+pub mod sql;
+
+pub use diagnostics::{Code, Diagnostic, Severity};
+pub use options::Options;
+pub use project::{Changes, FileEvent, FileProblem, Project, Trust};
+pub use render::{RenderError, Scope, render};
+pub use resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec};
+pub use sql::{SqlError, SqlParser, SqlPlace, Tree};

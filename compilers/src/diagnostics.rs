@@ -1,0 +1,80 @@
+//! Findings, their codes and places.
+
+mod code;
+
+pub use code::Code;
+
+use crate::resource::ResourceKey;
+
+/// How bad a finding is. The worse sorts first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something does not work.
+    Error,
+    /// Something works and is likely not meant.
+    Warning,
+    /// Something could be said better.
+    Hint,
+}
+
+impl Severity {
+    /// As documents write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Hint => "hint",
+        }
+    }
+}
+
+/// A stretch of a file. Lines and columns are 1-based, columns count Unicode scalar values, the end is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Line of the start.
+    pub line: u32,
+    /// Column of the start.
+    pub column: u32,
+    /// Line of the end.
+    pub end_line: u32,
+    /// Column of the end.
+    pub end_column: u32,
+}
+
+impl Span {
+    /// The first column of the first line: for findings about a whole file.
+    pub const START: Span = Span {
+        line: 1,
+        column: 1,
+        end_line: 1,
+        end_column: 1,
+    };
+}
+
+/// A finding about a project file. Ordered by path, place, severity, code.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
+    /// The file's path, without a leading slash.
+    pub path: String,
+    /// Where in the file.
+    pub span: Span,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is; stable.
+    pub code: Code,
+    /// What is wrong: lower case, no full stop, names in quotes or backquotes.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// The resource that it concerns.
+    pub resource: Option<DiagnosticResource>,
+}
+
+/// The resource that a finding concerns.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DiagnosticResource {
+    /// Its identity.
+    pub key: ResourceKey,
+    /// Its name as it was written.
+    pub name: String,
+}

@@ -1,0 +1,97 @@
+//! What the engine's parser is asked, and what is read from its answer.
+
+use serde_json::Value;
+
+/// The engine's parser: the authority on its dialect. Implemented outside, so that this crate links no engine.
+pub trait SqlParser {
+    /// What decides how statements are read: the engine's name and version. Part of every fingerprint.
+    fn version(&self) -> &str;
+
+    /// Parses each statement; the answers stand in the same order and number. Nothing is executed.
+    fn parse(&self, statements: &[&str]) -> Vec<Result<Tree, SqlError>>;
+}
+
+/// The tree of one statement: the text of the engine's `json_serialize_sql` document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tree(String);
+
+impl Tree {
+    /// Reads a document of `json_serialize_sql`, which also holds the engine's refusals.
+    ///
+    /// # Errors
+    /// [`SqlError::Syntax`] when the document says that the statement can't be parsed, [`SqlError::NotSerialisable`]
+    /// when it says that it can, but has no tree, and when the document itself can't be read.
+    pub fn from_document(document: String) -> Result<Self, SqlError> {
+        // The error flag comes first in every document: most need no second look.
+        if document.starts_with(r#"{"error":false"#) {
+            return Ok(Self(document));
+        }
+        let Ok(read) = serde_json::from_str::<Value>(&document) else {
+            return Err(SqlError::NotSerialisable {
+                message: "unreadable answer of the parser".into(),
+            });
+        };
+        if read.get("error").and_then(Value::as_bool) != Some(true) {
+            return Ok(Self(document));
+        }
+        let text = |key: &str| {
+            read.get(key)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned()
+        };
+        if text("error_type") != "parser" {
+            return Err(SqlError::NotSerialisable {
+                message: text("error_message"),
+            });
+        }
+        let place = match text("position").parse() {
+            Ok(offset) => SqlPlace::Byte(offset),
+            Err(_) => SqlPlace::Unknown,
+        };
+        Err(SqlError::Syntax {
+            message: text("error_message"),
+            place,
+        })
+    }
+
+    /// The document.
+    pub fn document(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Why a statement has no tree.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SqlError {
+    /// The engine can't parse the statement.
+    #[error("{message}")]
+    Syntax {
+        /// The engine's message.
+        message: String,
+        /// Where in the statement.
+        place: SqlPlace,
+    },
+    /// The engine has no tree for it, and its parser may accept it all the same: not a SELECT, a PIVOT without IN.
+    #[error("no parse tree: {message}")]
+    NotSerialisable {
+        /// The engine's message.
+        message: String,
+    },
+}
+
+/// A place in a statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SqlPlace {
+    /// Bytes from the statement's start.
+    Byte(usize),
+    /// 1-based line and column (in Unicode scalar values).
+    Line {
+        /// The line.
+        line: u32,
+        /// The column.
+        column: u32,
+    },
+    /// The engine did not say.
+    Unknown,
+}
