@@ -1,0 +1,9 @@
+-- Which aircraft flew each flight, and how old was it?
+SELECT
+    departures.*,
+    aircraft.manufacturer,
+    aircraft.model,
+    aircraft.seats,
+    extract(year FROM departures.scheduled_at) - aircraft.built_in AS years_old
+FROM departures
+LEFT JOIN aircraft USING (tail_number)
