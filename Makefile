@@ -1,0 +1,16 @@
+# The commands of the README. Each works on an empty clone; the work is done in scripts/.
+.PHONY: demo test lint bench
+
+demo: ## Build the program and the flights project, and ask it a question.
+	@scripts/demo
+
+test: ## Run all tests.
+	@scripts/test
+
+lint: ## Check formatting and lints.
+	@scripts/lint
+
+bench: ## Run the benchmarks; one JSON object a line.
+	@scripts/fetch-duckdb
+	@cargo bench --package watershed-tests --bench controller -- --json
+	@cargo bench --package watershed-tests --bench compilers -- --json
