@@ -1,0 +1,3 @@
+-- Mistake: an annotation with a value that is neither true nor false.
+-- @materialize: perhaps
+SELECT * FROM orders

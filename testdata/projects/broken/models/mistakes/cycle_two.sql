@@ -1,0 +1,2 @@
+-- Mistake: see cycle_one.
+SELECT * FROM cycle_three

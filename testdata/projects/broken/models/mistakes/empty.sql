@@ -1,0 +1,1 @@
+-- Mistake: there is nothing but this comment.

@@ -1,0 +1,2 @@
+-- No mistake: the first of two models of one name is the one that counts.
+SELECT 'first' AS which

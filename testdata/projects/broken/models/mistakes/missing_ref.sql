@@ -1,0 +1,2 @@
+-- Mistake: a ref to nothing.
+SELECT * FROM {{ ref "no_such_model" }}

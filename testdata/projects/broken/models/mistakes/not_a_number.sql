@@ -1,0 +1,3 @@
+-- Mistake: correct SQL that fails on the data.
+-- @materialize: true
+SELECT name::INTEGER AS number FROM customers

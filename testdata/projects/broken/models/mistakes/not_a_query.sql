@@ -1,0 +1,2 @@
+-- Mistake: a model is a query. This statement must never be run.
+DROP TABLE orders

@@ -1,0 +1,2 @@
+-- Mistake: a template that is never closed.
+SELECT * FROM {{ ref "orders"

@@ -1,0 +1,2 @@
+-- Mistake: a cycle of one.
+SELECT * FROM reads_itself

@@ -1,0 +1,2 @@
+-- Mistake: SQL here and in sql_twice.yaml.
+SELECT 1 AS one
