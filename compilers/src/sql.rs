@@ -46,7 +46,7 @@ impl Tree {
             });
         }
         let place = match text("position").parse() {
-            Ok(offset) => SqlPlace::Byte(offset),
+            Ok(offset) => SqlPlace::Char(offset),
             Err(_) => SqlPlace::Unknown,
         };
         Err(SqlError::Syntax {
@@ -83,8 +83,8 @@ pub enum SqlError {
 /// A place in a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SqlPlace {
-    /// Bytes from the statement's start.
-    Byte(usize),
+    /// Unicode scalar values from the statement's start, as `json_serialize_sql` counts.
+    Char(usize),
     /// 1-based line and column (in Unicode scalar values).
     Line {
         /// The line.
