@@ -1,0 +1,4 @@
+//! Models: a query whose result stands in the engine as a view or a table.
+
+pub mod plan;
+pub mod record;

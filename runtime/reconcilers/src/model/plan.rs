@@ -1,0 +1,301 @@
+//! Whether a model is built: one pure decision.
+//!
+//! [`plan`] compares what is *wanted* (the spec by its meaning, the builds that its inputs stand for, the local
+//! files, the refreshes asked for) with what was *found* (the record that the engine keeps beside the output,
+//! and the object that carries the output's tag). It reads no clock, no file and no engine, so every rule of
+//! "built only if inputs changed" is one line here and one test beside it:
+//!
+//! 1. An input stands for its build, not for its name: a table is not rebuilt because something upstream was
+//!    renamed. A view holds names, so it is made again then, and keeps its build id.
+//! 2. A local file is the one that was read if modification time and size are; else its content decides.
+//! 3. An output that was dropped, or replaced by something that does not carry its build, is built again.
+//! 4. A refresh is answered by the build that recorded its counter.
+//! 5. A change of the fingerprint's version alone builds nothing: the recorded text, fingerprinted anew, is
+//!    compared instead.
+//! 6. An output of a lost catalog is adopted if it is what would be built now, else built over.
+
+use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
+
+/// What a model should be.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Name of the output in the engine.
+    pub table: &'a str,
+    /// Whether the output is a view or a table.
+    pub shape: Shape,
+    /// Fingerprint of the definition, its inputs as ordinals.
+    pub meaning: &'a Meaning,
+    /// What each ref stands for, in the order of the ordinals.
+    pub inputs: &'a [Input],
+    /// The local files that the definition reads, sorted by path.
+    pub files: &'a [FileNow],
+    /// Refreshes asked for so far.
+    pub asked: Refreshes,
+}
+
+/// A local file as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNow {
+    /// Path relative to the project.
+    pub path: String,
+    /// Modification time, nanoseconds since the epoch.
+    pub modified_ns: i64,
+    /// Size in bytes.
+    pub size: u64,
+    /// Hash of the content; needed only for files that [`unproven`] names.
+    pub content: Option<[u8; 32]>,
+}
+
+/// What was found of a model's output.
+#[derive(Debug, Clone, Copy)]
+pub enum Found<'a> {
+    /// Neither a record nor an object.
+    Nothing,
+    /// An output of this very resource.
+    Own(Output<'a>),
+    /// An output of this name that an earlier, lost catalog left behind.
+    Orphan(Output<'a>),
+}
+
+/// A recorded output.
+#[derive(Debug, Clone, Copy)]
+pub struct Output<'a> {
+    /// What the engine recorded in the transaction that made it.
+    pub record: &'a Record,
+    /// The recorded definition fingerprinted by the present version; needed only if the versions differ.
+    pub refingerprinted: Option<&'a Meaning>,
+    /// The object that carries the tag.
+    pub object: Object<'a>,
+}
+
+/// The tagged object of an output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Object<'a> {
+    /// Nothing carries the tag any more.
+    Missing,
+    /// An object carries it.
+    Standing {
+        /// Its name.
+        table: &'a str,
+        /// View or table.
+        shape: Shape,
+        /// The build that its tag names.
+        build: BuildId,
+    },
+}
+
+/// What to do with the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// Build it.
+    Build(Reason),
+    /// Make a view again whose definition did not change, because what it names did.
+    MakeViewAgain(Again),
+    /// Take over the output of a lost catalog as it stands.
+    Adopt,
+    /// Give it its name.
+    Rename {
+        /// The name under which it stands.
+        from: String,
+    },
+    /// It is what it should be.
+    Nothing,
+}
+
+/// Why an output is built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// There is none.
+    NeverBuilt,
+    /// It was dropped by hand.
+    Dropped,
+    /// It was replaced by hand.
+    Replaced,
+    /// A plain refresh was asked for.
+    Refresh,
+    /// A full refresh was asked for.
+    FullRefresh,
+    /// It turns from a view to a table, or back.
+    ShapeChanged,
+    /// Its definition means something else than before.
+    DefinitionChanged,
+    /// An input was built again; by ordinal.
+    InputChanged(usize),
+    /// A local file's content changed, or a file came or went; its path.
+    FileChanged(String),
+}
+
+/// Why a view is made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Again {
+    /// An input got another name; the view keeps its build id.
+    InputRenamed,
+    /// An input was built again, and may have other columns; the build id is derived anew. By ordinal.
+    InputChanged(usize),
+}
+
+/// How long after its last change a file may change again without a visible change of its time, nanoseconds.
+/// Two seconds is the coarsest clock among file systems in use.
+const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
+
+/// Decides what to do with a model's output.
+#[must_use]
+pub fn plan(wanted: &Wanted<'_>, found: &Found<'_>) -> Decision {
+    match found {
+        Found::Nothing => Decision::Build(Reason::NeverBuilt),
+        Found::Own(output) => plan_own(wanted, output),
+        Found::Orphan(output) => match plan_orphan(wanted, output) {
+            None => Decision::Adopt,
+            Some(reason) => Decision::Build(reason),
+        },
+    }
+}
+
+fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
+    if let Some(reason) = object_changed(output).or_else(|| refresh_asked(wanted, output.record)) {
+        return Decision::Build(reason);
+    }
+    if let Some(reason) = definition_changed(wanted, output).or_else(|| file_changed(wanted, output.record)) {
+        return Decision::Build(reason);
+    }
+    match (wanted.shape, input_changed(wanted, output.record)) {
+        (Shape::Table, Some(ordinal)) => return Decision::Build(Reason::InputChanged(ordinal)),
+        (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),
+        (Shape::View, None) if input_renamed(wanted, output.record) => {
+            return Decision::MakeViewAgain(Again::InputRenamed);
+        }
+        (Shape::View | Shape::Table, None) => {}
+    }
+    match output.object {
+        Object::Standing { table, .. } if table != wanted.table => Decision::Rename {
+            from: table.to_owned(),
+        },
+        _ => Decision::Nothing,
+    }
+}
+
+/// Why the output of a lost catalog is not what would be built now. Its refresh counters mean nothing here.
+fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
+    object_changed(output)
+        .or_else(|| definition_changed(wanted, output))
+        .or_else(|| file_changed(wanted, output.record))
+        .or_else(|| input_changed(wanted, output.record).map(Reason::InputChanged))
+        .or_else(|| {
+            let stale = wanted.shape == Shape::View && input_renamed(wanted, output.record);
+            stale.then_some(Reason::DefinitionChanged)
+        })
+        .or_else(|| match output.object {
+            Object::Standing { table, .. } if table == wanted.table => None,
+            _ => Some(Reason::NeverBuilt),
+        })
+}
+
+fn object_changed(output: &Output<'_>) -> Option<Reason> {
+    match output.object {
+        Object::Missing => Some(Reason::Dropped),
+        Object::Standing { shape, build, .. } => {
+            let same = shape == output.record.shape && build == output.record.build;
+            (!same).then_some(Reason::Replaced)
+        }
+    }
+}
+
+fn refresh_asked(wanted: &Wanted<'_>, record: &Record) -> Option<Reason> {
+    if wanted.asked.full != record.answered.full {
+        Some(Reason::FullRefresh)
+    } else if wanted.asked.plain != record.answered.plain {
+        Some(Reason::Refresh)
+    } else {
+        None
+    }
+}
+
+fn definition_changed(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
+    if wanted.shape != output.record.shape {
+        return Some(Reason::ShapeChanged);
+    }
+    let recorded = if output.record.meaning.version == wanted.meaning.version {
+        Some(&output.record.meaning)
+    } else {
+        output.refingerprinted
+    };
+    (recorded != Some(wanted.meaning)).then_some(Reason::DefinitionChanged)
+}
+
+/// The first input that stands for another build than recorded.
+fn input_changed(wanted: &Wanted<'_>, record: &Record) -> Option<usize> {
+    let pairs = wanted.inputs.iter().zip(&record.inputs);
+    let changed = pairs.into_iter().position(|(now, then)| now.build != then.build);
+    let shorter = wanted.inputs.len().min(record.inputs.len());
+    changed.or_else(|| (wanted.inputs.len() != record.inputs.len()).then_some(shorter))
+}
+
+fn input_renamed(wanted: &Wanted<'_>, record: &Record) -> bool {
+    wanted
+        .inputs
+        .iter()
+        .zip(&record.inputs)
+        .any(|(now, then)| now.table != then.table)
+}
+
+fn file_changed(wanted: &Wanted<'_>, record: &Record) -> Option<Reason> {
+    let changed = first_difference(&record.files, wanted.files)?;
+    Some(Reason::FileChanged(changed.to_owned()))
+}
+
+/// The path of the first file that came, went or has other content. Both lists are sorted by path.
+fn first_difference<'a>(then: &'a [FileSeen], now: &'a [FileNow]) -> Option<&'a str> {
+    for (then, now) in then.iter().zip(now) {
+        if then.path != now.path {
+            return Some(then.path.as_str().min(now.path.as_str()));
+        }
+        let proven = is_proven(then, now);
+        if !proven && (then.content.is_none() || then.content != now.content) {
+            return Some(&now.path);
+        }
+    }
+    let common = then.len().min(now.len());
+    let rest = then.get(common).map(|file| file.path.as_str());
+    rest.or_else(|| now.get(common).map(|file| file.path.as_str()))
+}
+
+/// The files whose modification time and size do not prove that they are the ones that were read, by their
+/// place in `now`: their content must be hashed before [`plan`] is asked.
+#[must_use]
+pub fn unproven(then: &[FileSeen], now: &[FileNow]) -> Vec<usize> {
+    let same_paths = then.len() == now.len() && then.iter().zip(now).all(|(then, now)| then.path == now.path);
+    if !same_paths {
+        // The set of files changed: that is a build, whatever they hold.
+        return Vec::new();
+    }
+    let pairs = then.iter().zip(now).enumerate();
+    pairs
+        .filter(|(_, (then, now))| !is_proven(then, now))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+fn is_proven(then: &FileSeen, now: &FileNow) -> bool {
+    let same = then.modified_ns == now.modified_ns && then.size == now.size;
+    let settled = then.modified_ns.saturating_add(CLOCK_GRAIN_NS) < then.seen_at_ns;
+    same && settled && then.content.is_some()
+}
+
+impl std::fmt::Display for Reason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NeverBuilt => f.write_str("it was never built"),
+            Self::Dropped => f.write_str("its output was dropped"),
+            Self::Replaced => f.write_str("its output was replaced"),
+            Self::Refresh => f.write_str("a refresh was asked for"),
+            Self::FullRefresh => f.write_str("a full refresh was asked for"),
+            Self::ShapeChanged => f.write_str("it changed between view and table"),
+            Self::DefinitionChanged => f.write_str("its definition changed"),
+            Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),
+            Self::FileChanged(path) => write!(f, "the file `{path}` changed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

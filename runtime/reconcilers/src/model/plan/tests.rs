@@ -1,0 +1,371 @@
+use uuid::Uuid;
+
+use super::*;
+
+const NOW: i64 = 1_000_000_000_000;
+
+fn build(n: u128) -> BuildId {
+    BuildId(Uuid::from_u128(n))
+}
+
+fn meaning(version: &str, byte: u8) -> Meaning {
+    Meaning {
+        version: version.into(),
+        digest: [byte; 16],
+    }
+}
+
+fn input(table: &str, n: u128) -> Input {
+    Input {
+        table: table.into(),
+        build: build(n),
+    }
+}
+
+fn seen(path: &str, modified_ns: i64, content: u8) -> FileSeen {
+    FileSeen {
+        path: path.into(),
+        modified_ns,
+        size: 10,
+        content: Some([content; 32]),
+        seen_at_ns: NOW,
+    }
+}
+
+fn now(path: &str, modified_ns: i64, content: Option<u8>) -> FileNow {
+    FileNow {
+        path: path.into(),
+        modified_ns,
+        size: 10,
+        content: content.map(|byte| [byte; 32]),
+    }
+}
+
+/// A model that is as it should be, to be disturbed by each test.
+struct Case {
+    table: &'static str,
+    shape: Shape,
+    meaning: Meaning,
+    inputs: Vec<Input>,
+    files: Vec<FileNow>,
+    asked: Refreshes,
+    record: Record,
+    refingerprinted: Option<Meaning>,
+    standing: Option<(&'static str, Shape, BuildId)>,
+}
+
+impl Case {
+    fn settled(shape: Shape) -> Self {
+        let inputs = vec![input("a", 11), input("b", 12)];
+        let record = Record {
+            catalog: Uuid::from_u128(1),
+            build: build(7),
+            table: "m".into(),
+            shape,
+            meaning: meaning("1", 5),
+            definition: b"select".to_vec(),
+            inputs: inputs.clone(),
+            files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
+            answered: Refreshes { plain: 2, full: 1 },
+            rows: Some(3),
+        };
+        Self {
+            table: "m",
+            shape,
+            meaning: meaning("1", 5),
+            inputs,
+            files: vec![now("x.csv", 5, None), now("y.csv", 6, None)],
+            asked: Refreshes { plain: 2, full: 1 },
+            record,
+            refingerprinted: None,
+            standing: Some(("m", shape, build(7))),
+        }
+    }
+
+    fn wanted(&self) -> Wanted<'_> {
+        Wanted {
+            table: self.table,
+            shape: self.shape,
+            meaning: &self.meaning,
+            inputs: &self.inputs,
+            files: &self.files,
+            asked: self.asked,
+        }
+    }
+
+    fn output(&self) -> Output<'_> {
+        let object = match self.standing {
+            None => Object::Missing,
+            Some((table, shape, build)) => Object::Standing { table, shape, build },
+        };
+        Output {
+            record: &self.record,
+            refingerprinted: self.refingerprinted.as_ref(),
+            object,
+        }
+    }
+
+    fn plan(&self) -> Decision {
+        plan(&self.wanted(), &Found::Own(self.output()))
+    }
+
+    fn plan_as_orphan(&self) -> Decision {
+        plan(&self.wanted(), &Found::Orphan(self.output()))
+    }
+}
+
+fn both(disturb: impl Fn(&mut Case)) -> [Decision; 2] {
+    [Shape::Table, Shape::View].map(|shape| {
+        let mut case = Case::settled(shape);
+        disturb(&mut case);
+        case.plan()
+    })
+}
+
+fn built(reason: Reason) -> [Decision; 2] {
+    [Decision::Build(reason.clone()), Decision::Build(reason)]
+}
+
+#[test]
+fn an_output_that_is_as_it_should_be_is_left_alone() {
+    assert_eq!(both(|_| ()), [Decision::Nothing, Decision::Nothing]);
+}
+
+#[test]
+fn what_was_never_built_is_built() {
+    let case = Case::settled(Shape::Table);
+    assert_eq!(
+        plan(&case.wanted(), &Found::Nothing),
+        Decision::Build(Reason::NeverBuilt)
+    );
+}
+
+#[test]
+fn an_output_dropped_by_hand_is_built_again() {
+    assert_eq!(both(|case| case.standing = None), built(Reason::Dropped));
+}
+
+#[test]
+fn an_object_of_another_build_is_built_over() {
+    assert_eq!(
+        both(|case| case.standing = Some(("m", case.shape, build(8)))),
+        built(Reason::Replaced)
+    );
+}
+
+#[test]
+fn an_object_of_another_shape_than_recorded_is_built_over() {
+    let mut case = Case::settled(Shape::Table);
+    case.standing = Some(("m", Shape::View, build(7)));
+    assert_eq!(case.plan(), Decision::Build(Reason::Replaced));
+}
+
+#[test]
+fn a_refresh_that_no_build_answered_builds() {
+    assert_eq!(both(|case| case.asked.plain = 3), built(Reason::Refresh));
+    assert_eq!(both(|case| case.asked.full = 2), built(Reason::FullRefresh));
+}
+
+#[test]
+fn a_change_of_definition_builds() {
+    assert_eq!(
+        both(|case| case.meaning = meaning("1", 6)),
+        built(Reason::DefinitionChanged)
+    );
+}
+
+#[test]
+fn a_change_between_view_and_table_builds() {
+    for (was, is) in [(Shape::View, Shape::Table), (Shape::Table, Shape::View)] {
+        let mut case = Case::settled(was);
+        case.shape = is;
+        assert_eq!(case.plan(), Decision::Build(Reason::ShapeChanged));
+    }
+}
+
+#[test]
+fn a_new_fingerprint_version_builds_nothing_when_the_recorded_text_means_the_same() {
+    let upgraded = both(|case| {
+        case.meaning = meaning("2", 9);
+        case.refingerprinted = Some(meaning("2", 9));
+    });
+    assert_eq!(upgraded, [Decision::Nothing, Decision::Nothing]);
+}
+
+#[test]
+fn a_new_fingerprint_version_builds_when_the_recorded_text_means_something_else() {
+    let edited = both(|case| {
+        case.meaning = meaning("2", 9);
+        case.refingerprinted = Some(meaning("2", 8));
+    });
+    assert_eq!(edited, built(Reason::DefinitionChanged));
+}
+
+#[test]
+fn a_new_fingerprint_version_builds_when_the_recorded_text_is_lost() {
+    // Equal digests of different versions prove nothing.
+    assert_eq!(
+        both(|case| case.meaning = meaning("2", 5)),
+        built(Reason::DefinitionChanged)
+    );
+}
+
+#[test]
+fn an_input_that_was_built_again_builds_a_table_and_makes_a_view_again() {
+    let decisions = both(|case| case.inputs[1] = input("b", 13));
+    assert_eq!(
+        decisions,
+        [
+            Decision::Build(Reason::InputChanged(1)),
+            Decision::MakeViewAgain(Again::InputChanged(1))
+        ]
+    );
+}
+
+#[test]
+fn an_input_that_came_or_went_counts_as_changed() {
+    for disturb in [
+        |case: &mut Case| drop(case.inputs.pop()),
+        |case: &mut Case| case.inputs.push(input("c", 13)),
+    ] {
+        let [table, view] = both(disturb);
+        assert!(
+            matches!(table, Decision::Build(Reason::InputChanged(_))),
+            "{table:?}"
+        );
+        assert!(
+            matches!(view, Decision::MakeViewAgain(Again::InputChanged(_))),
+            "{view:?}"
+        );
+    }
+}
+
+#[test]
+fn a_renamed_input_rebuilds_no_table_and_makes_a_view_again() {
+    let decisions = both(|case| case.inputs[0] = input("renamed", 11));
+    assert_eq!(
+        decisions,
+        [Decision::Nothing, Decision::MakeViewAgain(Again::InputRenamed)]
+    );
+}
+
+#[test]
+fn an_output_under_another_name_is_renamed() {
+    let decisions = both(|case| case.table = "n");
+    assert_eq!(decisions, [(); 2].map(|()| Decision::Rename { from: "m".into() }));
+}
+
+#[test]
+fn a_change_of_case_alone_is_a_rename() {
+    assert_eq!(
+        both(|case| case.table = "M")[0],
+        Decision::Rename { from: "m".into() }
+    );
+}
+
+#[test]
+fn an_output_that_is_built_anyway_is_not_renamed_first() {
+    let decisions = both(|case| {
+        case.table = "n";
+        case.meaning = meaning("1", 6);
+    });
+    assert_eq!(decisions, built(Reason::DefinitionChanged));
+}
+
+#[test]
+fn a_touched_file_with_the_same_content_builds_nothing() {
+    let decisions = both(|case| case.files[0] = now("x.csv", 99, Some(1)));
+    assert_eq!(decisions, [Decision::Nothing, Decision::Nothing]);
+}
+
+#[test]
+fn a_file_with_other_content_builds() {
+    let decisions = both(|case| case.files[1] = now("y.csv", 99, Some(9)));
+    assert_eq!(decisions, built(Reason::FileChanged("y.csv".into())));
+}
+
+#[test]
+fn a_file_that_came_or_went_builds() {
+    let gone = both(|case| drop(case.files.remove(0)));
+    assert_eq!(gone, built(Reason::FileChanged("x.csv".into())));
+    let came = both(|case| case.files.push(now("z.csv", 1, None)));
+    assert_eq!(came, built(Reason::FileChanged("z.csv".into())));
+    let all_gone = both(|case| case.files.clear());
+    assert_eq!(all_gone, built(Reason::FileChanged("x.csv".into())));
+}
+
+#[test]
+fn a_file_whose_content_was_not_recorded_builds() {
+    let decisions = both(|case| {
+        case.record.files[0].content = None;
+        case.files[0].content = Some([1; 32]);
+    });
+    assert_eq!(decisions, built(Reason::FileChanged("x.csv".into())));
+}
+
+#[test]
+fn only_files_that_time_and_size_do_not_prove_are_hashed() {
+    let then = [seen("a", 5, 1), seen("b", 5, 1), seen("c", 5, 1)];
+    let mut files = [now("a", 5, None), now("b", 6, None), now("c", 5, None)];
+    files[2].size = 11;
+    assert_eq!(unproven(&then, &files), [1, 2]);
+    assert_eq!(
+        unproven(&then, &files[..2]),
+        [] as [usize; 0],
+        "another set of files is a build anyway"
+    );
+}
+
+#[test]
+fn a_file_looked_at_right_after_it_changed_is_not_proven() {
+    let recent = NOW - CLOCK_GRAIN_NS / 2;
+    assert_eq!(unproven(&[seen("a", recent, 1)], &[now("a", recent, None)]), [0]);
+    let settled = NOW - 2 * CLOCK_GRAIN_NS;
+    assert_eq!(
+        unproven(&[seen("a", settled, 1)], &[now("a", settled, None)]),
+        [] as [usize; 0]
+    );
+}
+
+#[test]
+fn an_output_of_a_lost_catalog_that_fits_is_adopted() {
+    for shape in [Shape::Table, Shape::View] {
+        let mut case = Case::settled(shape);
+        // A new catalog counts refreshes from zero.
+        case.asked = Refreshes::default();
+        assert_eq!(case.plan_as_orphan(), Decision::Adopt);
+    }
+}
+
+#[test]
+fn an_output_of_a_lost_catalog_that_does_not_fit_is_built_over() {
+    let disturbances: [(fn(&mut Case), Reason); 6] = [
+        (|case| case.standing = None, Reason::Dropped),
+        (|case| case.meaning = meaning("1", 6), Reason::DefinitionChanged),
+        (|case| case.shape = Shape::View, Reason::ShapeChanged),
+        (|case| case.inputs[0] = input("a", 99), Reason::InputChanged(0)),
+        (
+            |case| case.files[0] = now("x.csv", 9, Some(9)),
+            Reason::FileChanged("x.csv".into()),
+        ),
+        (|case| case.table = "n", Reason::NeverBuilt),
+    ];
+    for (disturb, reason) in disturbances {
+        let mut case = Case::settled(Shape::Table);
+        disturb(&mut case);
+        assert_eq!(case.plan_as_orphan(), Decision::Build(reason));
+    }
+}
+
+#[test]
+fn an_orphaned_view_over_a_renamed_input_is_built_over() {
+    let mut case = Case::settled(Shape::View);
+    case.inputs[0] = input("renamed", 11);
+    assert_eq!(case.plan_as_orphan(), Decision::Build(Reason::DefinitionChanged));
+}
+
+#[test]
+fn the_decision_is_the_same_when_asked_twice() {
+    let case = Case::settled(Shape::View);
+    assert_eq!(case.plan(), case.plan());
+}
