@@ -1,1 +1,70 @@
-//! The state machine of the controller: no async, no IO, no clock.
+//! The state machine of the controller: no async, no IO, no clock, no randomness.
+//!
+//! [`Core`] owns the catalog of resources, keeps their dependency graph, and decides which invocation starts
+//! when. It is a function of its inputs: the embedder (the host) turns whatever happens into [`Input`]s and
+//! carries out the [`Effect`]s that come back.
+//!
+//! # How a host drives it
+//!
+//! ```text
+//! let (mut core, mut effects) = Core::open(now, limits, kinds, stored)?;
+//! loop {
+//!     core.flush(now, &mut effects);          // 1. group commit: at most one Commit effect
+//!     carry_out(effects.drain(..));           // 2. tasks, timer, store, answers, events
+//!     let first = wait_for_one_input().await; // 3. shutdown, completions, commits, calls, time
+//!     core.handle(now, first, &mut effects);
+//!     while let Some(next) = ready_input() {  // 4. drain what is ready, up to a bound
+//!         core.handle(now, next, &mut effects);
+//!     }
+//! }
+//! ```
+//!
+//! **Group commit.** [`Core::handle`] never emits [`Effect::Commit`]; only [`Core::flush`] does, and only while no
+//! commit is under way. So everything handled between two flushes, and everything handled while the store is
+//! busy, goes into one transaction. The host answers each `Commit` with exactly one [`Input::Committed`] or
+//! [`Input::CommitFailed`]; the core itself asks for the same commit again after a failure, and stops
+//! ([`Effect::Stopped`]) after 30 s of them.
+//!
+//! **Release.** [`Effect::Answer`] and [`Effect::Publish`] come only when the rows that they speak of are
+//! committed; so do the [`Effect::Start`]s that an edit asked for. The host may carry out every effect at once
+//! and in order; it never has to hold one back.
+//!
+//! **Reads.** `get`, `list` and `watch` are served by the host from what `Publish` brought. They never touch the
+//! core.
+//!
+//! **Backpressure.** While [`Core::accepts_calls`] is false the host takes no further [`Input::Call`]; all other
+//! inputs are always taken.
+//!
+//! **Time.** Every call gets [`Now`], wall and monotonic. [`Effect::Timer`] says when [`Input::Time`] is due; a
+//! later `Timer` replaces an earlier one. Handing in `Time` too early or twice does no harm.
+
+mod core;
+mod edit;
+mod effect;
+mod error;
+mod ids;
+mod input;
+mod kind;
+mod name;
+mod reason;
+mod row;
+mod run;
+mod standing;
+mod time;
+
+pub use self::core::{Core, OpenError};
+pub use edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
+pub use effect::{
+    Answer, Commit, Effect, Gone, HistoryRow, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
+    StopReason, Unreturned, Write,
+};
+pub use error::{Error, ErrorKind, Place, Refusal};
+pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
+pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};
+pub use kind::{AtStart, KindOptions, Limits, Nudging, OnTimedAncestor, Parents, RetryPolicy};
+pub use name::{Key, Kind, Name, Ref, Required};
+pub use reason::{Cause, Reason, Why};
+pub use row::{Deletion, Marks, Refreshes, Row};
+pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
+pub use standing::{Settled, Standing, Status};
+pub use time::{Mono, Now, Timestamp};

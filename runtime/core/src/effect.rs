@@ -1,0 +1,232 @@
+//! What the host is told to do.
+
+use std::sync::Arc;
+
+use crate::{
+    Applied, CallId, CommitId, Epoch, Error, InvocationId, Key, Mono, Outcome, Phase, Reason, Ref, Refusal,
+    Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp, Uid,
+};
+
+/// A ref as an invocation gets to see it.
+#[derive(Clone, Debug)]
+pub struct RefView {
+    /// The ref.
+    pub reference: Ref,
+    /// The resource that it stood for at the start, if any.
+    pub target: Option<Arc<Row>>,
+    /// Whether that one counts as failed: an error, a cycle, waiting for a ref or a name. False if missing.
+    pub failed: bool,
+}
+
+/// An invocation to be started. The reconciler gets all of this but the reason.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Its number.
+    pub invocation: InvocationId,
+    /// The method to run.
+    pub phase: Phase,
+    /// The resource. Its spec, refs and name are committed; its state may not be yet.
+    pub resource: Arc<Row>,
+    /// Its refs, in their order. Empty for deletes and renames, which read none.
+    pub refs: Vec<RefView>,
+    /// Why it runs; for people.
+    pub reason: Arc<Reason>,
+    /// The epoch to act under outside.
+    pub epoch: Epoch,
+}
+
+/// One row to be written.
+#[derive(Clone, Debug)]
+pub enum Write {
+    /// Insert or replace by uid.
+    Put(Arc<Row>),
+    /// Remove by uid.
+    Remove(Uid),
+}
+
+/// An invocation that did something, failed or was cancelled; or a delete that gave up on the reconciler.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HistoryRow {
+    /// Whose.
+    pub uid: Uid,
+    /// What that was called.
+    pub key: Key,
+    /// Which one; none for a forced delete, for which nothing ran.
+    pub invocation: Option<InvocationId>,
+    /// What ran.
+    pub phase: Phase,
+    /// Why.
+    pub reason: Arc<Reason>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it returned.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub result: RunResult,
+    /// What it failed with.
+    pub error: Option<Arc<Error>>,
+    /// What it saw; none for deletes and renames.
+    pub seen: Option<Seen>,
+}
+
+/// One transaction: all of it or nothing, and only if the store still holds `epoch`.
+///
+/// Writing it twice is the same as once: rows replace rows, and history rows have the key (epoch, invocation).
+#[derive(Clone, Debug)]
+pub struct Commit {
+    /// Its number; a commit that is tried again keeps it.
+    pub id: CommitId,
+    /// The epoch it is conditional on.
+    pub epoch: Epoch,
+    /// The catalog's revision after it.
+    pub revision: Revision,
+    /// Each resource at most once.
+    pub writes: Arc<[Write]>,
+    /// Rows of history, in the order in which the invocations ended.
+    pub history: Arc<[HistoryRow]>,
+}
+
+/// A resource that is no longer in the catalog.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Gone {
+    /// Its uid.
+    pub uid: Uid,
+    /// What it was called last.
+    pub key: Key,
+    /// The revision without it.
+    pub revision: Revision,
+}
+
+/// An unnumbered update of where a resource stands.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StatusUpdate {
+    /// Whose.
+    pub uid: Uid,
+    /// Where it stands now.
+    pub status: Status,
+}
+
+/// What readers and watchers may see from now on: applied as one, so that batches show whole.
+///
+/// Every resource named in `statuses` is in the catalog once `rows` and `gone` are applied.
+#[derive(Clone, Debug, Default)]
+pub struct Publish {
+    /// The catalog's revision after it.
+    pub revision: Revision,
+    /// New and changed rows, in order of revision, each resource at most once.
+    pub rows: Vec<Arc<Row>>,
+    /// Resources that went.
+    pub gone: Vec<Gone>,
+    /// Changes of standing, reason and progress.
+    pub statuses: Vec<StatusUpdate>,
+}
+
+/// What became of a request for a reconcile.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RunOutcome {
+    /// The first run that started after the request and completed succeeded.
+    Done {
+        /// Which run.
+        invocation: InvocationId,
+        /// What it returned.
+        outcome: Outcome,
+    },
+    /// That run failed; or the rename or delete that stood before it did.
+    Failed {
+        /// Which run.
+        invocation: InvocationId,
+        /// What with.
+        error: Arc<Error>,
+    },
+    /// The resource was deleted before a run completed.
+    Deleted,
+    /// No run can come: the resource settled without one, for this reason.
+    NotRun(Settled),
+    /// The controller shut down first.
+    ShutDown,
+    /// Another controller took the instance.
+    LeaseLost,
+}
+
+/// How a wait for a resource and its descendants to settle ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Settlement {
+    /// Each has settled once after the request.
+    Settled,
+    /// The controller shut down first.
+    ShutDown,
+    /// Another controller took the instance.
+    LeaseLost,
+}
+
+/// The answer to a call, released only when what it speaks of is committed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Answer {
+    /// To `Apply`.
+    Applied(Applied),
+    /// To `Reconcile` and `Refresh`: the request stands; `Outcome` and `Settled` follow.
+    Recorded(Uid),
+    /// To `Reconcile` and `Refresh`, after `Recorded`.
+    Outcome(RunOutcome),
+    /// To `Reconcile` and `Refresh`, after `Recorded`.
+    Settled(Settlement),
+    /// To `WriteState`.
+    StateWritten(StateVersion),
+    /// To `Nudge`, `Cancel`, `WaitUntilIdle`.
+    Done,
+    /// Not carried out. The only answer to that call.
+    Refused(Refusal),
+}
+
+/// Why the controller stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StopReason {
+    /// It was shut down.
+    Shutdown,
+    /// The store failed for too long; the text is its last error.
+    StoreFailed(String),
+    /// Another controller took the instance.
+    LeaseLost,
+}
+
+/// An invocation that had not returned when the controller stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unreturned {
+    /// Which one.
+    pub invocation: InvocationId,
+    /// Whose.
+    pub uid: Uid,
+    /// What that is called.
+    pub key: Key,
+    /// What it does.
+    pub phase: Phase,
+}
+
+/// One thing to be done by the host. Carried out in order; none waits for another.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Start an invocation; it comes back as `Input::Returned`.
+    Start(Box<Start>),
+    /// Cancel an invocation. It still comes back.
+    Cancel(InvocationId),
+    /// Hand in `Input::Time` at this monotonic time; none for never. Replaces the last one.
+    Timer(Option<Mono>),
+    /// Write this; comes back as `Input::Committed` or `Input::CommitFailed`.
+    Commit(Commit),
+    /// Answer a call.
+    Answer {
+        /// Which call.
+        call: CallId,
+        /// What to say.
+        answer: Answer,
+    },
+    /// Show this to readers and watchers.
+    Publish(Publish),
+    /// The core has stopped and emits nothing more; all that it acknowledged is committed.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// What did not return in time.
+        unreturned: Vec<Unreturned>,
+    },
+}

@@ -1,0 +1,155 @@
+//! Errors: those of reconcilers, stored on resources as plain data, and those of calls.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Key, Ref, SpecVersion, StateVersion, Timestamp, Uid};
+
+/// What a person can do about a failed run, and whether trying again may help.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorKind {
+    /// May go away by itself; the kind's policy says whether it is tried again.
+    Transient,
+    /// Stays until something is changed.
+    Permanent,
+    /// A ref is missing or has failed.
+    Dependency(Ref),
+}
+
+/// A place in a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// Path relative to the project, `/` between parts.
+    pub path: Arc<str>,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, counted in Unicode scalar values.
+    pub column: u32,
+}
+
+/// Why a run failed, as plain data that is stored on the resource.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Error {
+    /// What sort of failure.
+    pub kind: ErrorKind,
+    /// Stable, machine-readable: `unknown-column`.
+    pub code: Arc<str>,
+    /// Lower case, no full stop, names quoted.
+    pub message: Arc<str>,
+    /// What to do about it.
+    pub hint: Option<Arc<str>>,
+    /// Where in the project's files.
+    pub place: Option<Place>,
+    /// Replaces the policy's wait once.
+    pub retry_after: Option<Duration>,
+    /// When to run again whatever happens. None keeps a time that is still to come.
+    pub retrigger: Option<Timestamp>,
+}
+
+impl Error {
+    /// An error of this kind with nothing but a code and a message.
+    pub fn new(kind: ErrorKind, code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
+        Self {
+            kind,
+            code: code.into(),
+            message: message.into(),
+            hint: None,
+            place: None,
+            retry_after: None,
+            retrigger: None,
+        }
+    }
+
+    /// A permanent error.
+    pub fn permanent(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
+        Self::new(ErrorKind::Permanent, code, message)
+    }
+
+    /// A transient error.
+    pub fn transient(code: impl Into<Arc<str>>, message: impl Into<Arc<str>>) -> Self {
+        Self::new(ErrorKind::Transient, code, message)
+    }
+}
+
+/// Why a call was not carried out. Unless it says otherwise, nothing has changed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// No live resource is found by that.
+    #[error("no resource \"{0}\"")]
+    Unknown(String),
+    /// Several kinds have a resource of that name.
+    #[error("\"{name}\" is ambiguous")]
+    Ambiguous {
+        /// The name asked for.
+        name: String,
+        /// All that it may mean, in order.
+        candidates: Vec<Key>,
+    },
+    /// The resource has another spec version than the edit expected.
+    #[error("\"{key}\" is at spec version {found}, expected {expected}")]
+    StaleSpec {
+        /// Which resource.
+        key: Key,
+        /// What the edit expected.
+        expected: SpecVersion,
+        /// What it is.
+        found: SpecVersion,
+    },
+    /// The resource has another state version than the write expected.
+    #[error("\"{key}\" is at state version {found}, expected {expected}")]
+    StaleState {
+        /// Which resource.
+        key: Key,
+        /// What the write expected.
+        expected: StateVersion,
+        /// What it is.
+        found: StateVersion,
+    },
+    /// The name stands for another resource than the edit expected.
+    #[error("\"{key}\" is {found}, expected {expected}")]
+    OtherUid {
+        /// Which name.
+        key: Key,
+        /// The uid that the edit expected.
+        expected: Uid,
+        /// The uid that it has.
+        found: Uid,
+    },
+    /// A name would stand for two live resources.
+    #[error("\"{key}\" would be both {first} and {second}")]
+    NameTaken {
+        /// The name.
+        key: Key,
+        /// One of the two.
+        first: Uid,
+        /// The other.
+        second: Uid,
+    },
+    /// The uid of a new resource has been used before.
+    #[error("uid {0} is in use")]
+    UidTaken(Uid),
+    /// Two edits of one batch say different things of one resource.
+    #[error("two edits of the batch contradict each other about \"{0}\"")]
+    Contradiction(Key),
+    /// The resource's stored bytes could not be read; it is kept untouched.
+    #[error("\"{0}\" could not be read and is kept untouched")]
+    Unreadable(Key),
+    /// The invocation was cancelled, or has returned; only its own state may still be written until it returns.
+    #[error("the invocation was cancelled")]
+    InvocationCancelled,
+    /// An invocation may not wait for reconciles.
+    #[error("an invocation can't wait for a reconcile")]
+    FromInside,
+    /// The controller takes no further calls.
+    #[error("the controller is shutting down")]
+    ShuttingDown,
+    /// The controller stopped before it learnt whether the call was committed.
+    #[error("the outcome of the call is unknown")]
+    OutcomeUnknown,
+    /// Another controller holds the instance.
+    #[error("the lease of the instance is lost")]
+    LeaseLost,
+}

@@ -1,0 +1,133 @@
+//! What can happen to the core.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::{
+    Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion, Target,
+};
+
+/// The catalog as read from the store.
+#[derive(Clone, Debug, Default)]
+pub struct Stored {
+    /// Its revision.
+    pub revision: Revision,
+    /// The epoch that this controller holds.
+    pub epoch: Epoch,
+    /// Its rows, in any order.
+    pub rows: Vec<StoredRow>,
+}
+
+/// One row as read.
+#[derive(Clone, Debug)]
+pub struct StoredRow {
+    /// The row; where bytes could not be read, as far as it could be.
+    pub row: Row,
+    /// Set if its spec or state could not be read: the row is listed with this error, and neither run nor
+    /// overwritten.
+    pub unreadable: Option<Error>,
+}
+
+impl From<Row> for StoredRow {
+    fn from(row: Row) -> Self {
+        Self {
+            row,
+            unreadable: None,
+        }
+    }
+}
+
+/// What a caller asks for. Each gets one [`Answer`](crate::Answer), except where it says more.
+#[derive(Clone, Debug)]
+pub enum Call {
+    /// Change the catalog. Answered by `Applied` once committed.
+    Apply(Batch),
+    /// Ask for a reconcile. Answered by `Recorded`, then, in either order, `Outcome` and `Settled`.
+    Reconcile(Target),
+    /// Raise a refresh counter and ask for a reconcile; answered like it, `Recorded` once committed.
+    Refresh {
+        /// Which resource.
+        target: Target,
+        /// Raise the full counter rather than the plain one.
+        full: bool,
+    },
+    /// Something outside moved. Answered by `Done`.
+    Nudge(Target),
+    /// Cancel what runs and what is pending for this resource alone. Answered by `Done`.
+    Cancel(Target),
+    /// Answered by `Done` when everything is settled; does not wait for times.
+    WaitUntilIdle,
+    /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.
+    WriteState {
+        /// The new state.
+        state: Arc<[u8]>,
+        /// Refused unless this is the present version.
+        expected: Option<StateVersion>,
+    },
+}
+
+/// How an invocation came back.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Returned {
+    /// It succeeded.
+    Done(Outcome),
+    /// It failed.
+    Failed(Error),
+    /// It panicked, with this message.
+    Panicked(String),
+}
+
+/// Why a commit did not go through.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CommitError {
+    /// The store failed, or it is not known whether it did. The same commit is asked for again.
+    Failed(String),
+    /// The store holds another epoch. Not tried again.
+    LeaseLost,
+}
+
+/// One thing that happened.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A caller, or an invocation through its context, asks for something.
+    Call {
+        /// Numbers the call; answers carry it.
+        id: CallId,
+        /// The invocation that it comes from; none for callers outside.
+        by: Option<InvocationId>,
+        /// What is asked.
+        call: Call,
+    },
+    /// The caller is gone: no further answers to this call.
+    Forget(CallId),
+    /// An invocation says how far it is. Shown, not stored.
+    Progress {
+        /// Which one.
+        invocation: InvocationId,
+        /// What it says.
+        text: Arc<str>,
+    },
+    /// An invocation came back. Exactly once for each `Start`, also after a `Cancel`.
+    Returned {
+        /// Which one.
+        invocation: InvocationId,
+        /// How.
+        result: Returned,
+    },
+    /// A commit is durable.
+    Committed(CommitId),
+    /// A commit did not go through.
+    CommitFailed {
+        /// Which one.
+        commit: CommitId,
+        /// Why.
+        error: CommitError,
+    },
+    /// Time has passed.
+    Time,
+    /// Stop in order: take no calls, cancel what runs, wait so long for it, commit, then `Stopped`.
+    Shutdown {
+        /// How long invocations get to return.
+        grace: Duration,
+    },
+}

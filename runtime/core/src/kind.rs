@@ -1,0 +1,135 @@
+//! What is registered of a kind, and the limits of the whole.
+
+use std::time::Duration;
+
+use crate::Kind;
+
+/// Whether a kind's resources are asked for when the controller starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AtStart {
+    /// All of them.
+    #[default]
+    AskAlways,
+    /// Not those whose stored last run succeeded and saw the present spec version, refresh counters, kind
+    /// versions and refs.
+    AskIfUnsettled,
+}
+
+/// Whether a finished parent alone is a reason to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Parents {
+    /// It is, also if nothing changed.
+    #[default]
+    Completed,
+    /// Only if some ref's target, its state version, or whether it has failed differs from what the last
+    /// completed run saw.
+    Changed,
+}
+
+/// What becomes of a running invocation when a timed request comes for an ancestor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnTimedAncestor {
+    /// It is cancelled.
+    #[default]
+    Cancel,
+    /// It may go on for so long, and runs again afterwards.
+    Finish(Duration),
+}
+
+/// How nudges are debounced: the first counts at once, then at most one per interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Nudging {
+    /// A nudge within this time of the last accepted one waits until nudges pause for as long.
+    pub interval: Duration,
+    /// The longest that a nudge waits for such a pause.
+    pub longest_wait: Duration,
+}
+
+impl Default for Nudging {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(1),
+            longest_wait: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Whether a transient error is tried again. Stored with the kind; only `Never` is in force so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum RetryPolicy {
+    /// Not by itself.
+    #[default]
+    Never,
+}
+
+/// A kind as registered by the embedder.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KindOptions {
+    /// What it is called.
+    pub kind: Kind,
+    /// Version of its spec message.
+    pub spec_format: u32,
+    /// Version of its state message.
+    pub state_format: u32,
+    /// Its resources settle once before any other regular invocation starts.
+    pub first: bool,
+    /// Whether its resources are asked for at start.
+    pub at_start: AtStart,
+    /// Whether a finished parent alone is a reason to run.
+    pub parents: Parents,
+    /// What a timed request for an ancestor does to its running invocations.
+    pub on_timed_ancestor: OnTimedAncestor,
+    /// Most invocations of this kind at once; none for no limit of its own.
+    pub concurrency: Option<usize>,
+    /// How nudges are debounced.
+    pub nudging: Nudging,
+    /// How long one unfinished delete or rename may hold others back.
+    pub hold_limit: Duration,
+    /// Whether transient errors are tried again.
+    pub retry: RetryPolicy,
+}
+
+impl KindOptions {
+    /// A kind with every option at its default.
+    pub fn new(kind: impl Into<Kind>) -> Self {
+        Self {
+            kind: kind.into(),
+            spec_format: 1,
+            state_format: 1,
+            first: false,
+            at_start: AtStart::default(),
+            parents: Parents::default(),
+            on_timed_ancestor: OnTimedAncestor::default(),
+            concurrency: None,
+            nudging: Nudging::default(),
+            hold_limit: Duration::from_secs(60),
+            retry: RetryPolicy::default(),
+        }
+    }
+}
+
+/// Bounds of one controller.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Most invocations at once, cancelled ones that have not returned included.
+    pub concurrency: usize,
+    /// Most rows and answers that may wait for the store before [`accepts_calls`](crate::Core::accepts_calls)
+    /// turns false: enough to fill a transaction, little enough to bound memory and the wait behind it.
+    pub backlog: usize,
+    /// How long a failing commit is tried again before the controller stops.
+    pub commit_patience: Duration,
+    /// How long deletes and renames together hold regular work back at a stretch.
+    pub hold_stretch: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            concurrency: 64,
+            backlog: 10_000,
+            commit_patience: Duration::from_secs(30),
+            hold_stretch: Duration::from_secs(60),
+        }
+    }
+}

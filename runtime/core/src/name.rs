@@ -1,0 +1,221 @@
+//! Kinds, names and refs.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A registered type of resource, written as in project files: `model`, `project_parser`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Kind(Arc<str>);
+
+impl Kind {
+    /// The kind called `text`.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// As written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Kind {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// The name of a resource: keeps its case, and is compared, ordered and hashed without it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Name(Arc<str>);
+
+impl Name {
+    /// The name `text`, in this case.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// As written.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether the two are the same letter for letter, case included.
+    pub fn same_case(&self, other: &Name) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+
+    fn folded(&self) -> impl Iterator<Item = char> + '_ {
+        self.0.chars().flat_map(char::to_lowercase)
+    }
+}
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        self.same_case(other)
+            || if self.0.is_ascii() && other.0.is_ascii() {
+                self.0.eq_ignore_ascii_case(&other.0)
+            } else {
+                self.folded().eq(other.folded())
+            }
+    }
+}
+
+impl Eq for Name {}
+
+impl PartialOrd for Name {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Name {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.folded().cmp(other.folded())
+    }
+}
+
+impl Hash for Name {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        if self.0.is_ascii() {
+            for byte in self.0.bytes() {
+                state.write_u8(byte.to_ascii_lowercase());
+            }
+        } else {
+            let mut buffer = [0; 4];
+            for letter in self.folded() {
+                for byte in letter.encode_utf8(&mut buffer).bytes() {
+                    state.write_u8(byte);
+                }
+            }
+        }
+        state.write_u8(0xff);
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Self {
+        Self::new(text)
+    }
+}
+
+/// What finds a resource: its kind and name.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Key {
+    /// Its kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: Name,
+}
+
+impl Key {
+    /// The key of a kind and a name.
+    pub fn new(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
+        Self {
+            kind: kind.into(),
+            name: name.into(),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+/// What a ref needs of its target.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Required {
+    /// Only that it is there. No edge of the graph.
+    Exists,
+    /// That its last completed invocation has ended, in success or error. A missing target is found missing.
+    #[default]
+    Completed,
+    /// That its last completed invocation succeeded and saw its present spec version.
+    Ready,
+}
+
+/// One resource that another reads.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Ref {
+    /// Kind of the target.
+    pub kind: Kind,
+    /// Name of the target.
+    pub name: Name,
+    /// What is needed of it.
+    pub required: Required,
+}
+
+impl Ref {
+    /// A ref that needs its target's reconcile to be completed.
+    pub fn completed(kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
+        Self {
+            kind: kind.into(),
+            name: name.into(),
+            required: Required::Completed,
+        }
+    }
+
+    /// What the ref finds its target by.
+    pub fn key(&self) -> Key {
+        Key {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Ref {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::hash_map::DefaultHasher;
+    use std::hash::{Hash, Hasher};
+
+    use super::Name;
+
+    fn hash(name: &Name) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    #[test]
+    fn names_keep_their_case_and_are_compared_without_it() {
+        for (a, b) in [
+            ("Flights", "fLIGHTS"),
+            ("Größe", "GRÖßE"),
+            ("ΣΑΣ", "σασ"),
+            ("K", "\u{212a}"),
+        ] {
+            let (a, b) = (Name::from(a), Name::from(b));
+            assert_eq!(a, b);
+            assert_eq!(hash(&a), hash(&b));
+            assert!(!a.same_case(&b));
+            assert!(a.cmp(&b).is_eq());
+        }
+        assert_ne!(Name::from("a"), Name::from("b"));
+    }
+}

@@ -1,0 +1,115 @@
+//! One stored resource.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Key, Kind, LastRun, Name, Ref, Revision, SpecVersion, StateVersion, Timestamp, Uid};
+
+/// That a resource is to be deleted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Deletion {
+    /// When it was asked for.
+    pub at: Timestamp,
+}
+
+/// What a resource still has to go through before it is regular work again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Marks {
+    /// Set while a delete is not finished. Such a resource is not live: its name is free.
+    pub deletion: Option<Deletion>,
+    /// Every name since the last completed rename, oldest first, without the present one's spelling. Empty
+    /// when no rename is unfinished.
+    pub former_names: Arc<[Name]>,
+}
+
+impl Marks {
+    /// Whether a delete is unfinished.
+    pub fn is_deleted(&self) -> bool {
+        self.deletion.is_some()
+    }
+
+    /// Whether a rename is unfinished.
+    pub fn is_renamed(&self) -> bool {
+        !self.former_names.is_empty()
+    }
+}
+
+/// The two counters that a refresh raises and a reconciler compares with those in its state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Refreshes {
+    /// Do the work again.
+    pub plain: u64,
+    /// Do it again and forget incremental state.
+    pub full: u64,
+}
+
+/// A resource with all of its stored columns, except the instance, which is the store's.
+///
+/// Rows are shared: a change makes a new one, so a snapshot stays what it was.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Identity, and the key of the row within its instance.
+    pub uid: Uid,
+    /// Registered type.
+    pub kind: Kind,
+    /// Present name.
+    pub name: Name,
+    /// What it reads.
+    pub refs: Arc<[Ref]>,
+    /// The resource that it belongs to.
+    pub owner: Option<Uid>,
+    /// Files that declare it.
+    pub paths: Arc<[Arc<str>]>,
+    /// Free key-value pairs.
+    pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
+    /// Unfinished delete and rename.
+    pub marks: Marks,
+    /// Catalog revision of its last stored change.
+    pub revision: Revision,
+    /// Version of spec, refs, name and deletion.
+    pub spec_version: SpecVersion,
+    /// Version of its state.
+    pub state_version: StateVersion,
+    /// What its last completed run failed with, or the cycle that it is on.
+    pub error: Option<Arc<Error>>,
+    /// When it asked to be run again.
+    pub next_reconcile: Option<Timestamp>,
+    /// Failures in a row.
+    pub attempts: u32,
+    /// Whether further reconciles are held back.
+    pub paused: bool,
+    /// Left out of listings unless asked for.
+    pub hidden: bool,
+    /// Refresh counters.
+    pub refreshes: Refreshes,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// Version of the spec's message.
+    pub spec_format: u32,
+    /// Version of the state's message; 0 while there is no state.
+    pub state_format: u32,
+    /// Invocations that returned.
+    pub runs_total: u64,
+    /// The last of them.
+    pub last_run: Option<Arc<LastRun>>,
+    /// When a reconcile last succeeded.
+    pub last_success: Option<Timestamp>,
+    /// What is wanted: opaque here; equal specs have equal bytes.
+    pub spec: Arc<[u8]>,
+    /// What was last achieved. None before the first state was written.
+    pub state: Option<Arc<[u8]>>,
+}
+
+impl Row {
+    /// What finds it.
+    pub fn key(&self) -> Key {
+        Key {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Runs of reconcilers: phases, outcomes, and what is kept of the last one.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Epoch, InvocationId, Reason, Refreshes, SpecVersion, StateVersion, Timestamp, Uid};
+
+/// Which method of the reconciler an invocation runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Undo the resource.
+    Delete,
+    /// Move it to its new name.
+    Rename,
+    /// Converge it: the only *regular* phase.
+    Reconcile,
+}
+
+/// What a run did to the outside.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Made or replaced something.
+    Built,
+    /// Moved it to another name.
+    Renamed,
+    /// Removed it.
+    Dropped,
+    /// Looked, and changed nothing.
+    Checked,
+    /// Nothing at all.
+    #[default]
+    None,
+}
+
+/// What a successful run returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Outcome {
+    /// What it did.
+    pub work: Work,
+    /// When to run again. A time in the past means the end of the queue.
+    pub retrigger: Option<Timestamp>,
+}
+
+/// How an invocation ended, as stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunResult {
+    /// It returned an outcome.
+    Done(Work),
+    /// It returned an error, or panicked.
+    Failed,
+    /// It was cancelled; whatever it returned was dropped.
+    Cancelled,
+}
+
+/// What a run saw of one of its resource's refs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct SeenRef {
+    /// The target's uid and state version; none if there was no target.
+    pub target: Option<(Uid, StateVersion)>,
+    /// Whether the target counted as failed.
+    pub failed: bool,
+}
+
+/// What a completed run saw. Two equal ones have nothing to tell a reconciler apart by.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Seen {
+    /// Spec version of its resource.
+    pub spec_version: SpecVersion,
+    /// Refresh counters of its resource.
+    pub refreshes: Refreshes,
+    /// Versions of its kind's spec and state messages.
+    pub formats: (u32, u32),
+    /// Its refs, in their order.
+    pub refs: Arc<[SeenRef]>,
+}
+
+/// The last invocation of a resource; stored as one blob.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct LastRun {
+    /// Its number, unique together with the epoch.
+    pub id: InvocationId,
+    /// The epoch that it ran under.
+    pub epoch: Epoch,
+    /// The method that ran.
+    pub phase: Phase,
+    /// Why it ran.
+    pub reason: Arc<Reason>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it returned.
+    pub ended_at: Timestamp,
+    /// How it ended.
+    pub result: RunResult,
+    /// What the last *completed* reconcile saw, which may be an earlier one. None if none completed.
+    pub seen: Option<Seen>,
+}

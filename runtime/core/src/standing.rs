@@ -1,0 +1,68 @@
+//! Where a resource stands: not stored, published to watchers as unnumbered updates.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, InvocationId, Key, Phase, Reason, Ref, Timestamp, Uid};
+
+/// Why a settled resource is settled.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Settled {
+    /// Its last run succeeded, or nothing has asked for it.
+    Idle,
+    /// Its last run failed; the error is in its row.
+    Failed,
+    /// It waits for a retry of a delete or rename that failed.
+    Retrying,
+    /// It is on a cycle; its row's error spells it out.
+    OnCycle,
+    /// A ref that must exist or be ready is not.
+    WaitingForRef(Ref),
+    /// Its name is still held by another resource.
+    WaitingForName {
+        /// Who holds it.
+        holder: Uid,
+        /// What the holder is called now.
+        key: Key,
+    },
+    /// `cancel` stopped it.
+    Cancelled,
+    /// No reconciler of its kind is registered here.
+    Unsupported,
+    /// Its stored bytes can't be read.
+    Unreadable(Arc<Error>),
+}
+
+/// Where a resource stands.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// Neither pending nor running.
+    Settled(Settled),
+    /// Asked for, not yet started.
+    Pending,
+    /// An invocation runs.
+    Running {
+        /// Which one.
+        invocation: InvocationId,
+        /// What it does.
+        phase: Phase,
+        /// When it started.
+        since: Timestamp,
+        /// Whether it was cancelled and has not returned.
+        cancelled: bool,
+    },
+}
+
+/// A resource's standing with its reason and progress.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Status {
+    /// Where it stands.
+    pub standing: Standing,
+    /// Why it is pending or running.
+    pub reason: Option<Arc<Reason>>,
+    /// What its invocation last said.
+    pub progress: Option<Arc<str>>,
+}
