@@ -1,0 +1,65 @@
+//! The house: rules about the repository itself that no compiler checks.
+//!
+//! | module | rule |
+//! |---|---|
+//! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
+//! | `documents` | every dependency is explained, no link is dead |
+//! | `sources` | files stay short and say what they are |
+
+mod documents;
+mod imports;
+mod sources;
+
+use std::path::{Path, PathBuf};
+use std::{fs, process::Command};
+
+/// The root of the repository.
+fn root() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().map(Path::to_path_buf).expect("the tests crate stands in the repository")
+}
+
+/// What `cargo metadata` says about the workspace, for the platform of this machine.
+fn metadata(extra: &[&str]) -> serde_json::Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        .args(extra)
+        .current_dir(root())
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
+}
+
+/// The repository's files whose names end in `.extension`, in order. Build outputs, state folders and
+/// hidden folders are left out.
+fn files(extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        for entry in entries.map(|entry| entry.expect("a folder's entry can be read")) {
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                if name != "target" && !name.starts_with('.') {
+                    folders.push(path);
+                }
+            } else if path.extension().is_some_and(|end| end == extension) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A path as it is written in messages: relative to the repository.
+fn shown(path: &Path) -> String {
+    path.strip_prefix(root()).unwrap_or(path).display().to_string()
+}
+
+/// The text of a file of the repository.
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", shown(path)))
+}
