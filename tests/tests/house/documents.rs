@@ -17,8 +17,14 @@ fn every_dependency_has_its_line_in_the_architecture_page() {
     let used = workspace_dependencies();
     let silent: Vec<_> = used.difference(&explained).collect();
     let stale: Vec<_> = explained.difference(&used).collect();
-    assert!(silent.is_empty(), "{ARCHITECTURE} does not say what these are for: {silent:?}");
-    assert!(stale.is_empty(), "{ARCHITECTURE} explains what is no dependency of the workspace: {stale:?}");
+    assert!(
+        silent.is_empty(),
+        "{ARCHITECTURE} does not say what these are for: {silent:?}"
+    );
+    assert!(
+        stale.is_empty(),
+        "{ARCHITECTURE} explains what is no dependency of the workspace: {stale:?}"
+    );
 }
 
 #[test]
@@ -76,17 +82,30 @@ fn links(text: &str) -> Vec<String> {
             continue;
         }
         let prose: String = line.split('`').step_by(2).collect::<Vec<_>>().join("x");
-        let targets = prose.split("](").skip(1).filter_map(|rest| rest.split(')').next());
-        found.extend(targets.filter(|target| !target.contains("://")).map(str::to_owned));
+        let targets = prose
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        found.extend(
+            targets
+                .filter(|target| !target.contains("://"))
+                .map(str::to_owned),
+        );
     }
     found
 }
 
 /// Checks that a link of a document leads somewhere.
 fn follow(from: &Path, link: &str) -> Result<(), &'static str> {
-    let (file, heading) = link.split_once('#').map_or((link, None), |(file, heading)| (file, Some(heading)));
+    let (file, heading) = link
+        .split_once('#')
+        .map_or((link, None), |(file, heading)| (file, Some(heading)));
     let folder = from.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-    let target = if file.is_empty() { from.to_path_buf() } else { folder.join(file) };
+    let target = if file.is_empty() {
+        from.to_path_buf()
+    } else {
+        folder.join(file)
+    };
     if !target.exists() {
         return Err("there is no such file");
     }
@@ -102,7 +121,9 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings
         .map(|line| {
             let words = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+            let kept = words
+                .chars()
+                .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
             kept.map(|c| if c == ' ' { '-' } else { c }).collect()
         })
         .collect()

@@ -11,10 +11,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-stategraph", &[]),
     ("watershed-drivers", &[]),
     ("watershed-compilers", &["watershed-proto"]),
-    ("watershed-controller", &["watershed-core", "watershed-stategraph"]),
+    (
+        "watershed-controller",
+        &["watershed-core", "watershed-stategraph"],
+    ),
     (
         "watershed-reconcilers",
-        &["watershed-proto", "watershed-compilers", "watershed-controller", "watershed-core", "watershed-drivers"],
+        &[
+            "watershed-proto",
+            "watershed-compilers",
+            "watershed-controller",
+            "watershed-core",
+            "watershed-drivers",
+        ],
     ),
     (
         "watershed",
@@ -37,15 +46,23 @@ const PLAIN_DATA: &[&str] = &["serde", "thiserror", "uuid", "indexmap", "smallve
 
 /// What must not be reachable from a crate, by any path: engines, runtimes, databases, the network.
 const PURE: &[(&str, &[&str])] = &[
-    ("watershed-core", &["tokio", "duckdb", "sqlx", "rand", "tracing-subscriber"]),
-    ("watershed-compilers", &["tokio", "duckdb", "sqlx", "libduckdb-sys"]),
+    (
+        "watershed-core",
+        &["tokio", "duckdb", "sqlx", "rand", "tracing-subscriber"],
+    ),
+    (
+        "watershed-compilers",
+        &["tokio", "duckdb", "sqlx", "libduckdb-sys"],
+    ),
     ("watershed-proto", &["tokio", "duckdb", "sqlx"]),
 ];
 
 #[test]
 fn crates_of_ours_depend_on_one_another_in_one_direction_only() {
-    let allowed: BTreeMap<_, BTreeSet<_>> =
-        MAY_USE.iter().map(|(name, uses)| (*name, uses.iter().copied().collect())).collect();
+    let allowed: BTreeMap<_, BTreeSet<_>> = MAY_USE
+        .iter()
+        .map(|(name, uses)| (*name, uses.iter().copied().collect()))
+        .collect();
     let metadata = metadata(&["--no-deps"]);
     for package in packages(&metadata) {
         let name = text(package, "name");
@@ -57,7 +74,10 @@ fn crates_of_ours_depend_on_one_another_in_one_direction_only() {
         };
         for dependency in direct(package) {
             let ours = dependency.starts_with("watershed");
-            assert!(!ours || allowed.contains(dependency), "`{name}` must not depend on `{dependency}`");
+            assert!(
+                !ours || allowed.contains(dependency),
+                "`{name}` must not depend on `{dependency}`"
+            );
         }
     }
 }
@@ -66,7 +86,9 @@ fn crates_of_ours_depend_on_one_another_in_one_direction_only() {
 fn nothing_depends_on_the_tests() {
     let metadata = metadata(&["--no-deps"]);
     for package in packages(&metadata) {
-        let used = list(package, "dependencies").iter().any(|dependency| text(dependency, "name") == TESTS);
+        let used = list(package, "dependencies")
+            .iter()
+            .any(|dependency| text(dependency, "name") == TESTS);
         assert!(!used, "`{}` depends on `{TESTS}`", text(package, "name"));
     }
 }
@@ -74,9 +96,14 @@ fn nothing_depends_on_the_tests() {
 #[test]
 fn the_core_depends_on_plain_data_only() {
     let metadata = metadata(&["--no-deps"]);
-    let core = packages(&metadata).iter().find(|package| text(package, "name") == "watershed-core");
+    let core = packages(&metadata)
+        .iter()
+        .find(|package| text(package, "name") == "watershed-core");
     for dependency in direct(core.expect("the workspace has a core")) {
-        assert!(PLAIN_DATA.contains(&dependency), "the core must not depend on `{dependency}`");
+        assert!(
+            PLAIN_DATA.contains(&dependency),
+            "the core must not depend on `{dependency}`"
+        );
     }
 }
 
@@ -84,11 +111,18 @@ fn the_core_depends_on_plain_data_only() {
 fn pure_crates_reach_no_engine_and_no_runtime() {
     let host = host();
     let metadata = metadata(&["--filter-platform", &host]);
-    let names: BTreeMap<_, _> =
-        packages(&metadata).iter().map(|package| (text(package, "id"), text(package, "name"))).collect();
+    let names: BTreeMap<_, _> = packages(&metadata)
+        .iter()
+        .map(|package| (text(package, "id"), text(package, "name")))
+        .collect();
     let edges: BTreeMap<_, Vec<&str>> = list(&metadata["resolve"], "nodes")
         .iter()
-        .map(|node| (text(node, "id"), list(node, "deps").iter().filter_map(linked).collect()))
+        .map(|node| {
+            (
+                text(node, "id"),
+                list(node, "deps").iter().filter_map(linked).collect(),
+            )
+        })
         .collect();
     for (name, unwanted) in PURE {
         let start = names.iter().find(|(_, of)| *of == name).map(|(id, _)| *id);
@@ -101,7 +135,10 @@ fn pure_crates_reach_no_engine_and_no_runtime() {
         }
         let reached: BTreeSet<_> = seen.iter().filter_map(|id| names.get(id).copied()).collect();
         for unwanted in *unwanted {
-            assert!(!reached.contains(unwanted), "`{name}` must not reach `{unwanted}`");
+            assert!(
+                !reached.contains(unwanted),
+                "`{name}` must not reach `{unwanted}`"
+            );
         }
     }
 }
@@ -117,7 +154,9 @@ fn direct(package: &serde_json::Value) -> Vec<&str> {
 
 /// The id of a resolved dependency that ends up in the built crate.
 fn linked(dependency: &serde_json::Value) -> Option<&str> {
-    let normal = list(dependency, "dep_kinds").iter().any(|kind| kind["kind"].is_null());
+    let normal = list(dependency, "dep_kinds")
+        .iter()
+        .any(|kind| kind["kind"].is_null());
     normal.then(|| text(dependency, "pkg"))
 }
 
@@ -130,12 +169,17 @@ fn list<'a>(value: &'a serde_json::Value, key: &str) -> &'a [serde_json::Value] 
 }
 
 fn text<'a>(value: &'a serde_json::Value, key: &str) -> &'a str {
-    value[key].as_str().unwrap_or_else(|| panic!("cargo metadata has no `{key}`"))
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("cargo metadata has no `{key}`"))
 }
 
 /// The target triple of this machine, as the compiler names it.
 fn host() -> String {
-    let output = std::process::Command::new("rustc").arg("-vV").output().expect("rustc can be started");
+    let output = std::process::Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .expect("rustc can be started");
     let version = String::from_utf8_lossy(&output.stdout);
     let line = version.lines().find_map(|line| line.strip_prefix("host: "));
     line.expect("rustc names its host").to_owned()

@@ -16,7 +16,10 @@ use std::{fs, process::Command};
 /// The root of the repository.
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    tests.parent().map(Path::to_path_buf).expect("the tests crate stands in the repository")
+    tests
+        .parent()
+        .map(Path::to_path_buf)
+        .expect("the tests crate stands in the repository")
 }
 
 /// What `cargo metadata` says about the workspace, for the platform of this machine.
@@ -27,7 +30,11 @@ fn metadata(extra: &[&str]) -> serde_json::Value {
         .current_dir(root())
         .output()
         .expect("cargo can be started");
-    assert!(output.status.success(), "cargo metadata failed: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "cargo metadata failed: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
