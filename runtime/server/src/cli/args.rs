@@ -1,0 +1,368 @@
+//! The command line: commands, options, environment variables.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use clap_complete::engine::ArgValueCompleter;
+
+use super::completions::complete_names;
+use super::values::{Limit, Size, Variable, Wait};
+
+/// Brings a folder of SQL and YAML to life: tables are built in the right order, rebuilt when what they depend on
+/// changes, dropped when their file goes.
+#[derive(Debug, Parser)]
+#[command(
+    name = "watershed",
+    disable_version_flag = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Try it: `watershed init my-project`, then `watershed run my-project`."
+)]
+pub(super) struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// Options that every command takes.
+    #[command(flatten)]
+    pub shared: Shared,
+    /// Print the versions of the program and of its engine.
+    #[arg(short = 'V', long, action = ArgAction::Version, global = true)]
+    version: Option<bool>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Write a small project that runs.
+    Init(Init),
+    /// Bring the project up to date once.
+    Run(Run),
+    /// Compile only: look for mistakes without opening any data.
+    Validate(Validate),
+    /// Show how each resource stands.
+    Status(Status),
+    /// Look at resources again and do what is needed.
+    Reconcile(Reconcile),
+    /// Do the work of resources again although nothing changed.
+    Refresh(Refresh),
+    /// Ask the project's tables one question.
+    Query(Query),
+    /// Show the first rows of a source or model.
+    Show(Show),
+    /// Print the SQL of a model as it is sent to the engine.
+    Compile(Compile),
+    /// Show what reads what.
+    Graph(Graph),
+    /// Show past runs: when, why, how long, how they ended.
+    History(History),
+    /// Print completions for a shell, names of resources included.
+    Completions(Completions),
+}
+
+/// Options that every command takes.
+#[derive(Debug, Clone, Args)]
+pub(super) struct Shared {
+    /// The project's folder; found from here upwards without it.
+    #[arg(
+        short = 'C',
+        long = "project",
+        value_name = "DIR",
+        env = "WATERSHED_PROJECT",
+        global = true
+    )]
+    #[arg(hide_env_values = true, value_hint = ValueHint::DirPath, help_heading = "Project")]
+    pub dir: Option<PathBuf>,
+    /// The environment; each has its own state.
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "dev",
+        env = "WATERSHED_ENVIRONMENT",
+        global = true
+    )]
+    #[arg(hide_env_values = true, help_heading = "Project")]
+    pub environment: String,
+    /// Sets a variable of the project; may be repeated.
+    #[arg(
+        short = 'e',
+        long = "env",
+        value_name = "KEY=VALUE",
+        global = true,
+        help_heading = "Project"
+    )]
+    pub variables: Vec<Variable>,
+    /// Where state is kept [default: .watershed in the project].
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "WATERSHED_STATE_DIR",
+        global = true,
+        hide_short_help = true
+    )]
+    #[arg(hide_env_values = true, value_hint = ValueHint::DirPath, help_heading = "Project")]
+    pub state_dir: Option<PathBuf>,
+
+    /// How many resources run at once [default: number of cores].
+    #[arg(short = 'j', long, value_name = "N", global = true, help_heading = "Work")]
+    pub jobs: Option<Limit>,
+    /// Threads of the engine [default: number of cores].
+    #[arg(
+        long,
+        value_name = "N",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub engine_threads: Option<Limit>,
+    /// Memory that the engine may use, such as 4GB [default: 60 % of the machine's].
+    #[arg(
+        long,
+        value_name = "SIZE",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub memory_limit: Option<Size>,
+    /// Stop at the first failure.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
+    pub fail_fast: bool,
+    /// Count warnings as errors.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
+    pub warn_error: bool,
+    /// How long to wait for a folder that another process holds, such as 30s [default: 10s].
+    #[arg(
+        long,
+        value_name = "DURATION",
+        global = true,
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    pub wait: Option<Wait>,
+
+    /// The form of the result.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        global = true,
+        help_heading = "Output"
+    )]
+    pub format: Option<Format>,
+    /// Short for `--format json`.
+    #[arg(long, global = true, conflicts_with = "format", help_heading = "Output")]
+    pub json: bool,
+    /// Include hidden resources.
+    #[arg(long, global = true, help_heading = "Output")]
+    pub all: bool,
+    /// When to use colour.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t,
+        global = true,
+        help_heading = "Output"
+    )]
+    #[arg(hide_short_help = true)]
+    pub color: Color,
+    /// No progress bar.
+    #[arg(long, global = true, hide_short_help = true, help_heading = "Output")]
+    pub no_progress: bool,
+    /// The form of logs.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t,
+        global = true,
+        help_heading = "Output"
+    )]
+    #[arg(hide_short_help = true)]
+    pub log_format: LogFormat,
+    /// Say only what is wrong.
+    #[arg(
+        short = 'q',
+        long,
+        global = true,
+        conflicts_with = "verbose",
+        help_heading = "Output"
+    )]
+    pub quiet: bool,
+    /// Say more; twice for everything.
+    #[arg(short = 'v', long, action = ArgAction::Count, global = true, help_heading = "Output")]
+    pub verbose: u8,
+}
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Format {
+    /// For people.
+    Text,
+    /// Rows for people (`query`, `show`).
+    Table,
+    /// Rows for spreadsheets (`query`, `show`).
+    Csv,
+    /// One document at the end.
+    Json,
+    /// One event or row a line.
+    Jsonl,
+    /// For Graphviz (`graph`).
+    Dot,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    /// On a terminal, unless NO_COLOR is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The form of logs.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One object a line.
+    Json,
+}
+
+/// `init`
+#[derive(Debug, Args)]
+pub(super) struct Init {
+    /// Where to write it [default: here].
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub target: Option<PathBuf>,
+    /// What to begin with.
+    #[arg(long, value_enum, value_name = "TEMPLATE", default_value_t)]
+    pub template: Template,
+}
+
+/// What a new project begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(super) enum Template {
+    /// One source, one model.
+    #[default]
+    Empty,
+    /// Flights out of New York: three sources, six models, questions answered.
+    Flights,
+}
+
+/// `run`
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The project's folder.
+    #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+}
+
+/// `validate`
+#[derive(Debug, Args)]
+pub(super) struct Validate {
+    /// The project's folder.
+    #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    /// Add to each resource its spec, defaults filled in.
+    #[arg(long)]
+    pub spec: bool,
+}
+
+/// `status`
+#[derive(Debug, Args)]
+pub(super) struct Status {
+    /// Only these, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub names: Vec<String>,
+}
+
+/// `reconcile`
+#[derive(Debug, Args)]
+pub(super) struct Reconcile {
+    /// Which, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
+    pub names: Vec<String>,
+}
+
+/// `refresh`
+#[derive(Debug, Args)]
+pub(super) struct Refresh {
+    /// Which, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
+    pub names: Vec<String>,
+    /// Forget incremental state.
+    #[arg(long)]
+    pub full: bool,
+    /// Also what depends on them.
+    #[arg(long)]
+    pub downstream: bool,
+}
+
+/// `query`
+#[derive(Debug, Args)]
+pub(super) struct Query {
+    /// One read-only statement; `-` reads it from standard input.
+    #[arg(value_name = "SQL", required_unless_present = "file", conflicts_with = "file")]
+    pub sql: Option<String>,
+    /// Reads the statement from a file.
+    #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+    /// At most so many rows [default: 1000 as a table, all otherwise].
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// Give up after so long, such as 30s.
+    #[arg(long, value_name = "D")]
+    pub timeout: Option<Wait>,
+}
+
+/// `show`
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// Which, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: String,
+    /// At most so many rows.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub limit: u64,
+}
+
+/// `compile`
+#[derive(Debug, Args)]
+pub(super) struct Compile {
+    /// Which, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: String,
+}
+
+/// `graph`
+#[derive(Debug, Args)]
+pub(super) struct Graph {
+    /// Only what this one reads and what reads it, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: Option<String>,
+}
+
+/// `history`
+#[derive(Debug, Args)]
+pub(super) struct History {
+    /// Only this one, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: Option<String>,
+    /// At most so many runs.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: u64,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+pub(super) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}

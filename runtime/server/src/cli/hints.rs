@@ -1,0 +1,143 @@
+//! Answers to what a person's hand types by habit from another program.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// Commands of other programs, with what to say.
+const COMMANDS: &[(&str, &str)] = &[
+    ("apply", "`watershed run` brings the project up to date"),
+    ("build", "`watershed run` brings the project up to date"),
+    ("check", "`watershed validate` looks for mistakes"),
+    (
+        "clean",
+        "delete the folder `.watershed`; the next run builds everything anew",
+    ),
+    ("create", "`watershed init` writes a new project"),
+    ("dag", "`watershed graph` shows what reads what"),
+    ("deploy", "`watershed run` brings the project up to date"),
+    (
+        "docs",
+        "`watershed graph` shows what reads what, `watershed status` how it stands",
+    ),
+    ("exec", "`watershed query` asks the project's tables"),
+    ("lineage", "`watershed graph` shows what reads what"),
+    ("lint", "`watershed validate` looks for mistakes"),
+    ("list", "`watershed status` lists the resources"),
+    ("log", "`watershed history` shows past runs"),
+    ("logs", "`watershed history` shows past runs"),
+    ("ls", "`watershed status` lists the resources"),
+    ("materialize", "`watershed run` brings the project up to date"),
+    ("new", "`watershed init` writes a new project"),
+    ("parse", "`watershed validate` looks for mistakes"),
+    ("preview", "`watershed show` shows the first rows"),
+    ("sql", "`watershed query` asks the project's tables"),
+    (
+        "start",
+        "watching files comes in a later version; `watershed run` brings the project up to date once",
+    ),
+    ("up", "`watershed run` brings the project up to date"),
+];
+
+/// Options of other programs, with what to say.
+const OPTIONS: &[(&str, &str)] = &[
+    (
+        "--full-refresh",
+        "`watershed refresh NAME --full` builds a model from nothing",
+    ),
+    ("--max-workers", "`--jobs N` sets how many resources run at once"),
+    ("--output", "`--format` sets the form of the result"),
+    ("--parallel", "`--jobs N` sets how many resources run at once"),
+    ("--profile", "`--environment NAME` chooses the environment"),
+    (
+        "--profiles-dir",
+        "connections are declared in the project; `--environment NAME` chooses the environment",
+    ),
+    (
+        "--project-dir",
+        "`--project DIR` (`-C`) names the project's folder",
+    ),
+    (
+        "--select",
+        "the whole project is brought up to date; `watershed reconcile NAME` looks at single resources",
+    ),
+    ("--target", "`--environment NAME` chooses the environment"),
+    (
+        "--threads",
+        "`--jobs N` sets how many resources run at once, `--engine-threads N` the engine's threads",
+    ),
+    ("--var", "`--env KEY=VALUE` (`-e`) sets a variable"),
+    (
+        "--vars",
+        "`--env KEY=VALUE` (`-e`) sets a variable; repeat it for more",
+    ),
+    ("-o", "`--format` sets the form of the result"),
+    ("-t", "`--environment NAME` chooses the environment"),
+];
+
+/// What to say about an error of the command line, if something from another program was typed.
+pub(super) fn foreign(error: &clap::Error) -> Option<(String, &'static str)> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let typed = text(ContextKind::InvalidSubcommand)?;
+            let hint = find(COMMANDS, typed)?;
+            Some((format!("there is no command `{typed}`"), hint))
+        }
+        ErrorKind::UnknownArgument => {
+            let typed = text(ContextKind::InvalidArg)?;
+            let name = typed.split('=').next().unwrap_or(typed);
+            let hint = find(OPTIONS, name)?;
+            Some((format!("there is no option `{name}`"), hint))
+        }
+        _ => None,
+    }
+}
+
+fn find(table: &[(&str, &'static str)], typed: &str) -> Option<&'static str> {
+    table
+        .iter()
+        .find(|(name, _)| *name == typed)
+        .map(|(_, hint)| *hint)
+}
+
+/// The known name that a typed one most likely stands for.
+pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let typed = typed.to_lowercase();
+    known
+        .map(|name| (strsim::jaro_winkler(&typed, &name.to_lowercase()), name))
+        // Below this two names have little in common but their length.
+        .filter(|(score, _)| *score > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn every_foreign_name_is_really_foreign() {
+        let command = crate::cli::args::Cli::command();
+        let ours: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+        assert!(COMMANDS.iter().all(|(name, _)| !ours.contains(name)));
+        for (option, _) in OPTIONS {
+            let long = option.strip_prefix("--");
+            assert!(
+                command
+                    .get_arguments()
+                    .all(|arg| arg.get_long() != long || long.is_none()),
+                "{option}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_slip_finds_its_name_and_nonsense_finds_none() {
+        let known = ["daily_delays", "carriers"];
+        assert_eq!(nearest("dayly_delays", known.into_iter()), Some("daily_delays"));
+        assert_eq!(nearest("zzz", known.into_iter()), None);
+    }
+}

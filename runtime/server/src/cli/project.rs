@@ -1,0 +1,118 @@
+//! Which project a command is about, and where its state is.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::args::Shared;
+use super::failure::Failure;
+use crate::exit::Exit;
+use crate::state_folder::{self, STATE_FOLDER, StateFolder};
+
+/// Files that make a folder a project.
+pub(super) const MANIFESTS: [&str; 3] = ["watershed.yaml", "rill.yaml", "rill.yml"];
+
+/// A project's folder with everything from the command line that is about it.
+#[derive(Debug, Clone)]
+pub(super) struct Location {
+    /// The folder, absolute.
+    pub root: PathBuf,
+    /// Where its state is kept.
+    pub state: StateFolder,
+    /// The environment.
+    pub environment: String,
+    /// Variables set by hand.
+    pub variables: BTreeMap<String, String>,
+}
+
+impl Location {
+    /// Finds the project: the positional argument, `--project`, or from here upwards.
+    pub(super) fn find(shared: &Shared, positional: Option<&Path>) -> Result<Self, Failure> {
+        let root = match positional.or(shared.dir.as_deref()) {
+            Some(folder) => named(folder)?,
+            None => from_here_upwards()?,
+        };
+        let state_root = match &shared.state_dir {
+            Some(folder) => std::path::absolute(folder).map_err(|error| unreadable(folder, error))?,
+            None => root.join(STATE_FOLDER),
+        };
+        let state = StateFolder::new(state_root, &shared.environment).map_err(state_failure)?;
+        let variables = shared
+            .variables
+            .iter()
+            .map(|v| (v.key.clone(), v.value.clone()))
+            .collect();
+        Ok(Self {
+            root,
+            state,
+            environment: shared.environment.clone(),
+            variables,
+        })
+    }
+}
+
+/// Whether a folder holds a project's manifest.
+pub(super) fn is_project(folder: &Path) -> bool {
+    MANIFESTS.iter().any(|name| folder.join(name).is_file())
+}
+
+fn named(folder: &Path) -> Result<PathBuf, Failure> {
+    let root = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+    if is_project(&root) {
+        return Ok(root);
+    }
+    if root.is_file() {
+        let failure = Failure::usage(format!(
+            "`{}` is a file, not a project's folder",
+            folder.display()
+        ));
+        return Err(match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => {
+                failure.hint(format!("try `{}`", parent.display()))
+            }
+            _ => failure,
+        });
+    }
+    // A project whose manifest was deleted is still one: the parse says what is missing.
+    if root.join(STATE_FOLDER).is_dir() {
+        return Ok(root);
+    }
+    let failure = Failure::usage(format!(
+        "no project in `{}`: it has no `watershed.yaml`",
+        folder.display()
+    ));
+    Err(failure.hint(format!("`watershed init {}` writes one", folder.display())))
+}
+
+fn from_here_upwards() -> Result<PathBuf, Failure> {
+    let here = std::env::current_dir().map_err(|error| unreadable(Path::new("."), error))?;
+    let found = here.ancestors().find(|folder| is_project(folder));
+    found.map(Path::to_path_buf).ok_or_else(|| {
+        Failure::usage("no project here: neither this folder nor one above it has a `watershed.yaml`")
+            .hint("`watershed init` writes a project, `-C DIR` names one somewhere else")
+    })
+}
+
+fn unreadable(folder: &Path, error: std::io::Error) -> Failure {
+    let context = format!("can't open the folder `{}`", folder.display());
+    Failure {
+        exit: Exit::Usage,
+        error: anyhow::Error::new(error).context(context),
+        hint: None,
+    }
+}
+
+/// A state folder that can't be used, as the program ends with it.
+pub(super) fn state_failure(error: state_folder::Error) -> Failure {
+    let (exit, hint) = match &error {
+        state_folder::Error::Environment(_) => (Exit::Usage, None),
+        _ => (
+            Exit::NotNow,
+            Some("`--state-dir DIR` keeps state somewhere else".to_owned()),
+        ),
+    };
+    Failure {
+        exit,
+        error: error.into(),
+        hint,
+    }
+}

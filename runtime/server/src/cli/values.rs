@@ -1,0 +1,161 @@
+//! Values of options: each type says what it accepts and what to write instead.
+
+use std::num::NonZeroU32;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// `KEY=VALUE` of `--env`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable {
+    pub key: String,
+    pub value: String,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let Some((key, value)) = text.split_once('=') else {
+            return Err(format!(
+                "no `=` in it; for the environment write `--environment {text}`"
+            ));
+        };
+        let mut chars = key.chars();
+        let starts_well = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if !starts_well || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
+            return Err(format!(
+                "`{key}` is no name of a variable; letters, digits, `_` and `.` are"
+            ));
+        }
+        Ok(Self {
+            key: key.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+}
+
+/// A number of things at once, from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit(NonZeroU32);
+
+/// More than any machine has; above it is most likely a slip of the hand.
+const MOST: u32 = 1024;
+
+impl Limit {
+    pub(super) fn get(self) -> usize {
+        self.0.get() as usize
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse::<NonZeroU32>() {
+            Ok(number) if number.get() <= MOST => Ok(Self(number)),
+            _ => Err(format!("a whole number from 1 to {MOST} was expected")),
+        }
+    }
+}
+
+/// A length of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Wait(pub Duration);
+
+impl FromStr for Wait {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "0" {
+            return Ok(Self(Duration::ZERO));
+        }
+        if !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(format!("the unit is missing; `{text}s` is {text} seconds"));
+        }
+        let expected = || "a length of time such as `500ms`, `30s`, `5m` or `1h30m` was expected".to_owned();
+        let span: jiff::SignedDuration = text.parse().map_err(|_| expected())?;
+        Duration::try_from(span).map(Self).map_err(|_| expected())
+    }
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size(pub u64);
+
+/// Units of sizes, longest names first where one ends like another.
+const UNITS: [(&str, u64); 9] = [
+    ("kib", 1 << 10),
+    ("mib", 1 << 20),
+    ("gib", 1 << 30),
+    ("tib", 1 << 40),
+    ("kb", 1_000),
+    ("mb", 1_000_000),
+    ("gb", 1_000_000_000),
+    ("tb", 1_000_000_000_000),
+    ("b", 1),
+];
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "a size such as `512MB`, `4GB` or `2GiB` was expected".to_owned();
+        let lower = text.trim().to_ascii_lowercase();
+        let (digits, unit) = UNITS
+            .iter()
+            .find_map(|(name, unit)| Some((lower.strip_suffix(name)?, *unit)))
+            .ok_or_else(expected)?;
+        let number: f64 = digits.trim().parse().map_err(|_| expected())?;
+        let bytes = number * unit as f64;
+        // Beyond 2^53 a float has no exact bytes, and no machine has the memory.
+        if !(1.0..=9_007_199_254_740_992.0).contains(&bytes) {
+            return Err(expected());
+        }
+        Ok(Self(bytes as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_without_equals_says_environment() {
+        let error = "prod".parse::<Variable>().unwrap_err();
+        assert!(error.contains("--environment prod"), "{error}");
+    }
+
+    #[test]
+    fn a_value_may_hold_equals_signs_and_be_empty() {
+        let variable: Variable = "a.b=x=y".parse().unwrap();
+        assert_eq!((variable.key.as_str(), variable.value.as_str()), ("a.b", "x=y"));
+        assert_eq!("a=".parse::<Variable>().unwrap().value, "");
+        assert!("1a=x".parse::<Variable>().is_err());
+        assert!("=x".parse::<Variable>().is_err());
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!("1h30m".parse::<Wait>().unwrap().0, Duration::from_secs(5400));
+        assert_eq!("500ms".parse::<Wait>().unwrap().0, Duration::from_millis(500));
+        assert!("30".parse::<Wait>().unwrap_err().contains("`30s`"));
+        assert!("-5s".parse::<Wait>().is_err());
+        assert!("soon".parse::<Wait>().is_err());
+    }
+
+    #[test]
+    fn sizes_know_both_families_of_units() {
+        assert_eq!("2GB".parse::<Size>().unwrap().0, 2_000_000_000);
+        assert_eq!("1.5 GiB".parse::<Size>().unwrap().0, 1_610_612_736);
+        assert!("2".parse::<Size>().is_err());
+        assert!("-1GB".parse::<Size>().is_err());
+        assert!("GB".parse::<Size>().is_err());
+    }
+
+    #[test]
+    fn limits_begin_at_one() {
+        assert_eq!("8".parse::<Limit>().unwrap().get(), 8);
+        assert!("0".parse::<Limit>().is_err());
+        assert!("many".parse::<Limit>().is_err());
+    }
+}

@@ -1,0 +1,43 @@
+//! What is wrong in the project's files.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ResourceName;
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Something can't be built.
+    Error,
+    /// Something is most likely not what was meant.
+    Warning,
+    /// Something could be better.
+    Hint,
+}
+
+/// A finding in a file, with its place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Stable name of the finding.
+    pub code: String,
+    /// The file, relative to the project; the manifest where no file is at fault.
+    pub path: String,
+    /// First line, from 1.
+    pub line: u32,
+    /// First column in characters, from 1.
+    pub column: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// Column behind the last character.
+    pub end_column: u32,
+    /// What is wrong.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// The resource that it concerns.
+    pub resource: Option<ResourceName>,
+}

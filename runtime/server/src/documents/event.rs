@@ -1,0 +1,69 @@
+//! What happens during a run, one line each with `--format jsonl`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Command, Diagnostic, LastRun, Reason, ResourceError, ResourceName, RunDocument, Time, Work};
+
+/// One line of `--format jsonl`. A run begins with `run_started` and ends with `run_finished`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The command has begun.
+    RunStarted {
+        /// When.
+        at: Time,
+        /// Name and version of this form: `watershed.event/1`.
+        schema: String,
+        /// Names this run of the command.
+        run_id: String,
+        /// The command.
+        command: Command,
+        /// Name of the project.
+        project: String,
+        /// Folder of the project.
+        root: String,
+        /// The environment.
+        environment: String,
+    },
+    /// A resource runs.
+    ResourceStarted {
+        /// When.
+        at: Time,
+        /// Which.
+        resource: ResourceName,
+        /// Why.
+        reason: Option<Reason>,
+    },
+    /// A resource has run.
+    ResourceFinished {
+        /// When.
+        at: Time,
+        /// Which.
+        resource: ResourceName,
+        /// What it did to the outside.
+        work: Work,
+        /// How it went.
+        run: LastRun,
+        /// Its failure.
+        error: Option<ResourceError>,
+    },
+    /// Something is wrong in a file.
+    Diagnostic {
+        /// What and where.
+        #[serde(flatten)]
+        diagnostic: Diagnostic,
+    },
+    /// The command has ended.
+    RunFinished {
+        /// When.
+        at: Time,
+        /// The whole document.
+        document: Box<RunDocument>,
+    },
+}
+
+impl Event {
+    /// The value of `schema` in the first event.
+    pub const SCHEMA: &str = "watershed.event/1";
+}

@@ -1,0 +1,44 @@
+//! What the program prints for other programs: JSON documents and events.
+//!
+//! These types are the contract of `docs/cli.md`. Each document has a JSON Schema in `docs/schemas`, written from
+//! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
+//! added; none is renamed or removed.
+
+mod compile;
+mod diagnostic;
+mod event;
+mod graph;
+mod history;
+mod query;
+mod resource;
+mod run;
+mod show;
+mod time;
+
+pub use compile::CompileDocument;
+pub use diagnostic::{Diagnostic, Severity};
+pub use event::Event;
+pub use graph::{Edge, GraphDocument, Node};
+pub use history::{HistoryDocument, HistoryRun};
+pub use query::{Column, QueryDocument};
+pub use resource::{
+    At, Health, LastRun, Outcome, Phase, Reason, ResourceDocument, ResourceError, ResourceName, Warning, Work,
+};
+pub use run::{Changes, Command, Outcomes, Removed, RunDocument, Summary};
+pub use show::ShowDocument;
+pub use time::Time;
+
+use schemars::Schema;
+
+/// Every document with the name of its schema file, in the order of `docs/cli.md`.
+pub fn schemas() -> Vec<(&'static str, Schema)> {
+    vec![
+        ("run", schemars::schema_for!(RunDocument)),
+        ("event", schemars::schema_for!(Event)),
+        ("query", schemars::schema_for!(QueryDocument)),
+        ("show", schemars::schema_for!(ShowDocument)),
+        ("compile", schemars::schema_for!(CompileDocument)),
+        ("graph", schemars::schema_for!(GraphDocument)),
+        ("history", schemars::schema_for!(HistoryDocument)),
+    ]
+}

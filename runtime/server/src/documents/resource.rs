@@ -1,0 +1,295 @@
+//! One resource as documents show it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Time;
+
+/// Kind and name of a resource, written as in project files.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceName {
+    /// The kind: `model`, `metrics_view`, ...
+    pub kind: String,
+    /// The name, in the case in which it was declared.
+    pub name: String,
+}
+
+impl std::fmt::Display for ResourceName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.kind, self.name)
+    }
+}
+
+/// One resource: what it is, how it stands, what was done to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceDocument {
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// What it reads.
+    pub refs: Vec<ResourceName>,
+    /// The files that declare it.
+    pub paths: Vec<String>,
+    /// What the controller is doing with it.
+    pub phase: Phase,
+    /// How it stands.
+    pub health: Health,
+    /// Its own failure.
+    pub error: Option<ResourceError>,
+    /// The root causes that keep it from being built.
+    pub blocked_by: Vec<ResourceName>,
+    /// What its files were warned about.
+    pub warnings: Vec<Warning>,
+    /// What this command did to the outside for it.
+    pub work: Work,
+    /// Its last run, of this command or an earlier one.
+    pub last_run: Option<LastRun>,
+    /// How often it was run since it was created.
+    pub runs_total: u64,
+    /// When it is due next.
+    pub next_run_at: Option<Time>,
+    /// Rises with every change of what is wanted.
+    pub spec_version: u64,
+    /// Rises with every change of what was achieved.
+    pub state_version: u64,
+    /// What it has made.
+    pub result: Option<Value>,
+    /// What is wanted, defaults filled in; only with `--spec`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Value>,
+}
+
+impl ResourceDocument {
+    /// Kind and name alone.
+    pub fn id(&self) -> ResourceName {
+        ResourceName {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// What the controller is doing with a resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Nothing.
+    Idle,
+    /// It waits for its turn.
+    Pending,
+    /// It runs.
+    Running,
+}
+
+/// How a resource stands: the first that holds. Ordered by how much it needs a person.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Health {
+    /// Nothing here can run a resource of its kind.
+    Unsupported,
+    /// Paused by hand.
+    Paused,
+    /// It has an error of its own.
+    Failed,
+    /// Something that it reads is failed.
+    Blocked,
+    /// Nothing was built for it yet.
+    NeverBuilt,
+    /// What it has made is known to be behind.
+    Stale,
+    /// Up to date.
+    Ok,
+}
+
+impl Health {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Unsupported => "unsupported",
+            Self::Paused => "paused",
+            Self::Failed => "failed",
+            Self::Blocked => "blocked",
+            Self::NeverBuilt => "never_built",
+            Self::Stale => "stale",
+            Self::Ok => "ok",
+        }
+    }
+}
+
+/// What a run did to the outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Work {
+    /// Made or replaced an output.
+    Built,
+    /// Renamed an output.
+    Renamed,
+    /// Dropped an output.
+    Dropped,
+    /// Looked, and changed nothing.
+    Checked,
+    /// Nothing.
+    None,
+}
+
+impl Work {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Built => "built",
+            Self::Renamed => "renamed",
+            Self::Dropped => "dropped",
+            Self::Checked => "checked",
+            Self::None => "none",
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It did its work.
+    Done,
+    /// It failed.
+    Failed,
+    /// A ref is failed: not built, the last good output stays.
+    Skipped,
+    /// It was stopped.
+    Cancelled,
+    /// There was nothing to do.
+    Unchanged,
+}
+
+impl Outcome {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Cancelled => "cancelled",
+            Self::Unchanged => "unchanged",
+        }
+    }
+}
+
+/// Why a run was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// The controller started.
+    Start,
+    /// The resource was created.
+    Created,
+    /// Its spec or refs were edited.
+    Edited,
+    /// It was renamed.
+    Renamed,
+    /// It was deleted.
+    Deleted,
+    /// What one of its refs names appeared or went.
+    RefChanged,
+    /// A parent has finished.
+    Parent,
+    /// Somebody asked for it.
+    Requested,
+    /// Somebody asked for its work to be done again.
+    Refresh,
+    /// A time that it asked for fell due.
+    Retrigger,
+    /// The interval of its kind passed.
+    Resync,
+    /// A failed run is tried again.
+    Retry,
+    /// Something outside may have changed.
+    Nudge,
+    /// What it waited for is there.
+    Recovered,
+}
+
+impl Reason {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Created => "created",
+            Self::Edited => "edited",
+            Self::Renamed => "renamed",
+            Self::Deleted => "deleted",
+            Self::RefChanged => "ref_changed",
+            Self::Parent => "parent",
+            Self::Requested => "requested",
+            Self::Refresh => "refresh",
+            Self::Retrigger => "retrigger",
+            Self::Resync => "resync",
+            Self::Retry => "retry",
+            Self::Nudge => "nudge",
+            Self::Recovered => "recovered",
+        }
+    }
+}
+
+/// A run of a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LastRun {
+    /// Names the run in logs and history.
+    pub id: String,
+    /// Why it was asked for.
+    pub reason: Reason,
+    /// Who asked: the parents, refs or callers behind the reason.
+    pub cause: Vec<String>,
+    /// When it began.
+    pub started_at: Time,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// A resource's own failure.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceError {
+    /// Stable name of what went wrong.
+    pub code: String,
+    /// What was attempted and what was met.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// Where in the project's files.
+    pub at: Option<At>,
+    /// Whether the same attempt may succeed later without an edit.
+    pub retryable: bool,
+}
+
+/// What a resource's files were warned about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Warning {
+    /// Stable name of what was found.
+    pub code: String,
+    /// What was found.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// Where in the project's files.
+    pub at: Option<At>,
+}
+
+/// A place in a file of the project.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct At {
+    /// The file, relative to the project.
+    pub path: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The column in characters, from 1.
+    pub column: u32,
+}
+
+impl std::fmt::Display for At {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", self.path, self.line, self.column)
+    }
+}

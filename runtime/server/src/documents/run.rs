@@ -1,0 +1,142 @@
+//! The document of `run`, `validate` and `status`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Diagnostic, Outcome, ResourceDocument, ResourceName, Time};
+
+/// Which command wrote a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Command {
+    /// Brought the project up to date.
+    Run,
+    /// Compiled only.
+    Validate,
+    /// Looked only.
+    Status,
+    /// Looked again at what was named.
+    Reconcile,
+    /// Did the work of what was named again.
+    Refresh,
+}
+
+impl Command {
+    /// The word, as it is typed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Run => "run",
+            Self::Validate => "validate",
+            Self::Status => "status",
+            Self::Reconcile => "reconcile",
+            Self::Refresh => "refresh",
+        }
+    }
+}
+
+/// How the project stands and what the command did to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunDocument {
+    /// Name and version of this form: `watershed.run/1`.
+    pub schema: String,
+    /// Version of the program.
+    pub version: String,
+    /// The command.
+    pub command: Command,
+    /// Name of the project.
+    pub project: String,
+    /// Folder of the project.
+    pub root: String,
+    /// The environment.
+    pub environment: String,
+    /// Names this run of the command.
+    pub run_id: String,
+    /// When the command began.
+    pub started_at: Time,
+    /// How long it took.
+    pub duration_ms: u64,
+    /// What the program ends with.
+    pub exit_code: u8,
+    /// Every resource that is not hidden, by kind and name.
+    pub resources: Vec<ResourceDocument>,
+    /// Everything that is wrong in files, by file and place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The numbers.
+    pub summary: Summary,
+}
+
+impl RunDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.run/1";
+}
+
+/// Numbers of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Summary {
+    /// How many resources there are.
+    pub resources: u64,
+    /// How their runs ended; adds up to `resources`.
+    pub outcomes: Outcomes,
+    /// What became of declarations.
+    pub changes: Changes,
+    /// Names that are gone.
+    pub removed: Vec<Removed>,
+}
+
+/// How many runs ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Outcomes {
+    /// Did their work.
+    pub done: u64,
+    /// Failed.
+    pub failed: u64,
+    /// Not built because a ref is failed.
+    pub skipped: u64,
+    /// Stopped.
+    pub cancelled: u64,
+    /// Had nothing to do.
+    pub unchanged: u64,
+}
+
+impl Outcomes {
+    /// Counts one more.
+    pub fn add(&mut self, outcome: Outcome) {
+        let counter = match outcome {
+            Outcome::Done => &mut self.done,
+            Outcome::Failed => &mut self.failed,
+            Outcome::Skipped => &mut self.skipped,
+            Outcome::Cancelled => &mut self.cancelled,
+            Outcome::Unchanged => &mut self.unchanged,
+        };
+        *counter += 1;
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.done + self.failed + self.skipped + self.cancelled + self.unchanged
+    }
+}
+
+/// How many resources were created, updated, renamed and deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Changes {
+    /// New ones.
+    pub created: u64,
+    /// Those whose spec or refs changed.
+    pub updated: u64,
+    /// Those with another name.
+    pub renamed: u64,
+    /// Those that are gone.
+    pub deleted: u64,
+}
+
+/// A name that was there before and is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Removed {
+    /// The kind.
+    pub kind: String,
+    /// The name that is gone.
+    pub name: String,
+    /// What it is called now, if it lives on.
+    pub became: Option<ResourceName>,
+}

@@ -1,0 +1,36 @@
+//! Exit codes of the program, the one place where they are written down.
+
+/// How a command ended, as scripts see it.
+///
+/// The numbers are a promise; see `docs/cli.md`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Exit {
+    /// Converged, or nothing wrong.
+    Converged = 0,
+    /// The project, the SQL or a resource has an error; everything else is converged.
+    ProjectError = 1,
+    /// Unknown command, name or option, or no project here.
+    Usage = 2,
+    /// Not now: another process holds the folder, a deadline passed, the state folder can't be written.
+    NotNow = 3,
+    /// The state folder is damaged or from a newer version; nothing was touched.
+    StateFolder = 4,
+    /// Stopped in order by Ctrl-C.
+    Interrupted = 130,
+    /// Stopped in order by a request to terminate.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// The number that the process ends with.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for std::process::ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}

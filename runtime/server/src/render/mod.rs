@@ -1,0 +1,21 @@
+//! Text for people: tables, summaries, findings, progress.
+//!
+//! Everything here returns styled text; whoever writes it strips the styles where they don't belong.
+
+mod columns;
+pub(crate) mod diagnostics;
+pub(crate) mod palette;
+pub(crate) mod progress;
+pub(crate) mod rows;
+pub(crate) mod status;
+pub(crate) mod summary;
+pub(crate) mod units;
+
+/// Whether colours are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Colour {
+    /// They are.
+    On,
+    /// They are not.
+    Off,
+}

@@ -1,0 +1,205 @@
+//! Rows of a query, as a table or for other programs.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::documents::Column;
+
+/// Longest text in a cell of a table; data of any length is in the other forms.
+const WIDEST_CELL: usize = 200;
+
+/// A table for people; `width` is that of the terminal, if there is one.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> String {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_FULL_CONDENSED);
+    if let Some(width) = width {
+        table
+            .set_width(width)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+    }
+    table.set_header(
+        columns
+            .iter()
+            .map(|column| Cell::new(one_line(&column.name)).add_attribute(Attribute::Reset)),
+    );
+    for row in rows {
+        table.add_row(row.iter().zip(columns).map(|(value, column)| {
+            let cell = Cell::new(shown(value));
+            if is_number(&column.data_type) {
+                cell.set_alignment(CellAlignment::Right)
+            } else {
+                cell
+            }
+        }));
+    }
+    format!("{table}\n")
+}
+
+/// Whether values of a type line up on the right.
+fn is_number(data_type: &str) -> bool {
+    const NUMBERS: [&str; 13] = [
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "UHUGEINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+    ];
+    let upper = data_type.to_ascii_uppercase();
+    NUMBERS
+        .iter()
+        .any(|number| upper == *number || upper.starts_with("DECIMAL("))
+}
+
+fn shown(value: &Value) -> String {
+    let text = plain(value);
+    let text = if value.is_null() {
+        "NULL".to_owned()
+    } else {
+        one_line(&text)
+    };
+    match text.char_indices().nth(WIDEST_CELL) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text,
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', "↵")
+        .chars()
+        .map(|c| if c.is_control() { '␣' } else { c })
+        .collect()
+}
+
+/// A value as text: strings without quotes, nothing for null, everything else as JSON.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Writes the line of names of a CSV file.
+pub(crate) fn csv_header(out: &mut dyn Write, columns: &[Column]) -> io::Result<()> {
+    csv_record(out, columns.iter().map(|column| column.name.clone()))
+}
+
+/// Writes rows of a CSV file; null is an empty field.
+pub(crate) fn csv_rows(out: &mut dyn Write, rows: &[Vec<Value>]) -> io::Result<()> {
+    rows.iter()
+        .try_for_each(|row| csv_record(out, row.iter().map(plain)))
+}
+
+fn csv_record(out: &mut dyn Write, fields: impl Iterator<Item = String>) -> io::Result<()> {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    writer.write_record(fields.map(String::into_bytes))?;
+    out.write_all(
+        &writer
+            .into_inner()
+            .map_err(|error| io::Error::other(error.to_string()))?,
+    )
+}
+
+/// Writes rows as one JSON object a line, keys in the order of the columns.
+pub(crate) fn jsonl_rows(out: &mut dyn Write, columns: &[Column], rows: &[Vec<Value>]) -> io::Result<()> {
+    let names = unique_names(columns);
+    for row in rows {
+        serde_json::to_writer(&mut *out, &Object { names: &names, row })?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
+}
+
+/// Names of columns as keys: the second `id` is `id_1`.
+fn unique_names(columns: &[Column]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let name = |column: &Column| {
+        let mut candidates = std::iter::once(column.name.clone())
+            .chain((1_u32..).map(|number| format!("{}_{number}", column.name)));
+        candidates
+            .find(|name| taken.insert(name.clone()))
+            .unwrap_or_default()
+    };
+    columns.iter().map(name).collect()
+}
+
+/// A row with its names, written without being copied.
+struct Object<'a> {
+    names: &'a [String],
+    row: &'a [Value],
+}
+
+impl Serialize for Object<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.names.iter().zip(self.row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn columns() -> Vec<Column> {
+        let column = |name: &str, data_type: &str| Column {
+            name: name.into(),
+            data_type: data_type.into(),
+        };
+        vec![column("carrier", "VARCHAR"), column("flights", "BIGINT")]
+    }
+
+    #[test]
+    fn numbers_line_up_and_null_is_named() {
+        let drawn = table(
+            &columns(),
+            &[vec![json!("UA"), json!(58665)], vec![json!(null), json!(7)]],
+            None,
+        );
+        assert!(drawn.contains("│ UA      ┆   58665 │"), "{drawn}");
+        assert!(drawn.contains("│ NULL    ┆       7 │"), "{drawn}");
+    }
+
+    #[test]
+    fn csv_quotes_what_needs_it_and_leaves_null_empty() {
+        let mut out = Vec::new();
+        csv_header(&mut out, &columns()).unwrap();
+        csv_rows(
+            &mut out,
+            &[
+                vec![json!("a,\"b\""), json!(null)],
+                vec![json!("x\ny"), json!(1.5)],
+            ],
+        )
+        .unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "carrier,flights\n\"a,\"\"b\"\"\",\n\"x\ny\",1.5\n"
+        );
+    }
+
+    #[test]
+    fn jsonl_is_an_object_a_line_in_the_order_of_columns() {
+        let mut out = Vec::new();
+        let columns = [columns(), columns()].concat();
+        jsonl_rows(
+            &mut out,
+            &columns[1..4],
+            &[vec![json!("9007199254740993"), json!("UA"), json!(1)]],
+        )
+        .unwrap();
+        let expected = "{\"flights\":\"9007199254740993\",\"carrier\":\"UA\",\"flights_1\":1}\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

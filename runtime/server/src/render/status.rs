@@ -1,0 +1,251 @@
+//! How resources stand, for people.
+
+use anstyle::Style;
+
+use super::columns::{Cell, columns};
+use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use super::summary::{blocked_by, first_line, output_kind, output_rows};
+use super::units::{ago, count, duration};
+use crate::documents::{
+    GraphDocument, Health, HistoryDocument, HistoryRun, LastRun, Outcome, Phase, ResourceDocument,
+    RunDocument, Time,
+};
+
+fn health_style(health: Health) -> Style {
+    match health {
+        Health::Failed => BAD,
+        Health::Blocked | Health::Stale | Health::Paused => WARN,
+        Health::Unsupported | Health::NeverBuilt => DIM,
+        Health::Ok => GOOD,
+    }
+}
+
+fn outcome_style(outcome: Outcome) -> Style {
+    match outcome {
+        Outcome::Failed => BAD,
+        Outcome::Skipped | Outcome::Cancelled => WARN,
+        Outcome::Done => GOOD,
+        Outcome::Unchanged => DIM,
+    }
+}
+
+/// The table of `status`: what needs a person first.
+pub(crate) fn status(document: &RunDocument, now: Time) -> String {
+    if document.resources.is_empty() {
+        return format!("{STRONG}{}{STRONG:#} has no resources yet\n", document.project);
+    }
+    let mut sorted: Vec<&ResourceDocument> = document.resources.iter().collect();
+    sorted.sort_by_key(|resource| resource.health);
+    let title = |text: &str| Cell::left(text, DIM);
+    let mut rows = vec![vec![
+        title("HEALTH"),
+        title("KIND"),
+        title("NAME"),
+        title("LAST RUN"),
+        title("OUTPUT"),
+    ]];
+    rows.extend(sorted.iter().map(|resource| status_line(resource, now)));
+    let mut out = columns("", &rows);
+    out.push('\n');
+    for (cause, blocked) in blocked_by(document) {
+        let number = count(blocked.len() as u64, "resource");
+        out.push_str(&format!(
+            "{WARN}{number}{WARN:#} blocked by {STRONG}{cause}{STRONG:#}\n"
+        ));
+    }
+    out.push_str(&verdict(document));
+    out
+}
+
+fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
+    let run = match (resource.phase, &resource.last_run) {
+        (Phase::Running, _) => "running now".to_owned(),
+        (Phase::Pending, _) => "waits for its turn".to_owned(),
+        (Phase::Idle, None) => "never".to_owned(),
+        (Phase::Idle, Some(run)) => last_run(run, now),
+    };
+    let about = match (&resource.error, output_kind(resource)) {
+        (Some(error), _) => Cell::left(first_line(&error.message), BAD),
+        (None, kind) => Cell::left([kind, output_rows(resource)].join(" ").trim().to_owned(), DIM),
+    };
+    vec![
+        Cell::left(resource.health.as_str(), health_style(resource.health)),
+        Cell::left(&resource.kind, DIM),
+        Cell::plain(&resource.name),
+        Cell::left(run, DIM),
+        about,
+    ]
+}
+
+fn last_run(run: &LastRun, now: Time) -> String {
+    format!(
+        "{} {}, {}",
+        run.outcome.as_str(),
+        ago(run.started_at, now),
+        duration(run.duration_ms)
+    )
+}
+
+fn verdict(document: &RunDocument) -> String {
+    let number = |health| document.resources.iter().filter(|r| r.health == health).count();
+    let all = [
+        Health::Failed,
+        Health::Blocked,
+        Health::Paused,
+        Health::NeverBuilt,
+        Health::Stale,
+        Health::Unsupported,
+        Health::Ok,
+    ];
+    let parts: Vec<String> = all
+        .into_iter()
+        .filter(|health| number(*health) > 0)
+        .map(|health| {
+            let style = health_style(health);
+            format!("{style}{} {}{style:#}", number(health), health.as_str())
+        })
+        .collect();
+    format!(
+        "{STRONG}{}{STRONG:#} ({}): {}\n",
+        document.project,
+        document.environment,
+        parts.join(", ")
+    )
+}
+
+/// The table of `history`, the latest first.
+pub(crate) fn history(document: &HistoryDocument, now: Time) -> String {
+    if document.runs.is_empty() {
+        return "nothing was run yet\n".to_owned();
+    }
+    let title = |text: &str| Cell::left(text, DIM);
+    let mut rows = vec![vec![
+        title("WHEN"),
+        title("OUTCOME"),
+        title("KIND"),
+        title("NAME"),
+        Cell::right("TOOK", DIM),
+        title("WHY"),
+        title(""),
+    ]];
+    rows.extend(document.runs.iter().map(|run| history_line(run, now)));
+    columns("", &rows)
+}
+
+fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
+    let did = if run.outcome == Outcome::Done {
+        run.work.as_str()
+    } else {
+        run.outcome.as_str()
+    };
+    let why = match run.cause.as_slice() {
+        [] => run.reason.as_str().to_owned(),
+        causes => format!("{}: {}", run.reason.as_str(), super::units::some_of(causes, 3)),
+    };
+    let error = run
+        .error
+        .as_ref()
+        .map(|error| first_line(&error.message))
+        .unwrap_or_default();
+    vec![
+        Cell::left(ago(run.started_at, now), DIM),
+        Cell::left(did, outcome_style(run.outcome)),
+        Cell::left(&run.resource.kind, DIM),
+        Cell::plain(&run.resource.name),
+        Cell::right(duration(run.duration_ms), Style::new()),
+        Cell::left(why, DIM),
+        Cell::left(error, BAD),
+    ]
+}
+
+/// The tree of `graph`: what reads a resource stands below it, indented. What was shown once is not opened again.
+pub(crate) fn graph(document: &GraphDocument) -> String {
+    let mut children: std::collections::BTreeMap<_, Vec<_>> = Default::default();
+    let mut has_parent = std::collections::BTreeSet::new();
+    for edge in &document.edges {
+        children.entry(&edge.from).or_default().push(&edge.to);
+        has_parent.insert(&edge.to);
+    }
+    let names: Vec<_> = document
+        .nodes
+        .iter()
+        .map(|node| (node.id(), node.health))
+        .collect();
+    let health: std::collections::BTreeMap<_, _> =
+        names.iter().map(|(name, health)| (name, *health)).collect();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut out = String::new();
+    let roots = names
+        .iter()
+        .map(|(name, _)| name)
+        .filter(|name| !has_parent.contains(name));
+    // Members of cycles have no root above them: whatever was not reached is begun at its first name.
+    for root in roots.chain(names.iter().map(|(name, _)| name)) {
+        if seen.contains(root) {
+            continue;
+        }
+        // A stack of its own: a chain of models may be deeper than the thread's.
+        let mut stack = vec![(root, 0_usize)];
+        while let Some((name, depth)) = stack.pop() {
+            let fresh = seen.insert(name);
+            let below = children.get(name).map(Vec::as_slice).unwrap_or_default();
+            out.push_str(&graph_line(
+                name,
+                depth,
+                health.get(name).copied(),
+                fresh || below.is_empty(),
+            ));
+            if fresh {
+                stack.extend(below.iter().rev().map(|child| (*child, depth + 1)));
+            }
+        }
+    }
+    out
+}
+
+fn graph_line(
+    name: &crate::documents::ResourceName,
+    depth: usize,
+    health: Option<Health>,
+    opened: bool,
+) -> String {
+    let indent = "  ".repeat(depth);
+    let kind = if name.kind == "model" {
+        String::new()
+    } else {
+        format!("{DIM}{}/{DIM:#}", name.kind)
+    };
+    let stand = match health {
+        None | Some(Health::Ok) => String::new(),
+        Some(health) => {
+            let style = health_style(health);
+            format!("  {style}{}{style:#}", health.as_str())
+        }
+    };
+    let again = if opened {
+        String::new()
+    } else {
+        format!("  {DIM}(above){DIM:#}")
+    };
+    format!("{indent}{kind}{}{stand}{again}\n", name.name)
+}
+
+/// The graph for Graphviz.
+pub(crate) fn dot(document: &GraphDocument) -> String {
+    let quoted = |name: &crate::documents::ResourceName| {
+        format!(
+            "\"{}\"",
+            name.to_string().replace('\\', "\\\\").replace('"', "\\\"")
+        )
+    };
+    let mut out = "digraph watershed {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
+    for node in &document.nodes {
+        let label = node.name.replace('\\', "\\\\").replace('"', "\\\"");
+        out.push_str(&format!("  {} [label=\"{label}\"];\n", quoted(&node.id())));
+    }
+    for edge in &document.edges {
+        out.push_str(&format!("  {} -> {};\n", quoted(&edge.from), quoted(&edge.to)));
+    }
+    out.push_str("}\n");
+    out
+}

@@ -1,0 +1,263 @@
+//! What a run did, for people: what was made, what went wrong, what is behind it.
+
+use anstyle::Style;
+
+use super::columns::{Cell, columns};
+use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
+use super::units::{count, duration, grouped, some_of};
+use crate::documents::{
+    Command, Health, Outcome, ResourceDocument, ResourceName, RunDocument, Severity, Work,
+};
+
+/// A table of more lines than this tires; `-v` shows it whole.
+const MOST_LINES: usize = 40;
+/// Names in one line of what is blocked.
+const MOST_NAMES: usize = 5;
+
+/// How much of a run is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// What was done and what is wrong.
+    Normal,
+    /// Every resource.
+    All,
+}
+
+/// The summary of `run`, `reconcile`, `refresh`.
+pub(crate) fn run(document: &RunDocument, detail: Detail) -> String {
+    let mut out = works(document, detail);
+    out.push_str(&causes(document));
+    out.push_str(&removed(document));
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out.push_str(&verdict(document));
+    out
+}
+
+/// The summary of `validate`.
+pub(crate) fn validate(document: &RunDocument) -> String {
+    let found = findings(document);
+    let what = format!(
+        "{} in {}",
+        count(document.summary.resources, "resource"),
+        duration(document.duration_ms)
+    );
+    let name = &document.project;
+    match (found.errors, found.warnings) {
+        (0, 0) => format!("{GOOD}✓{GOOD:#} {STRONG}{name}{STRONG:#} has no mistakes, {what}\n"),
+        (0, warnings) => {
+            let said = count(warnings, "warning");
+            format!("{WARN}!{WARN:#} {STRONG}{name}{STRONG:#} has {said}, {what}\n")
+        }
+        (errors, 0) => format!(
+            "{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#} has {}, {what}\n",
+            count(errors, "error")
+        ),
+        (errors, warnings) => {
+            let said = format!("{} and {}", count(errors, "error"), count(warnings, "warning"));
+            format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#} has {said}, {what}\n")
+        }
+    }
+}
+
+/// One line for each resource that was worked on, those that need a person last, where the eye rests.
+fn works(document: &RunDocument, detail: Detail) -> String {
+    let listed = |resource: &&ResourceDocument| match detail {
+        Detail::All => true,
+        Detail::Normal => !matches!(resource.work, Work::None | Work::Checked),
+    };
+    let shown: Vec<&ResourceDocument> = document.resources.iter().filter(listed).collect();
+    if detail == Detail::Normal && shown.len() > MOST_LINES {
+        return String::new();
+    }
+    let rows: Vec<Vec<Cell>> = shown.into_iter().map(work_line).collect();
+    columns("  ", &rows)
+}
+
+fn work_line(resource: &ResourceDocument) -> Vec<Cell> {
+    let style = match resource.work {
+        Work::Built | Work::Renamed | Work::Dropped => GOOD,
+        Work::Checked | Work::None => DIM,
+    };
+    let took = resource.last_run.as_ref().filter(|_| resource.work != Work::None);
+    vec![
+        Cell::left(resource.work.as_str(), style),
+        Cell::left(&resource.kind, DIM),
+        Cell::plain(&resource.name),
+        Cell::left(output_kind(resource), DIM),
+        Cell::right(output_rows(resource), Style::new()),
+        Cell::right(took.map(|run| duration(run.duration_ms)).unwrap_or_default(), DIM),
+    ]
+}
+
+/// `table` or `view`, where a resource has an output.
+pub(super) fn output_kind(resource: &ResourceDocument) -> String {
+    let kind = resource
+        .result
+        .as_ref()
+        .and_then(|result| result.get("type"))
+        .and_then(|kind| kind.as_str());
+    kind.unwrap_or_default().to_owned()
+}
+
+/// The rows of an output, where they were counted.
+pub(super) fn output_rows(resource: &ResourceDocument) -> String {
+    let rows = resource
+        .result
+        .as_ref()
+        .and_then(|result| result.get("rows"))
+        .and_then(serde_json::Value::as_u64);
+    rows.map(|rows| format!("{} rows", grouped(rows)))
+        .unwrap_or_default()
+}
+
+/// Each root cause once, with what it holds up.
+fn causes(document: &RunDocument) -> String {
+    let failed = document
+        .resources
+        .iter()
+        .filter(|resource| resource.health == Health::Failed);
+    let mut rows = Vec::new();
+    for resource in failed {
+        let message = resource
+            .error
+            .as_ref()
+            .map(|error| error.message.as_str())
+            .unwrap_or_default();
+        rows.push(vec![
+            Cell::left("failed", BAD),
+            Cell::left(&resource.kind, DIM),
+            Cell::left(&resource.name, STRONG),
+            Cell::plain(first_line(message)),
+        ]);
+    }
+    let mut out = columns("  ", &rows);
+    for (cause, blocked) in blocked_by(document) {
+        let names: Vec<String> = blocked.iter().map(|resource| resource.name.clone()).collect();
+        let number = count(blocked.len() as u64, "resource");
+        let line = format!("  {WARN}blocked{WARN:#} {number} by {STRONG}{cause}{STRONG:#}: ");
+        out.push_str(&format!("{line}{DIM}{}{DIM:#}\n", some_of(&names, MOST_NAMES)));
+    }
+    out
+}
+
+/// What each root cause blocks. A resource with several causes is counted with each.
+pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&ResourceDocument>)> {
+    let mut causes: std::collections::BTreeMap<ResourceName, Vec<&ResourceDocument>> = Default::default();
+    for resource in &document.resources {
+        for cause in &resource.blocked_by {
+            causes.entry(cause.clone()).or_default().push(resource);
+        }
+    }
+    causes.into_iter().collect()
+}
+
+fn removed(document: &RunDocument) -> String {
+    let line = |removed: &crate::documents::Removed| match &removed.became {
+        Some(new) => vec![
+            Cell::left("renamed", GOOD),
+            Cell::left(&removed.kind, DIM),
+            Cell::plain(format!("{} → {}", removed.name, new.name)),
+        ],
+        None => vec![
+            Cell::left("removed", GOOD),
+            Cell::left(&removed.kind, DIM),
+            Cell::plain(&removed.name),
+        ],
+    };
+    let removed = &document.summary.removed;
+    let mut out = columns(
+        "  ",
+        &removed.iter().take(MOST_LINES).map(line).collect::<Vec<_>>(),
+    );
+    if removed.len() > MOST_LINES {
+        out.push_str(&format!(
+            "  {DIM}and {} more{DIM:#}\n",
+            removed.len() - MOST_LINES
+        ));
+    }
+    out
+}
+
+/// The last line: how the project stands now.
+fn verdict(document: &RunDocument) -> String {
+    let name = &document.project;
+    let time = duration(document.duration_ms);
+    let outcomes = &document.summary.outcomes;
+    let total = count(document.summary.resources, "resource");
+    let (mark, style) = match document.exit_code {
+        0 => ("✓", GOOD),
+        1 => ("✗", BAD),
+        _ => ("!", WARN),
+    };
+    let begin = format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}");
+    if document.exit_code == 0 && !did_anything(document) {
+        return format!("{begin} is up to date: {total}, nothing to do ({time})\n");
+    }
+    let parts = [
+        (works_of(document, Work::Built), "built"),
+        (works_of(document, Work::Renamed), "renamed"),
+        (outcomes.failed, "failed"),
+        (outcomes.skipped, "skipped"),
+        (outcomes.cancelled, "cancelled"),
+        (outcomes.unchanged, "unchanged"),
+        (document.summary.changes.deleted, "removed"),
+    ];
+    let said: Vec<String> = parts
+        .iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(n, word)| format!("{} {word}", grouped(*n)))
+        .collect();
+    let findings = findings(document);
+    let warned = match findings.warnings {
+        0 => String::new(),
+        warnings => format!(", {WARN}{}{WARN:#}", count(warnings, "warning")),
+    };
+    format!("{begin}: {total}, {}{warned} ({time})\n", said.join(", "))
+}
+
+fn did_anything(document: &RunDocument) -> bool {
+    let changes = &document.summary.changes;
+    document.command == Command::Run && changes.created + changes.renamed + changes.deleted > 0
+        || document
+            .resources
+            .iter()
+            .any(|r| matches!(r.work, Work::Built | Work::Renamed | Work::Dropped))
+        || document.resources.iter().any(|r| {
+            r.last_run
+                .as_ref()
+                .is_some_and(|run| run.outcome == Outcome::Cancelled)
+        })
+}
+
+fn works_of(document: &RunDocument, work: Work) -> u64 {
+    document
+        .resources
+        .iter()
+        .filter(|resource| resource.work == work)
+        .count() as u64
+}
+
+struct Findings {
+    errors: u64,
+    warnings: u64,
+}
+
+fn findings(document: &RunDocument) -> Findings {
+    let of = |severity| {
+        document
+            .diagnostics
+            .iter()
+            .filter(|d| d.severity == severity)
+            .count() as u64
+    };
+    Findings {
+        errors: of(Severity::Error),
+        warnings: of(Severity::Warning),
+    }
+}
+
+pub(super) fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}

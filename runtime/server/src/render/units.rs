@@ -1,0 +1,94 @@
+//! Numbers and times as people read them.
+
+use std::fmt::Write as _;
+
+use crate::documents::Time;
+
+/// `1 model`, `2 models`.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// `1,234,567`.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `12 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+pub(crate) fn duration(ms: u64) -> String {
+    let seconds = ms / 1000;
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", seconds, ms % 1000 / 100),
+        60_000..3_600_000 => pair(seconds / 60, "min", seconds % 60, "s"),
+        _ => pair(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+    }
+}
+
+fn pair(first: u64, unit: &str, second: u64, smaller: &str) -> String {
+    let mut out = format!("{first} {unit}");
+    if second > 0 {
+        let _ = write!(out, " {second} {smaller}");
+    }
+    out
+}
+
+/// `just now`, `5 min ago`, `3 days ago`.
+pub(crate) fn ago(then: Time, now: Time) -> String {
+    let seconds = now.since_ms(then) / 1000;
+    match seconds {
+        0..10 => "just now".to_owned(),
+        10..60 => format!("{seconds} s ago"),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3600),
+        _ => format!("{} ago", count(seconds / 86_400, "day")),
+    }
+}
+
+/// `a`, `a and b`, `a, b and 3 more`.
+pub(crate) fn some_of(names: &[String], most: usize) -> String {
+    let rest = names.len().saturating_sub(most);
+    let shown = &names[..names.len() - rest];
+    match (shown, rest) {
+        ([], _) => String::new(),
+        (shown, 0) => match shown.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, first)) => format!("{} and {last}", first.join(", ")),
+            None => String::new(),
+        },
+        (shown, rest) => format!("{} and {rest} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(count(1, "model"), "1 model");
+        assert_eq!(count(336_776, "row"), "336,776 rows");
+        assert_eq!(grouped(1_000), "1,000");
+        assert_eq!(duration(999), "999 ms");
+        assert_eq!(duration(1_250), "1.2 s");
+        assert_eq!(duration(200_000), "3 min 20 s");
+        assert_eq!(duration(7_200_000), "2 h");
+    }
+
+    #[test]
+    fn lists_are_cut_where_they_tire() {
+        let names: Vec<String> = ["a", "b", "c", "d"].map(str::to_owned).to_vec();
+        assert_eq!(some_of(&names[..1], 2), "a");
+        assert_eq!(some_of(&names[..2], 2), "a and b");
+        assert_eq!(some_of(&names, 2), "a, b and 2 more");
+    }
+}

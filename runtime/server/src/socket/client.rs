@@ -1,0 +1,97 @@
+//! A command's end of the socket.
+
+use std::io;
+
+use tokio::net::UnixStream;
+use tokio::sync::mpsc;
+
+use super::protocol::{Hello, Side, Wire, WireError};
+use super::{Address, Refusal, Reply, Request, replies};
+use crate::exit::Exit;
+
+/// Why the owner can't be asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody listens: not yet, not any more, or the one that uses the folder answers no requests.
+    #[error("nobody answers at the folder's socket")]
+    Nobody,
+    /// The owner is another version of the program.
+    #[error("the folder is used by watershed {theirs}, and this is watershed {ours}")]
+    OtherVersion {
+        /// The owner's version.
+        theirs: String,
+        /// Ours.
+        ours: String,
+    },
+    /// The socket can't be trusted or opened.
+    #[error("the folder's socket can't be used")]
+    Socket(#[source] io::Error),
+}
+
+/// A connection to the owner, after both have said hello.
+pub struct Connection {
+    wire: Wire,
+}
+
+impl Connection {
+    /// Connects to the owner of a state folder.
+    ///
+    /// # Errors
+    /// When nobody listens, the owner is of another version, or the socket can't be used.
+    pub async fn open(address: &Address) -> Result<Self, ConnectError> {
+        use io::ErrorKind::{ConnectionRefused, ConnectionReset, NotFound};
+        let nobody = |error: io::Error| match error.kind() {
+            NotFound | ConnectionRefused | ConnectionReset => ConnectError::Nobody,
+            _ => ConnectError::Socket(error),
+        };
+        address.check().map_err(nobody)?;
+        let stream = UnixStream::connect(address.path()).await.map_err(nobody)?;
+        let mut wire = Wire::new(stream, Side::Client);
+        let ours = Hello::ours();
+        // An owner that ends just now closes the connection: the next one is asked then.
+        let theirs: Hello = match wire.send(&ours).await {
+            Ok(()) => wire.receive().await.map_err(|_| ConnectError::Nobody)?,
+            Err(_) => return Err(ConnectError::Nobody),
+        };
+        if theirs != ours {
+            return Err(ConnectError::OtherVersion {
+                theirs: theirs.version,
+                ours: ours.version,
+            });
+        }
+        Ok(Self { wire })
+    }
+
+    /// Sends the one request of this connection; replies arrive in the returned channel. Dropping the channel hangs
+    /// up.
+    pub async fn ask(mut self, request: &Request) -> mpsc::Receiver<Reply> {
+        let (sender, receiver) = replies();
+        if let Err(error) = self.wire.send(request).await {
+            let _ = sender.send(Reply::Refused(broken(&error))).await;
+            return receiver;
+        }
+        // Ends with the last reply or when the receiver is dropped; it holds nothing that its cancellation loses.
+        tokio::spawn(async move {
+            loop {
+                let reply = tokio::select! {
+                    biased;
+                    () = sender.closed() => return,
+                    reply = self.wire.receive() => reply.unwrap_or_else(|error| Reply::Refused(broken(&error))),
+                };
+                let last = matches!(reply, Reply::Done(_) | Reply::Refused(_));
+                if sender.send(reply).await.is_err() || last {
+                    return;
+                }
+            }
+        });
+        receiver
+    }
+}
+
+fn broken(error: &WireError) -> Refusal {
+    Refusal::new(
+        Exit::NotNow,
+        format!("the process that owns the folder went away: {error}"),
+    )
+    .hint("run the command again")
+}

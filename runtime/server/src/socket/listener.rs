@@ -1,0 +1,126 @@
+//! The owner's end of the socket.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::protocol::{Hello, Side, Wire};
+use super::{Address, Reply, Request, Service, replies};
+
+/// A client says hello and its request at once; one that does not is hung up on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers requests on the socket while it lives.
+///
+/// Hold the folder's lock before binding: whatever socket is there is then left over and is replaced.
+pub struct Listener {
+    address: Address,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Listener {
+    /// Binds the socket and begins to answer with `service`.
+    ///
+    /// # Errors
+    /// When the socket can't be made.
+    pub fn bind<S: Service>(address: Address, service: Arc<S>) -> io::Result<Self> {
+        address.prepare()?;
+        // Bound under another name first: at its own name it is never there with looser permissions.
+        let fresh = address.path().with_extension("new");
+        remove(&fresh)?;
+        let listener = UnixListener::bind(&fresh)?;
+        fs::set_permissions(&fresh, fs::Permissions::from_mode(0o600))?;
+        fs::rename(&fresh, address.path())?;
+        let (stop, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(accept(listener, service, stop.clone(), tasks.clone()));
+        Ok(Self { address, stop, tasks })
+    }
+
+    /// Takes no more requests and waits until those that were taken are answered.
+    pub async fn finish(self) {
+        self.stop.cancel();
+        let _ = remove(self.address.path());
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn remove(path: &std::path::Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn accept<S: Service>(
+    listener: UnixListener,
+    service: Arc<S>,
+    stop: CancellationToken,
+    tasks: TaskTracker,
+) {
+    loop {
+        // Both arms are cancel-safe: an accepted stream is returned at once or stays in the backlog.
+        let stream = tokio::select! {
+            biased;
+            () = stop.cancelled() => return,
+            accepted = listener.accept() => accepted,
+        };
+        match stream {
+            Ok((stream, _)) => drop(tasks.spawn(answer(stream, Arc::clone(&service)))),
+            // Too many open files, most likely: those that are open will end.
+            Err(error) => {
+                tracing::warn!(%error, "can't accept a connection");
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        }
+    }
+}
+
+/// Answers one connection. Every failure here is the client's to report.
+async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
+    let mut wire = Wire::new(stream, Side::Owner);
+    let Ok(Some(request)) = tokio::time::timeout(PATIENCE, greet(&mut wire)).await else {
+        return;
+    };
+    let (sender, mut receiver) = replies();
+    let serving = async {
+        service.serve(request, sender).await;
+    };
+    let sending = async {
+        loop {
+            let reply: Option<Reply> = tokio::select! {
+                reply = receiver.recv() => reply,
+                () = wire.closed() => None,
+            };
+            let Some(reply) = reply else { break };
+            if wire.send(&reply).await.is_err() {
+                break;
+            }
+        }
+        // The service notices that nobody listens.
+        drop(receiver);
+    };
+    tokio::join!(serving, sending);
+}
+
+async fn greet(wire: &mut Wire) -> Option<Request> {
+    let theirs: Hello = wire.receive().await.ok()?;
+    wire.send(&Hello::ours()).await.ok()?;
+    if theirs != Hello::ours() {
+        return None;
+    }
+    wire.receive().await.ok()
+}

@@ -1,0 +1,35 @@
+//! The local socket on which the owner of a state folder answers other commands.
+//!
+//! A connection carries one request. Both sides say hello first, so that two versions never talk past each other;
+//! then the client sends its request and the owner streams replies. Every message is one line of JSON of bounded
+//! length.
+
+mod address;
+mod client;
+mod listener;
+mod protocol;
+
+pub use address::Address;
+pub use client::{ConnectError, Connection};
+pub use listener::Listener;
+pub use protocol::{Activity, Answer, Refusal, Reply, Request, RunRequest};
+
+use tokio::sync::mpsc;
+
+/// Replies that wait for a slow reader; beyond that the service waits.
+const REPLIES_IN_FLIGHT: usize = 256;
+
+/// Where a service puts its replies.
+pub type Replies = mpsc::Sender<Reply>;
+
+/// A bounded channel of replies.
+pub fn replies() -> (Replies, mpsc::Receiver<Reply>) {
+    mpsc::channel(REPLIES_IN_FLIGHT)
+}
+
+/// What answers requests, here or at the other end of a socket.
+pub trait Service: Send + Sync + 'static {
+    /// Answers one request. The last reply is `Done` or `Refused`; a closed channel means that nobody listens
+    /// any more, which ends reads and leaves builds alone.
+    fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
+}

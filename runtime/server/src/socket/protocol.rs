@@ -1,0 +1,245 @@
+//! The messages on the socket.
+
+use std::collections::BTreeMap;
+
+use futures::{SinkExt, StreamExt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::net::UnixStream;
+use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
+
+use crate::documents::{
+    Column, CompileDocument, Event, GraphDocument, HistoryDocument, ResourceName, RunDocument, ShowDocument,
+};
+use crate::exit::Exit;
+
+/// Longest request: a statement that a person or a script sends.
+const LONGEST_REQUEST: usize = 16 << 20;
+/// Longest reply: the document of 100,000 resources.
+const LONGEST_REPLY: usize = 512 << 20;
+
+/// First message of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Hello {
+    /// Name of the protocol, so that a stranger on the socket is recognised.
+    pub(super) program: String,
+    /// Version of the program.
+    pub(super) version: String,
+}
+
+impl Hello {
+    pub(super) fn ours() -> Self {
+        Self {
+            program: "watershed".to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}
+
+/// What a command asks of an instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// Converge everything.
+    Run(RunRequest),
+    /// How resources stand.
+    Status {
+        /// Only these, if any.
+        names: Vec<String>,
+        /// Hidden ones too.
+        all: bool,
+    },
+    /// Look at these again.
+    Reconcile {
+        /// Which.
+        names: Vec<String>,
+        /// How the work is done.
+        run: RunRequest,
+    },
+    /// Do the work of these again.
+    Refresh {
+        /// Which.
+        names: Vec<String>,
+        /// Forget incremental state.
+        full: bool,
+        /// Dependents too.
+        downstream: bool,
+        /// How the work is done.
+        run: RunRequest,
+    },
+    /// One read-only statement.
+    Query {
+        /// The statement.
+        sql: String,
+        /// At most so many rows.
+        limit: Option<u64>,
+        /// Give up after so long.
+        timeout_ms: Option<u64>,
+    },
+    /// The first rows of a resource, or its spec and state.
+    Show {
+        /// Which.
+        name: String,
+        /// At most so many rows.
+        limit: u64,
+    },
+    /// What reads what.
+    Graph {
+        /// Only around this one.
+        name: Option<String>,
+        /// Hidden ones too.
+        all: bool,
+    },
+    /// Past runs.
+    History {
+        /// Only of this one.
+        name: Option<String>,
+        /// At most so many.
+        limit: u64,
+    },
+}
+
+/// How a run is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRequest {
+    /// Variables set by hand; an owner with others refuses.
+    pub variables: BTreeMap<String, String>,
+    /// Stop at the first failure.
+    pub fail_fast: bool,
+    /// Count warnings as errors.
+    pub warn_error: bool,
+    /// Hidden resources too.
+    pub all: bool,
+}
+
+/// A part of the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// Something happened.
+    Event(Box<Event>),
+    /// What runs at the moment, for progress.
+    Activity(Activity),
+    /// The columns of a result; rows follow.
+    Columns(Vec<Column>),
+    /// Rows of a result.
+    Rows(Vec<Vec<Value>>),
+    /// The end, with the answer.
+    Done(Box<Answer>),
+    /// The end, without one.
+    Refused(Refusal),
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activity {
+    /// Resources that are settled.
+    pub settled: u64,
+    /// Resources there are.
+    pub total: u64,
+    /// What runs now.
+    pub running: Vec<ResourceName>,
+}
+
+/// The end of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// Of everything that runs or looks at how things stand.
+    Run(RunDocument),
+    /// Of a query: all rows were sent.
+    Rows {
+        /// Whether a limit cut the result short.
+        more: bool,
+    },
+    /// Of `show` for what has no rows.
+    Show(ShowDocument),
+    /// Of `compile`.
+    Compile(CompileDocument),
+    /// Of `graph`.
+    Graph(GraphDocument),
+    /// Of `history`.
+    History(HistoryDocument),
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// What the program ends with.
+    pub exit_code: u8,
+    /// What was attempted and what was met.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+}
+
+impl Refusal {
+    /// A refusal that ends the program with `exit`.
+    pub fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit_code: exit.code(),
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with something that may help.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+/// Why a message could not be sent or read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum WireError {
+    #[error("the connection broke")]
+    Line(#[from] LinesCodecError),
+    #[error("a message is not in the form that this version knows")]
+    Form(#[from] serde_json::Error),
+    #[error("the other side closed the connection")]
+    Closed,
+}
+
+/// One connection, seen as messages.
+pub(super) struct Wire {
+    lines: Framed<UnixStream, LinesCodec>,
+}
+
+/// Which messages a side reads.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Side {
+    Client,
+    Owner,
+}
+
+impl Wire {
+    pub(super) fn new(stream: UnixStream, side: Side) -> Self {
+        let longest = match side {
+            Side::Client => LONGEST_REPLY,
+            Side::Owner => LONGEST_REQUEST,
+        };
+        Self {
+            lines: Framed::new(stream, LinesCodec::new_with_max_length(longest)),
+        }
+    }
+
+    pub(super) async fn send(&mut self, message: &impl Serialize) -> Result<(), WireError> {
+        let line = serde_json::to_string(message)?;
+        Ok(self.lines.send(line).await?)
+    }
+
+    /// Reads the next message. Cancel-safe: a half-read line stays in the buffer.
+    pub(super) async fn receive<T: DeserializeOwned>(&mut self) -> Result<T, WireError> {
+        let line = self.lines.next().await.ok_or(WireError::Closed)??;
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    /// Resolves when the other side hangs up. Cancel-safe.
+    pub(super) async fn closed(&mut self) {
+        // Clients say nothing after their request; whatever still comes is read and dropped.
+        while let Some(Ok(_)) = self.lines.next().await {}
+    }
+}

@@ -1,0 +1,217 @@
+//! The folder that holds an environment's state, and who may touch it.
+//!
+//! `PROJECT/.watershed/<environment>/` holds the catalog, the engine's data, a lock and a socket. The lock is an OS
+//! lock on an open file, so it is gone with its process however that ends. One process owns the folder exclusively
+//! (`run`); any number may look at it together while nobody owns it (`status`, `query`).
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The folder's name inside a project.
+pub const STATE_FOLDER: &str = ".watershed";
+
+/// Everything in the state folder is made anew from the project, so nothing of it belongs into version control.
+const GITIGNORE: &str = "# Written by watershed: state of this machine, made anew from the project.\n*\n";
+
+/// How often a lock that somebody else holds is tried again. An OS lock can't be awaited with a deadline.
+const LOCK_POLL: Duration = Duration::from_millis(20);
+
+/// Why the state folder can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The name of the environment could not be a folder.
+    #[error("`{0}` can't be the name of an environment; letters, digits, `_`, `-` and `.` can")]
+    Environment(String),
+    /// The folder or something in it could not be made.
+    #[error("the state folder `{}` can't be written", path.display())]
+    Write {
+        /// What could not be written.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The lock could not be tried.
+    #[error("the lock `{}` can't be taken", path.display())]
+    Lock {
+        /// The lock's file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Paths of an environment's state. Making one touches nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StateFolder {
+    root: PathBuf,
+    environment: String,
+}
+
+impl StateFolder {
+    /// The state of `environment` below `root`, which is `PROJECT/.watershed` unless told otherwise.
+    ///
+    /// # Errors
+    /// When the environment's name could not be a folder's name.
+    pub fn new(root: PathBuf, environment: &str) -> Result<Self, Error> {
+        let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+        if environment.is_empty() || environment.starts_with('.') || !environment.chars().all(fits) {
+            return Err(Error::Environment(environment.to_owned()));
+        }
+        Ok(Self {
+            root,
+            environment: environment.to_owned(),
+        })
+    }
+
+    /// The environment's own folder.
+    pub fn path(&self) -> PathBuf {
+        self.root.join(&self.environment)
+    }
+
+    /// The folder that all environments share.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The SQLite file with resources, versions and history.
+    pub fn catalog(&self) -> PathBuf {
+        self.path().join("catalog.db")
+    }
+
+    /// The engine's file.
+    pub fn engine(&self) -> PathBuf {
+        self.path().join("main.duckdb")
+    }
+
+    /// What the SQL of the project was parsed to, shared by all environments.
+    pub fn parse_cache(&self) -> PathBuf {
+        self.root.join("parse-cache")
+    }
+
+    /// Whether anything was ever built here.
+    pub fn exists(&self) -> bool {
+        self.catalog().exists()
+    }
+
+    /// Makes the folder, its `.gitignore` and nothing else.
+    ///
+    /// # Errors
+    /// When the disk refuses; what was made before stays.
+    pub fn create(&self) -> Result<(), Error> {
+        let write = |path: PathBuf| move |source| Error::Write { path, source };
+        let path = self.path();
+        fs::create_dir_all(&path).map_err(write(path.clone()))?;
+        let ignore = self.root.join(".gitignore");
+        if !ignore.exists() {
+            fs::write(&ignore, GITIGNORE).map_err(write(ignore.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// Tries once to own the folder, making it where it is missing. `None` while another process uses it.
+    ///
+    /// # Errors
+    /// When the folder can't be made or its lock can't be tried.
+    pub fn try_own(&self) -> Result<Option<Lock>, Error> {
+        self.create()?;
+        self.try_lock(File::try_lock)
+    }
+
+    /// Tries once to look at the folder together with others. `None` while a process owns it.
+    ///
+    /// # Errors
+    /// When the folder's lock can't be tried.
+    pub fn try_share(&self) -> Result<Option<Lock>, Error> {
+        self.try_lock(File::try_lock_shared)
+    }
+
+    fn try_lock(&self, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Option<Lock>, Error> {
+        let path = self.path().join("lock");
+        let open = File::options()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .open(&path);
+        let file = open.map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+        match lock(&file) {
+            Ok(()) => Ok(Some(Lock { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(source)) => Err(Error::Lock { path, source }),
+        }
+    }
+}
+
+/// A held lock, given back when dropped.
+#[derive(Debug)]
+pub struct Lock {
+    _file: File,
+}
+
+/// A deadline for something that another process holds.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience(Instant);
+
+impl Patience {
+    /// Patience for `wait` from now on.
+    pub fn new(wait: Duration) -> Self {
+        // Far enough away where the sum does not fit.
+        let far = Duration::from_secs(365 * 24 * 3600);
+        let now = Instant::now();
+        Self(now.checked_add(wait).unwrap_or(now + far))
+    }
+
+    /// Waits a moment before another try; false when the deadline has passed. Cancel-safe.
+    pub async fn another_try(&self) -> bool {
+        if Instant::now() >= self.0 {
+            return false;
+        }
+        tokio::time::sleep(LOCK_POLL).await;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(temp: &tempfile::TempDir) -> StateFolder {
+        StateFolder::new(temp.path().join(STATE_FOLDER), "dev").unwrap()
+    }
+
+    #[test]
+    fn one_owns_or_many_look() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = folder(&temp);
+        let owner = state.try_own().unwrap().expect("nobody else is here");
+        assert!(state.try_own().unwrap().is_none());
+        assert!(state.try_share().unwrap().is_none());
+        drop(owner);
+        let first = state.try_share().unwrap().expect("the owner has gone");
+        let second = state.try_share().unwrap().expect("looking is shared");
+        assert!(state.try_own().unwrap().is_none());
+        drop((first, second));
+        assert!(state.try_own().unwrap().is_some());
+    }
+
+    #[test]
+    fn the_folder_keeps_itself_out_of_version_control() {
+        let temp = tempfile::tempdir().unwrap();
+        folder(&temp).create().unwrap();
+        let ignore = fs::read_to_string(temp.path().join(".watershed/.gitignore")).unwrap();
+        assert!(ignore.ends_with("*\n"));
+    }
+
+    #[test]
+    fn an_environment_can_not_lead_out_of_the_folder() {
+        for bad in ["", "..", ".git", "a/b", "a b"] {
+            assert!(StateFolder::new("x".into(), bad).is_err(), "{bad:?}");
+        }
+        assert!(StateFolder::new("x".into(), "prod-2.eu").is_ok());
+    }
+}
