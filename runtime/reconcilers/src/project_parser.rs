@@ -1,3 +1,4 @@
 //! The project parser: the resource that turns a project's files into all others.
 
+pub mod diff;
 pub mod renames;

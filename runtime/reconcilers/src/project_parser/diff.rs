@@ -1,0 +1,436 @@
+//! What a parse changes in the catalog: one batch, worked out without touching anything.
+//!
+//! [`Diff::new`] compares what the files declare with the rows that the parser owns. Its rules:
+//!
+//! 1. A resource is edited only if it means something else, refers to something else or has another name. A text
+//!    that says the same is left alone, unless its last run failed: then its errors should point into the text
+//!    that is there.
+//! 2. A resource whose files are there and do not compile keeps its last good spec, with the finding as its
+//!    fault; so does one that a file of that sort declared before, whatever it would declare now.
+//! 3. A resource whose files are gone, or compile without it, is deleted, unless it lives on under another name.
+//! 4. A name that belongs to a resource of somebody else is a finding; the rest is applied.
+//! 5. The winner of a collision stays the winner while its file does not compile.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashSet},
+    sync::Arc,
+};
+
+use watershed_compilers::{Health, Resource, Spec};
+use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Row, Uid, Update};
+use watershed_proto::{Diagnostic, Fault, Message, ModelSpec, Severity};
+
+use super::renames::{self, Candidate};
+
+/// Version of the spec messages of parsed kinds.
+const SPEC_FORMAT: u32 = 1;
+
+/// What the files declare, as a parse found it.
+#[derive(Debug)]
+pub struct Parsed<'a> {
+    /// All resources.
+    pub resources: Vec<&'a Resource>,
+    /// Files that are there and do not compile.
+    pub broken_paths: BTreeSet<&'a str>,
+    /// All findings, by file and place.
+    pub diagnostics: &'a [Diagnostic],
+}
+
+/// The edits that bring the catalog to what the files declare.
+#[derive(Debug, Default)]
+pub struct Diff {
+    /// The edits, to be applied as one.
+    pub batch: Batch,
+    /// What is wrong with the files in view of the catalog.
+    pub findings: Vec<Diagnostic>,
+}
+
+/// A resource as it is to be in the catalog.
+struct Wanted<'a> {
+    resource: &'a Resource,
+    spec: Vec<u8>,
+    refs: Vec<Ref>,
+}
+
+impl Diff {
+    /// Compares `parsed` with the live `rows` of the catalog. `parser` owns what is parsed; `fresh` gives new
+    /// identities.
+    #[must_use]
+    pub fn new(parsed: &Parsed<'_>, rows: &[Arc<Row>], parser: Uid, fresh: impl FnMut() -> Uid) -> Self {
+        let mut comparison = Comparison::new(parsed, rows, parser);
+        comparison.take_all();
+        comparison.keep_broken();
+        let batch = Batch {
+            edits: comparison.edits(fresh),
+        };
+        Self {
+            batch,
+            findings: comparison.findings,
+        }
+    }
+}
+
+/// Who is who: each row of the parser beside the resource that it is to become.
+struct Comparison<'a> {
+    parsed: &'a Parsed<'a>,
+    parser: Uid,
+    owned: BTreeMap<Key, &'a Row>,
+    /// Names that belong to resources of somebody else.
+    others: BTreeSet<Key>,
+    wanted: BTreeMap<Key, Wanted<'a>>,
+    /// Rows whose files do not compile, and why.
+    kept: BTreeMap<Key, Fault>,
+    findings: Vec<Diagnostic>,
+}
+
+impl<'a> Comparison<'a> {
+    fn new(parsed: &'a Parsed<'a>, rows: &'a [Arc<Row>], parser: Uid) -> Self {
+        let live = rows.iter().filter(|row| !row.marks.is_deleted());
+        let (owned, others) = live.partition::<Vec<_>, _>(|row| row.owner == Some(parser));
+        Self {
+            parsed,
+            parser,
+            owned: owned.into_iter().map(|row| (row.key(), row.as_ref())).collect(),
+            others: others.into_iter().map(|row| row.key()).collect(),
+            wanted: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    fn take_all(&mut self) {
+        let declared = self
+            .owned
+            .values()
+            .flat_map(|row| row.paths.iter().map(Arc::as_ref));
+        let declared = declared.collect::<HashSet<&str>>();
+        for resource in &self.parsed.resources {
+            let key = Key::new(resource.kind.as_str(), resource.name.as_str());
+            let row = self.owned.get(&key).copied();
+            let known = |path: &String| declared.contains(path.as_str());
+            if self.others.contains(&key) {
+                self.findings.push(name_taken(resource));
+            } else if row.is_some_and(|row| self.outranks(row, resource)) {
+                self.findings.push(name_collision(resource));
+            } else if row.is_none() && resource.health == Health::Broken && resource.paths.iter().all(known) {
+                // A guess by the file's name; what it declared before is known better, and is kept.
+            } else {
+                let wanted = self.wanted(resource, row);
+                self.wanted.insert(key, wanted);
+            }
+        }
+    }
+
+    /// Whether a row's file, which does not compile, would win over `resource`, which another file declares.
+    fn outranks(&self, row: &Row, resource: &Resource) -> bool {
+        let shared = row
+            .paths
+            .iter()
+            .any(|path| resource.paths.iter().any(|other| **other == **path));
+        let first = row.paths.iter().map(Arc::as_ref).min();
+        !shared && self.is_broken(row) && first < resource.paths.iter().map(String::as_str).min()
+    }
+
+    fn is_broken(&self, row: &Row) -> bool {
+        row.paths
+            .iter()
+            .any(|path| self.parsed.broken_paths.contains(path.as_ref()))
+    }
+
+    fn wanted(&self, resource: &'a Resource, row: Option<&Row>) -> Wanted<'a> {
+        let declared = || {
+            resource
+                .refs
+                .iter()
+                .map(|to| Ref::completed(to.kind.as_str(), to.name.as_str()))
+        };
+        if resource.health != Health::Broken || resource.kind != watershed_compilers::Kind::Model {
+            return Wanted {
+                resource,
+                spec: resource.spec.encode(),
+                refs: declared().collect(),
+            };
+        }
+        let last_good = row.and_then(model_spec);
+        let refs = match (&last_good, row) {
+            (Some(_), Some(row)) => row.refs.to_vec(),
+            _ => declared().collect(),
+        };
+        let fault = self.fault(resource.paths.iter().map(String::as_str));
+        let spec = ModelSpec {
+            fault: Some(fault),
+            ..last_good.unwrap_or_default()
+        };
+        Wanted {
+            resource,
+            spec: spec.encode_to_vec(),
+            refs,
+        }
+    }
+
+    /// Keeps what files that do not compile declared before.
+    fn keep_broken(&mut self) {
+        let unclaimed = self
+            .owned
+            .iter()
+            .filter(|(key, _)| !self.wanted.contains_key(key));
+        let broken = unclaimed.filter(|(_, row)| self.is_broken(row));
+        self.kept = broken
+            .map(|(key, row)| (key.clone(), self.fault(row.paths.iter().map(Arc::as_ref))))
+            .collect();
+    }
+
+    /// The first finding about one of `paths`.
+    fn fault<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Fault {
+        let paths = paths.collect::<Vec<_>>();
+        let errors = self
+            .parsed
+            .diagnostics
+            .iter()
+            .filter(|found| found.severity() == Severity::Error);
+        let found = errors
+            .into_iter()
+            .find(|found| paths.contains(&found.path.as_str()));
+        found.map_or_else(
+            || Fault {
+                code: "file-broken".into(),
+                message: "the file can't be compiled".into(),
+                path: paths.first().copied().unwrap_or_default().to_owned(),
+                line: 1,
+                column: 1,
+                ..Fault::default()
+            },
+            |found| Fault {
+                code: found.code.clone(),
+                message: found.message.clone(),
+                hint: found.hint.clone(),
+                path: found.path.clone(),
+                line: found.line,
+                column: found.column,
+            },
+        )
+    }
+
+    fn edits(&self, mut fresh: impl FnMut() -> Uid) -> Vec<Edit> {
+        let moved = self.renames();
+        let left = moved.values().map(|row| row.uid).collect::<HashSet<_>>();
+        let stays = |key: &Key| {
+            self.owned
+                .get(key)
+                .copied()
+                .filter(|row| !left.contains(&row.uid))
+        };
+        let mut edits = Vec::new();
+        for (key, wanted) in &self.wanted {
+            match moved.get(key).copied().or_else(|| stays(key)) {
+                Some(row) => edits.extend(self.change(row, wanted)),
+                None => edits.push(Edit::create(self.create(wanted, fresh()))),
+            }
+        }
+        for (key, row) in &self.owned {
+            if let Some(fault) = self.kept.get(key) {
+                edits.extend(set_fault(row, fault));
+            } else if !self.wanted.contains_key(key) && !left.contains(&row.uid) {
+                edits.push(Edit::delete(row.uid));
+            }
+        }
+        edits
+    }
+
+    /// The rows that live on under another name, by that name.
+    fn renames(&self) -> BTreeMap<Key, &'a Row> {
+        let gone = |key: &Key| !self.wanted.contains_key(key) && !self.kept.contains_key(key);
+        let changed = |key: &Key, row: &Row| {
+            self.wanted.get(key).is_some_and(|wanted| {
+                wanted.resource.health == Health::Ok
+                    && (!says_same(row, &wanted.spec) || *row.refs != *wanted.refs)
+            })
+        };
+        let before = self
+            .owned
+            .iter()
+            .filter(|(key, row)| gone(key) || changed(key, row));
+        let (rows, before): (Vec<_>, Vec<_>) = before
+            .filter_map(|(_, row)| Some((*row, candidate_of_row(row)?)))
+            .unzip();
+        let after = self
+            .wanted
+            .iter()
+            .filter(|(key, wanted)| match self.owned.get(key) {
+                None => wanted.resource.health == Health::Ok,
+                Some(row) => changed(key, row),
+            });
+        let (keys, after): (Vec<_>, Vec<_>) = after
+            .filter_map(|(key, wanted)| Some((key, candidate_of_file(wanted)?)))
+            .unzip();
+        let pairs = renames::pair(&before, &after);
+        pairs
+            .into_iter()
+            .map(|pair| (keys[pair.after].clone(), rows[pair.before]))
+            .collect()
+    }
+
+    fn create(&self, wanted: &Wanted<'_>, uid: Uid) -> NewResource {
+        let Wanted { resource, spec, refs } = wanted;
+        NewResource {
+            owner: Some(self.parser),
+            paths: paths(resource),
+            labels: labels(resource),
+            ..NewResource::new(uid, resource.kind.as_str(), resource.name.as_str(), spec.clone())
+                .with_refs(refs.clone())
+        }
+    }
+
+    fn change(&self, row: &Row, wanted: &Wanted<'_>) -> Vec<Edit> {
+        let Wanted { resource, spec, refs } = wanted;
+        let (refs, paths, labels) = (
+            Arc::<[Ref]>::from(refs.as_slice()),
+            paths(resource),
+            labels(resource),
+        );
+        let new_refs = refs != row.refs;
+        let new_text = row.error.is_some() && **spec != *row.spec;
+        let new_spec = new_refs || new_text || !says_same(row, spec);
+        let update = Update {
+            spec: new_spec.then(|| (spec.as_slice().into(), SPEC_FORMAT)),
+            refs: new_refs.then_some(refs),
+            paths: (paths != row.paths).then_some(paths),
+            labels: (labels != row.labels).then_some(labels),
+            ..Update::default()
+        };
+        let name = Name::from(resource.name.as_str());
+        let rename = (!row.name.same_case(&name)).then(|| Edit::rename(row.uid, name));
+        let update = (update != Update::default()).then(|| Edit::update(row.uid, update));
+        rename.into_iter().chain(update).collect()
+    }
+}
+
+fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
+    let spec = ModelSpec {
+        fault: Some(fault.clone()),
+        ..model_spec(row)?
+    }
+    .encode_to_vec();
+    let update = Update {
+        spec: Some((spec.as_slice().into(), SPEC_FORMAT)),
+        ..Update::default()
+    };
+    (*spec != *row.spec).then(|| Edit::update(row.uid, update))
+}
+
+/// The stored spec of a model; none for other kinds, and where the bytes can't be read.
+fn model_spec(row: &Row) -> Option<ModelSpec> {
+    let model = row.kind.as_str() == watershed_compilers::Kind::Model.as_str();
+    model.then(|| ModelSpec::decode(row.spec.as_ref()).ok()).flatten()
+}
+
+/// Whether a row's spec means what `spec` says, and has the same fault.
+fn says_same(row: &Row, spec: &[u8]) -> bool {
+    if *row.spec == *spec {
+        return true;
+    }
+    let (Some(stored), Ok(spec)) = (model_spec(row), ModelSpec::decode(spec)) else {
+        return false;
+    };
+    stored.meaning.is_some() && stored.meaning == spec.meaning && stored.fault == spec.fault
+}
+
+fn candidate_of_row(row: &Row) -> Option<Candidate> {
+    let spec = model_spec(row)?;
+    Some(Candidate {
+        kind: row.kind.as_str().to_owned(),
+        name: row.name.as_str().to_owned(),
+        meaning: spec.meaning.as_ref()?.encode_to_vec(),
+        refs: ordered_refs(
+            &spec,
+            row.refs.iter().map(|to| (to.kind.as_str(), to.name.as_str())),
+        ),
+        paths: row.paths.iter().map(|path| path.as_ref().to_owned()).collect(),
+    })
+}
+
+fn candidate_of_file(wanted: &Wanted<'_>) -> Option<Candidate> {
+    let Wanted { resource, refs, .. } = wanted;
+    let Spec::Model(spec) = &resource.spec else {
+        return None;
+    };
+    Some(Candidate {
+        kind: resource.kind.as_str().to_owned(),
+        name: resource.name.clone(),
+        meaning: spec.meaning.as_ref()?.encode_to_vec(),
+        refs: ordered_refs(spec, refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()))),
+        paths: resource.paths.clone(),
+    })
+}
+
+/// Refs in an order that survives renames: inputs as they are numbered, then the rest.
+fn ordered_refs<'r>(
+    spec: &ModelSpec,
+    refs: impl Iterator<Item = (&'r str, &'r str)>,
+) -> Vec<(String, String)> {
+    let model = watershed_compilers::Kind::Model.as_str();
+    let inputs = spec
+        .inputs
+        .iter()
+        .map(|name| (model.to_owned(), name.to_lowercase()))
+        .collect::<Vec<_>>();
+    let refs = refs.map(|(kind, name)| (kind.to_owned(), name.to_lowercase()));
+    let rest = refs.filter(|to| !inputs.contains(to)).collect::<Vec<_>>();
+    inputs.into_iter().chain(rest).collect()
+}
+
+fn paths(resource: &Resource) -> Arc<[Arc<str>]> {
+    resource
+        .paths
+        .iter()
+        .map(|path| Arc::from(path.as_str()))
+        .collect()
+}
+
+fn labels(resource: &Resource) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
+    let tags = (!resource.tags.is_empty()).then(|| ("tags".into(), resource.tags.join(",").into()));
+    Arc::new(tags.into_iter().collect())
+}
+
+fn name_taken(resource: &Resource) -> Diagnostic {
+    let message = format!(
+        "{} \"{}\" belongs to somebody else, expected a name of its own",
+        resource.kind, resource.name
+    );
+    finding(
+        resource,
+        "name-taken",
+        message,
+        "it was made outside of the project's files: delete it there or rename this one",
+    )
+}
+
+fn name_collision(resource: &Resource) -> Diagnostic {
+    let message = format!("another {} is also named \"{}\"", resource.kind, resource.name);
+    finding(
+        resource,
+        "name-collision",
+        message,
+        "its file does not compile; mend or remove that one, or rename this one",
+    )
+}
+
+/// A finding about the whole file of a resource.
+fn finding(resource: &Resource, code: &str, message: String, hint: &str) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Error.into(),
+        code: code.to_owned(),
+        path: resource.paths.first().cloned().unwrap_or_default(),
+        line: 1,
+        column: 1,
+        end_line: 1,
+        end_column: 1,
+        message,
+        hint: hint.to_owned(),
+        resource_kind: resource.kind.as_str().to_owned(),
+        resource_name: resource.name.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
