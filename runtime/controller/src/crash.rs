@@ -5,7 +5,13 @@
 //! without unwinding, as a `kill -9` would end it.
 
 /// Every crash point of this crate, in the order in which a first start passes them.
-pub const CRASH_POINTS: &[&str] = &[LEASE_BEFORE, LEASE_AFTER, COMMIT_BEFORE, COMMIT_WITHIN, COMMIT_AFTER];
+pub const CRASH_POINTS: &[&str] = &[
+    LEASE_BEFORE,
+    LEASE_AFTER,
+    COMMIT_BEFORE,
+    COMMIT_WITHIN,
+    COMMIT_AFTER,
+];
 
 /// Before the epoch of this controller is stored.
 pub(crate) const LEASE_BEFORE: &str = "catalog-lease-before";

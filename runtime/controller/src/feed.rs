@@ -35,15 +35,29 @@ struct Log<T> {
 
 impl<T> Clone for Feed<T> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared) }
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
     }
 }
 
 impl<T> Feed<T> {
     /// An empty log that keeps entries of at most `bound` bytes.
     pub(crate) fn new(bound: usize) -> Self {
-        let log = Log { first: 0, entries: VecDeque::new(), weight: 0, readers: 0, ended: false };
-        Self { shared: Arc::new(Shared { log: Mutex::new(log), grew: Notify::new(), bound }) }
+        let log = Log {
+            first: 0,
+            entries: VecDeque::new(),
+            weight: 0,
+            readers: 0,
+            ended: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                log: Mutex::new(log),
+                grew: Notify::new(),
+                bound,
+            }),
+        }
     }
 
     /// Appends an entry that weighs `weight` bytes and returns what had to go for it, oldest first.
@@ -53,7 +67,9 @@ impl<T> Feed<T> {
         log.entries.push_back((weight, Arc::new(entry)));
         log.weight += weight;
         while log.weight > self.shared.bound && log.entries.len() > 1 {
-            let Some((weight, entry)) = log.entries.pop_front() else { break };
+            let Some((weight, entry)) = log.entries.pop_front() else {
+                break;
+            };
             log.weight -= weight;
             log.first += 1;
             gone.push(entry);
@@ -74,12 +90,16 @@ impl<T> Feed<T> {
         self.shared.grew.notify_waiters();
     }
 
-    /// Follows the log from the first entry for which `passed` is false; it is true for a prefix of the log.
+    /// Follows the log from the first entry for which `passed` is false, or from its end.
     pub(crate) fn follow(&self, passed: impl Fn(&T) -> bool) -> Reader<T> {
         let mut log = self.shared.lock();
-        let next = log.first + log.entries.partition_point(|(_, entry)| passed(entry)) as u64;
+        let passed = log.entries.iter().take_while(|(_, entry)| passed(entry)).count();
+        let next = log.first + passed as u64;
         log.readers += 1;
-        Reader { feed: self.clone(), next }
+        Reader {
+            feed: self.clone(),
+            next,
+        }
     }
 }
 
@@ -169,7 +189,10 @@ mod tests {
         }
         let mut reader = feed.follow(|n| *n < 3);
         feed.push(1, 5);
-        assert_eq!([entry(reader.try_read()), entry(reader.try_read())], [Some(3), Some(4)]);
+        assert_eq!(
+            [entry(reader.try_read()), entry(reader.try_read())],
+            [Some(3), Some(4)]
+        );
         assert_eq!(entry(reader.try_read()), Some(5));
         assert!(reader.try_read().is_none());
     }

@@ -68,12 +68,19 @@ pub enum DecodeError {
 impl DecodeError {
     /// The error for bytes of a format that `M` can't read.
     pub fn unknown_format<M: Message>(found: u32) -> Self {
-        Self::UnknownFormat { type_name: std::any::type_name::<M>(), found, known: M::FORMAT }
+        Self::UnknownFormat {
+            type_name: std::any::type_name::<M>(),
+            found,
+            known: M::FORMAT,
+        }
     }
 
     /// The error for bytes that contradict their format.
     pub fn malformed<M>(message: impl ToString) -> Self {
-        Self::Malformed { type_name: std::any::type_name::<M>(), message: message.to_string() }
+        Self::Malformed {
+            type_name: std::any::type_name::<M>(),
+            message: message.to_string(),
+        }
     }
 }
 
@@ -134,9 +141,15 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 #[macro_export]
 macro_rules! json_message {
     ($type:ty, format = $format:expr) => {
-        $crate::json_message!($type, format = $format, older = |format: u32, _: &[u8]| {
-            Err($crate::message::DecodeError::unknown_format::<$type>(format))
-        });
+        $crate::json_message!(
+            $type,
+            format = $format,
+            older = |format: u32, _: &[u8]| {
+                Err($crate::message::DecodeError::unknown_format::<$type>(
+                    format,
+                ))
+            }
+        );
     };
     ($type:ty, format = $format:expr, older = $older:expr) => {
         impl $crate::message::Message for $type {
@@ -165,9 +178,15 @@ macro_rules! json_message {
 #[macro_export]
 macro_rules! prost_message {
     ($type:ty, format = $format:expr) => {
-        $crate::prost_message!($type, format = $format, older = |format: u32, _: &[u8]| {
-            Err($crate::message::DecodeError::unknown_format::<$type>(format))
-        });
+        $crate::prost_message!(
+            $type,
+            format = $format,
+            older = |format: u32, _: &[u8]| {
+                Err($crate::message::DecodeError::unknown_format::<$type>(
+                    format,
+                ))
+            }
+        );
     };
     ($type:ty, format = $format:expr, older = $older:expr) => {
         impl $crate::message::Message for $type {
@@ -203,7 +222,10 @@ mod tests {
     crate::json_message!(Sample, format = 3);
 
     fn sample(keys: &[&str]) -> Sample {
-        Sample { zebra: 1, apple: keys.iter().map(|key| (key.to_string(), 1)).collect() }
+        Sample {
+            zebra: 1,
+            apple: keys.iter().map(|key| (key.to_string(), 1)).collect(),
+        }
     }
 
     #[test]
@@ -223,12 +245,28 @@ mod tests {
     #[test]
     fn an_unknown_format_is_an_error_that_names_both() {
         let error = Sample::decode(4, b"{}").unwrap_err();
-        assert!(matches!(error, DecodeError::UnknownFormat { found: 4, known: 3, .. }), "{error}");
+        assert!(
+            matches!(
+                error,
+                DecodeError::UnknownFormat {
+                    found: 4,
+                    known: 3,
+                    ..
+                }
+            ),
+            "{error}"
+        );
     }
 
     #[test]
     fn malformed_bytes_are_an_error() {
-        assert!(matches!(Sample::decode(3, b"{").unwrap_err(), DecodeError::Malformed { .. }));
-        assert!(matches!(<()>::decode(0, b"x").unwrap_err(), DecodeError::Malformed { .. }));
+        assert!(matches!(
+            Sample::decode(3, b"{").unwrap_err(),
+            DecodeError::Malformed { .. }
+        ));
+        assert!(matches!(
+            <()>::decode(0, b"x").unwrap_err(),
+            DecodeError::Malformed { .. }
+        ));
     }
 }

@@ -11,10 +11,12 @@ use std::pin::pin;
 /// through what it shares, and that is the reconciler's own affair.
 pub(crate) async fn catch<F: Future>(future: F) -> Result<F::Output, String> {
     let mut future = pin!(future);
-    poll_fn(|cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
-        Ok(poll) => poll.map(Ok),
-        Err(panic) => std::task::Poll::Ready(Err(message(panic.as_ref()))),
-    })
+    poll_fn(
+        |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(poll) => poll.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err(message(panic.as_ref()))),
+        },
+    )
     .await
 }
 
