@@ -20,7 +20,7 @@ use crate::host::{Host, Inbox, Stop};
 use crate::message::Message;
 use crate::reconciler::Reconciler;
 use crate::runner::{Runner, Typed, UNREADABLE};
-use crate::store::{Catalog, MemoryStore, Store};
+use crate::store::{Catalog, MemoryStore, Opened, Store};
 use crate::task;
 use crate::view::View;
 use crate::watch::Watching;
@@ -177,7 +177,7 @@ impl Builder {
     /// If it is not called within a tokio runtime.
     pub async fn start(self) -> Result<Controller, StartError> {
         let opened = self.store.open(&self.instance).await;
-        let (mut stored, catalog) = opened.map_err(|source| StartError::Store {
+        let Opened { mut stored, catalog } = opened.map_err(|source| StartError::Store {
             instance: Arc::clone(&self.instance),
             source,
         })?;

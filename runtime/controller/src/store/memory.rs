@@ -7,7 +7,7 @@ use watershed_core::{
     Commit, CommitError, Epoch, HistoryRow, InvocationId, Revision, Row, Stored, StoredRow, Uid, Write,
 };
 
-use super::{BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Store, StoreError};
+use super::{BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
 #[derive(Debug, Clone, Default)]
@@ -23,10 +23,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    fn open<'a>(
-        &'a self,
-        instance: &'a str,
-    ) -> BoxFuture<'a, Result<(Stored, Box<dyn Catalog>), StoreError>> {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         let instance = Arc::clone(lock(&self.instances).entry(instance.to_owned()).or_default());
         Box::pin(async move {
             let mut held = lock(&instance);
@@ -42,7 +39,10 @@ impl Store for MemoryStore {
                 rows,
             };
             drop(held);
-            Ok((stored, Box::new(MemoryCatalog { instance }) as Box<dyn Catalog>))
+            Ok(Opened {
+                stored,
+                catalog: Box::new(MemoryCatalog { instance }),
+            })
         })
     }
 }

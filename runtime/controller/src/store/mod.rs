@@ -30,8 +30,16 @@ pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 /// Holds the catalogs of instances.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
-    fn open<'a>(&'a self, instance: &'a str)
-    -> BoxFuture<'a, Result<(Stored, Box<dyn Catalog>), StoreError>>;
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
+}
+
+/// A catalog as it was found.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its rows, its revision, and the epoch that is now held.
+    pub stored: Stored,
+    /// Where commits go.
+    pub catalog: Box<dyn Catalog>,
 }
 
 /// The catalog of one instance, open under one epoch. Dropping it gives up nothing that was committed.
