@@ -1,0 +1,21 @@
+//! The program end to end, on real projects and as a person would call it.
+//!
+//! | module | shows |
+//! |---|---|
+//! | `flights` | right answers on real data, and that only what changed is built |
+//! | `broken` | one of each common mistake, and what is said about it |
+//! | `changes` | what each kind of change costs, and what becomes of tables |
+//! | `mends` | mistakes are placed, and after mending only the needed ones run |
+//! | `histories` | random edits, against an independent reference |
+//! | `kills` | the program killed at random moments |
+//! | `sandbox` | a project in a folder that goes away, and the program called on it |
+//! | `world` | a project that changes at random, with its reference |
+
+mod broken;
+mod changes;
+mod flights;
+mod histories;
+mod kills;
+mod mends;
+mod sandbox;
+mod world;

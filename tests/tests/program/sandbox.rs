@@ -1,0 +1,213 @@
+//! A copy of a sample project in a folder that goes away, and the program called on it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+
+/// A project of its own for one test.
+pub(crate) struct Sandbox {
+    folder: tempfile::TempDir,
+}
+
+/// What a command said and how it ended.
+pub(crate) struct Said {
+    /// Its standard output.
+    pub(crate) stdout: String,
+    /// Its standard error.
+    pub(crate) stderr: String,
+    /// Its exit code; none if a signal ended it.
+    pub(crate) code: Option<i32>,
+}
+
+impl Sandbox {
+    /// A copy of `testdata/projects/NAME`.
+    pub(crate) fn of(name: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        copy(&sample(name), folder.path());
+        Self { folder }
+    }
+
+    /// A project of these files: path and content.
+    pub(crate) fn with(files: &[(&str, &str)]) -> Self {
+        let sandbox = Self {
+            folder: tempfile::tempdir().expect("a folder can be made"),
+        };
+        for (file, text) in files {
+            sandbox.write(file, text);
+        }
+        sandbox
+    }
+
+    /// Writes a file, its folder too where that is missing.
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        let path = self.path().join(file);
+        let folder = path.parent().expect("a file stands in a folder");
+        fs::create_dir_all(folder).expect("a folder can be made");
+        fs::write(path, text).expect("the file can be written");
+    }
+
+    /// Removes a file.
+    pub(crate) fn remove(&self, file: &str) {
+        fs::remove_file(self.path().join(file)).expect("the file can be removed");
+    }
+
+    /// Gives a file another name.
+    pub(crate) fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path().join(from), self.path().join(to)).expect("the file can be renamed");
+    }
+
+    /// The engine's file, as another program would open it while nobody runs.
+    pub(crate) fn engine(&self) -> duckdb::Connection {
+        duckdb::Connection::open(self.engine_file()).expect("the engine's file can be opened")
+    }
+
+    /// Where the engine keeps the project's tables.
+    pub(crate) fn engine_file(&self) -> PathBuf {
+        self.path().join(".watershed/dev/main.duckdb")
+    }
+
+    /// The project's folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Calls the program in the project's folder and waits for its end.
+    pub(crate) fn call(&self, arguments: &[&str]) -> Said {
+        let output = self
+            .command(arguments)
+            .output()
+            .expect("the program can be started");
+        Said {
+            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+            code: output.status.code(),
+        }
+    }
+
+    /// Starts the program in the project's folder; what it says is lost.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        let mut command = self.command(arguments);
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program can be started")
+    }
+
+    /// The program, with nothing of the caller's environment that it would read.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_watershed-under-test"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        for variable in [
+            "WATERSHED_PROJECT",
+            "WATERSHED_ENVIRONMENT",
+            "WATERSHED_STATE_DIR",
+        ] {
+            command.env_remove(variable);
+        }
+        command.env("NO_COLOR", "1");
+        command
+    }
+
+    /// Removes the state folder: nothing is known any more.
+    pub(crate) fn forget(&self) {
+        fs::remove_dir_all(self.path().join(".watershed")).expect("the state folder can be removed");
+    }
+
+    /// Brings the project up to date, which must end with `code`, and returns what was done: resource to work,
+    /// without those for which nothing was to be done.
+    pub(crate) fn run(&self, code: i32) -> BTreeMap<String, String> {
+        self.expect_run(code, "a run")
+    }
+
+    /// As [`run`](Self::run), with what came before for the message of a failure.
+    pub(crate) fn expect_run(&self, code: i32, story: &str) -> BTreeMap<String, String> {
+        let said = self.call(&["run", "--json"]);
+        assert_eq!(said.code, Some(code), "{story}: {}\n{}", said.stderr, said.stdout);
+        let document = said.json();
+        let resources = document["resources"]
+            .as_array()
+            .expect("the document lists resources");
+        let done = resources
+            .iter()
+            .map(|resource| (text(resource, "name"), text(resource, "work")));
+        let idle = ["none", "checked"];
+        done.filter(|(_, work)| !idle.contains(&work.as_str())).collect()
+    }
+
+    /// As [`run`](Self::run), written as `name:work name:work`, ordered by name.
+    pub(crate) fn done(&self, code: i32) -> String {
+        let done = self
+            .run(code)
+            .into_iter()
+            .map(|(name, work)| format!("{name}:{work}"));
+        done.collect::<Vec<_>>().join(" ")
+    }
+
+    /// The rows of a query, as JSON values.
+    pub(crate) fn query(&self, sql: &str) -> Value {
+        let said = self.call(&["query", "--json", sql]);
+        assert_eq!(said.code, Some(0), "{sql}: {}", said.stderr);
+        said.json()
+    }
+
+    /// Replaces the one occurrence of `from` in a file.
+    pub(crate) fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.path().join(file);
+        let text = fs::read_to_string(&path).expect("the file can be read");
+        assert_eq!(text.matches(from).count(), 1, "`{from}` stands once in {file}");
+        fs::write(&path, text.replace(from, to)).expect("the file can be written");
+    }
+}
+
+impl Said {
+    /// Standard output as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}", self.stdout, self.stderr))
+    }
+}
+
+/// `testdata/projects/NAME` in the repository.
+pub(crate) fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../testdata/projects")
+        .join(name)
+}
+
+/// Compares with a kept output, or keeps this one when `WATERSHED_BLESS` is set.
+pub(crate) fn assert_kept(file: &Path, actual: &str) {
+    if std::env::var_os("WATERSHED_BLESS").is_some() {
+        return fs::write(file, actual).expect("the kept output can be written");
+    }
+    let kept = fs::read_to_string(file).unwrap_or_default();
+    let hint = "review the difference; WATERSHED_BLESS=1 accepts it";
+    assert_eq!(actual, kept, "{} differs: {hint}", file.display());
+}
+
+fn text(value: &Value, key: &str) -> String {
+    value[key].as_str().unwrap_or_default().to_owned()
+}
+
+/// Copies a folder's content, state folders left out.
+fn copy(from: &Path, to: &Path) {
+    for entry in fs::read_dir(from).expect("a sample project can be listed") {
+        let entry = entry.expect("a folder's entry can be read");
+        let target = to.join(entry.file_name());
+        if entry.file_name() == ".watershed" {
+            continue;
+        }
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            fs::create_dir(&target).expect("a folder can be made");
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), &target).expect("a file can be copied");
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! A project of twelve models that changes at random, and what it must come to: an independent reference.
+//!
+//! The reference knows no resources, builds or fingerprints. It holds each model's query as a value, and computes
+//! all rows anew in an engine of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use duckdb::Connection;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom as _;
+use rand::{Rng as _, SeedableRng as _};
+
+use crate::sandbox::Sandbox;
+
+/// How many models a project begins with.
+const MODELS: usize = 12;
+/// Rows of the source.
+const ROWS: u64 = 200;
+/// Where the source's rows stand.
+const DATA: &str = "data/raw.csv";
+
+/// One model: a query over the source or over models before it.
+#[derive(Clone)]
+struct Model {
+    name: String,
+    /// Places of what it reads; none for the source.
+    reads: Vec<usize>,
+    constant: u64,
+    table: bool,
+    comment: u64,
+    broken: bool,
+    gone: bool,
+}
+
+/// A project as it should be.
+pub(crate) struct World {
+    rng: SmallRng,
+    models: Vec<Model>,
+    rows: u64,
+    files: BTreeMap<String, String>,
+    fresh_names: u64,
+}
+
+impl World {
+    /// The world of a seed; equal seeds give equal worlds.
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let models = (0..MODELS)
+            .map(|place| Model {
+                name: format!("m{place}"),
+                reads: reads(&mut rng, place),
+                constant: 0,
+                table: rng.random_bool(0.5),
+                comment: 0,
+                broken: false,
+                gone: false,
+            })
+            .collect();
+        Self {
+            rng,
+            models,
+            rows: ROWS,
+            files: BTreeMap::new(),
+            fresh_names: 0,
+        }
+    }
+
+    /// Changes one thing or a few, and says what.
+    pub(crate) fn change(&mut self, sandbox: &Sandbox) -> String {
+        let place = self.any();
+        match self.rng.random_range(0..9) {
+            0 => self.with(place, "edit", |model| model.constant += 1),
+            1 => self.with(place, "comment", |model| model.comment += 1),
+            2 => self.with(place, "turn view and table", |model| model.table = !model.table),
+            3 => self.rename(place),
+            4 => self.swap(place),
+            5 => self.delete(place),
+            6 => self.drop_by_hand(place, sandbox),
+            7 => {
+                self.rows += 1;
+                "change the data".to_owned()
+            }
+            _ => self.with(place, "break or mend", |model| model.broken = !model.broken),
+        }
+    }
+
+    /// Changes the query of the first model, so that most of the project has to be built.
+    pub(crate) fn change_the_root(&mut self) {
+        self.models[0].constant += 1;
+    }
+
+    /// Mends all that is broken.
+    pub(crate) fn mend(&mut self) {
+        self.models.iter_mut().for_each(|model| model.broken = false);
+    }
+
+    /// Whether something is broken.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.models.iter().any(|model| model.broken && !model.gone)
+    }
+
+    /// Makes the sandbox's files those of this world, touching only what differs.
+    pub(crate) fn write(&mut self, sandbox: &Sandbox) {
+        let wanted = self.wanted_files();
+        for file in self.files.keys().filter(|file| !wanted.contains_key(*file)) {
+            sandbox.remove(file);
+        }
+        for (file, text) in wanted
+            .iter()
+            .filter(|(file, text)| self.files.get(*file) != Some(*text))
+        {
+            sandbox.write(file, text);
+        }
+        self.files = wanted;
+    }
+
+    /// Compares all rows and kinds of outputs in the engine with what they must be. What is broken, or below
+    /// something that is, only has to be there if it ever was.
+    pub(crate) fn assert_built(&self, sandbox: &Sandbox, story: &str) {
+        let engine = sandbox.engine();
+        let reference = self.reference();
+        let mut expected = BTreeMap::from([("raw".to_owned(), true)]);
+        for (place, model) in self.models.iter().enumerate().filter(|(_, model)| !model.gone) {
+            if !self.fails(place) {
+                let (actual, wanted) = (rows(&engine, &model.name), rows(&reference, &model.name));
+                assert_eq!(actual, wanted, "{} after {story}", model.name);
+                expected.insert(model.name.clone(), model.table);
+            }
+        }
+        let found = outputs(&engine);
+        let names: BTreeSet<_> = self
+            .models
+            .iter()
+            .filter(|model| !model.gone)
+            .map(|model| &model.name)
+            .collect();
+        for (name, table) in &expected {
+            assert_eq!(
+                found.get(name),
+                Some(table),
+                "`{name}` is a table: {table}, after {story}"
+            );
+        }
+        for name in found.keys().filter(|name| *name != "raw") {
+            assert!(names.contains(name), "`{name}` was left behind after {story}");
+        }
+    }
+
+    fn with(&mut self, place: usize, what: &str, change: impl FnOnce(&mut Model)) -> String {
+        let model = &mut self.models[place];
+        change(model);
+        format!("{what} {}", model.name)
+    }
+
+    /// Gives a model a name that was never there; its readers follow.
+    fn rename(&mut self, place: usize) -> String {
+        self.fresh_names += 1;
+        let name = format!("n{}", self.fresh_names);
+        self.with(place, &format!("to {name} rename"), |model| {
+            model.name.clone_from(&name)
+        })
+    }
+
+    /// Swaps the names of two models; their readers follow.
+    fn swap(&mut self, place: usize) -> String {
+        let other = self.any();
+        let (one, two) = (self.models[place].name.clone(), self.models[other].name.clone());
+        self.models[place].name.clone_from(&two);
+        self.models[other].name.clone_from(&one);
+        format!("swap {one} {two}")
+    }
+
+    /// Deletes a model that nothing reads, while some are left.
+    fn delete(&mut self, place: usize) -> String {
+        let left = self.models.iter().filter(|model| !model.gone).count();
+        let read = self
+            .models
+            .iter()
+            .any(|model| !model.gone && model.reads.contains(&place));
+        if read || left <= MODELS / 2 {
+            return self.with(place, "edit", |model| model.constant += 1);
+        }
+        self.with(place, "delete", |model| model.gone = true)
+    }
+
+    /// Drops an output behind the program's back.
+    fn drop_by_hand(&mut self, place: usize, sandbox: &Sandbox) -> String {
+        let name = self.models[place].name.clone();
+        let engine = sandbox.engine();
+        if let Some(table) = outputs(&engine).get(&name) {
+            let kind = if *table { "TABLE" } else { "VIEW" };
+            engine
+                .execute_batch(&format!("DROP {kind} {name}"))
+                .expect("an output can be dropped");
+        }
+        format!("drop {name}")
+    }
+
+    /// The place of a model that is there.
+    fn any(&mut self) -> usize {
+        let there: Vec<_> = (0..self.models.len())
+            .filter(|place| !self.models[*place].gone)
+            .collect();
+        *there.choose(&mut self.rng).expect("some models are left")
+    }
+
+    /// Whether a model is broken, or reads one that fails.
+    fn fails(&self, place: usize) -> bool {
+        let model = &self.models[place];
+        model.broken || model.reads.iter().any(|read| self.fails(*read))
+    }
+
+    fn wanted_files(&self) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::from([
+            ("watershed.yaml".to_owned(), String::new()),
+            (
+                "sources/raw.yaml".to_owned(),
+                format!("type: source\nconnector: local_file\npath: {DATA}\n"),
+            ),
+            (DATA.to_owned(), self.csv()),
+        ]);
+        for (place, model) in self.models.iter().enumerate().filter(|(_, model)| !model.gone) {
+            let annotation = if model.table {
+                "-- @materialize: true\n"
+            } else {
+                ""
+            };
+            let query = if model.broken {
+                "SELECT k, no_such_column".to_owned()
+            } else {
+                self.query(place)
+            };
+            let from = if model.broken { " FROM raw" } else { "" };
+            let text = format!(
+                "{annotation}-- Version {} of this comment.\n{query}{from}\n",
+                model.comment
+            );
+            files.insert(format!("models/{}.sql", model.name), text);
+        }
+        files
+    }
+
+    fn csv(&self) -> String {
+        let rows = (0..self.rows).map(|row| format!("{},{}\n", row % 7, row * 31 % 101));
+        std::iter::once("k,v\n".to_owned()).chain(rows).collect()
+    }
+
+    /// A model's query: one row a key, whatever it reads.
+    fn query(&self, place: usize) -> String {
+        let model = &self.models[place];
+        let names: Vec<_> = model
+            .reads
+            .iter()
+            .map(|read| self.models[*read].name.as_str())
+            .collect();
+        let constant = model.constant;
+        match names.as_slice() {
+            [] => format!("SELECT k, (sum(v) + {place} + {constant})::BIGINT AS v FROM raw GROUP BY k"),
+            [one] => format!("SELECT k, ({one}.v * 3 + {place} + {constant}) % 1000003 AS v FROM {one}"),
+            [one, two, ..] => format!(
+                "SELECT a.k, (a.v + 2 * b.v + {place} + {constant}) % 1000003 AS v FROM {one} AS a JOIN {two} AS b USING (k)"
+            ),
+        }
+    }
+
+    /// All models that do not fail, as tables of an engine of its own.
+    fn reference(&self) -> Connection {
+        let engine = Connection::open_in_memory().expect("an engine can be opened");
+        let raw = (0..self.rows).map(|row| format!("({}, {})", row % 7, row * 31 % 101));
+        let raw = raw.collect::<Vec<_>>().join(", ");
+        let mut script = format!("CREATE TABLE raw AS SELECT * FROM (VALUES {raw}) AS raw(k, v);\n");
+        for (place, model) in self.models.iter().enumerate() {
+            if !self.fails(place) {
+                // What was deleted is read by nothing.
+                let name = if model.gone {
+                    format!("gone_{place}")
+                } else {
+                    model.name.clone()
+                };
+                script += &format!("CREATE TABLE {name} AS {};\n", self.query(place));
+            }
+        }
+        engine
+            .execute_batch(&script)
+            .expect("the reference can be computed");
+        engine
+    }
+}
+
+/// What a model at a place reads: nothing but the source, or one or two before it.
+fn reads(rng: &mut SmallRng, place: usize) -> Vec<usize> {
+    if place == 0 {
+        return Vec::new();
+    }
+    let one = rng.random_range(0..place);
+    let two = rng.random_range(0..place);
+    match rng.random_range(0..5) {
+        0 => Vec::new(),
+        1 | 2 => vec![one],
+        _ if one == two => vec![one],
+        _ => vec![one, two],
+    }
+}
+
+fn rows(engine: &Connection, name: &str) -> Vec<(i64, i64)> {
+    let mut statement = engine
+        .prepare(&format!("SELECT k::BIGINT, v::BIGINT FROM {name} ORDER BY ALL"))
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .expect("rows can be read");
+    rows.map(|row| row.expect("a row can be read")).collect()
+}
+
+/// The outputs of the engine: name, and whether it is a table.
+fn outputs(engine: &Connection) -> BTreeMap<String, bool> {
+    let sql = "SELECT table_name, table_type = 'BASE TABLE' FROM information_schema.tables WHERE table_schema = 'main'";
+    let mut statement = engine.prepare(sql).expect("the engine lists its tables");
+    let rows = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+        .expect("rows can be read");
+    rows.map(|row| row.expect("a row can be read")).collect()
+}
