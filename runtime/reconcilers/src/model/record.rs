@@ -1,11 +1,13 @@
 //! What the engine records beside an output, in the transaction that makes it.
 //!
 //! The record is what proves that an output is still what would be built. The catalog's copy of it (a model's
-//! state) may be older after a crash; the engine's wins.
+//! state) may be older after a crash; the engine's wins. Both are written as a [`ModelState`]; what can't be read as
+//! one is no proof, so the output is built again.
 
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
 use uuid::Uuid;
+use watershed_proto::{Fingerprint, LocalFileState, Message, ModelState, OutputKind};
 
 /// Identity of what a build made: two outputs with one build id hold the same.
 ///
@@ -68,8 +70,6 @@ pub struct Refreshes {
 /// What the engine records beside an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The catalog whose resource made it: the uid of its project parser.
-    pub catalog: Uuid,
     /// The build that made it.
     pub build: BuildId,
     /// Its name.
@@ -78,7 +78,7 @@ pub struct Record {
     pub shape: Shape,
     /// Fingerprint of the definition that made it.
     pub meaning: Meaning,
-    /// The definition that made it, as it was stored in the catalog: fingerprinted anew by later versions.
+    /// The spec that made it, as bytes: fingerprinted anew by later versions. Empty in the catalog's copy.
     pub definition: Vec<u8>,
     /// What its refs stood for, in the order of the ordinals.
     pub inputs: Vec<Input>,
@@ -88,10 +88,292 @@ pub struct Record {
     pub answered: Refreshes,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,
+    /// When the build ended, milliseconds since the epoch.
+    pub built_at_ms: i64,
+    /// How long it took, milliseconds.
+    pub took_ms: u64,
+}
+
+impl Record {
+    /// Reads what [`Record::encode`] wrote; none if the bytes are anything else.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        Self::from_state(&ModelState::decode(bytes).ok()?)
+    }
+
+    /// The bytes to be kept in the engine.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let definition = self.definition.clone();
+        ModelState {
+            definition,
+            ..self.to_state()
+        }
+        .encode_to_vec()
+    }
+
+    /// Reads a model's state; none if it speaks of no output.
+    #[must_use]
+    pub fn from_state(state: &ModelState) -> Option<Self> {
+        let shape = match state.result_kind() {
+            OutputKind::Table => Shape::Table,
+            OutputKind::View => Shape::View,
+            OutputKind::Unspecified => return None,
+        };
+        Some(Self {
+            build: BuildId::parse(&state.build_id)?,
+            table: state.result_table.clone(),
+            shape,
+            meaning: Meaning::from_proto(state.output_meaning.as_ref()?)?,
+            definition: state.definition.clone(),
+            inputs: inputs(state)?,
+            files: files(&state.local_files),
+            answered: Refreshes {
+                plain: state.answered_refresh,
+                full: state.answered_full_refresh,
+            },
+            rows: state.rows,
+            built_at_ms: state.refreshed_on_ms,
+            took_ms: state.latest_execution_duration_ms,
+        })
+    }
+
+    /// The state that the catalog keeps of it: all but the definition.
+    #[must_use]
+    pub fn to_state(&self) -> ModelState {
+        let kind = match self.shape {
+            Shape::Table => OutputKind::Table,
+            Shape::View => OutputKind::View,
+        };
+        ModelState {
+            result_connector: CONNECTOR.to_owned(),
+            result_table: self.table.clone(),
+            result_kind: kind.into(),
+            build_id: self.build.to_string(),
+            output_meaning: Some(self.meaning.to_proto()),
+            input_builds: self.inputs.iter().map(|input| input.build.to_string()).collect(),
+            local_files: self.files.iter().map(file_state).collect(),
+            answered_refresh: self.answered.plain,
+            answered_full_refresh: self.answered.full,
+            refreshed_on_ms: self.built_at_ms,
+            latest_execution_duration_ms: self.took_ms,
+            total_execution_duration_ms: self.took_ms,
+            rows: self.rows,
+            input_tables: self.inputs.iter().map(|input| input.table.clone()).collect(),
+            definition: Vec::new(),
+        }
+    }
+}
+
+/// The connector that holds all outputs so far.
+const CONNECTOR: &str = "duckdb";
+
+fn inputs(state: &ModelState) -> Option<Vec<Input>> {
+    let pairs = state.input_tables.iter().zip(&state.input_builds);
+    let inputs = pairs.map(|(table, build)| {
+        Some(Input {
+            table: table.clone(),
+            build: BuildId::parse(build)?,
+        })
+    });
+    let inputs = inputs.collect::<Option<Vec<_>>>()?;
+    (inputs.len() == state.input_builds.len()).then_some(inputs)
+}
+
+fn files(files: &BTreeMap<String, LocalFileState>) -> Vec<FileSeen> {
+    let seen = files.iter().map(|(path, file)| FileSeen {
+        path: path.clone(),
+        modified_ns: file.modified_ns,
+        size: file.size,
+        content: file.digest.as_slice().try_into().ok(),
+        seen_at_ns: file.seen_at_ns,
+    });
+    seen.collect()
+}
+
+fn file_state(file: &FileSeen) -> (String, LocalFileState) {
+    let state = LocalFileState {
+        size: file.size,
+        modified_ns: file.modified_ns,
+        digest: file.content.map(|digest| digest.to_vec()).unwrap_or_default(),
+        seen_at_ns: file.seen_at_ns,
+    };
+    (file.path.clone(), state)
+}
+
+impl BuildId {
+    /// One that was never there before.
+    #[must_use]
+    pub fn fresh() -> Self {
+        Self(Uuid::now_v7())
+    }
+
+    /// Reads a build id; none if the text is anything else.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Uuid::try_parse(text).ok().map(Self)
+    }
+
+    /// The build id of a view: the same for the same definition over the same builds and files.
+    #[must_use]
+    pub fn of_view(meaning: &Meaning, inputs: &[Input], files: &[FileSeen]) -> Self {
+        let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 build id of a view");
+        let mut part = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(meaning.version.as_bytes());
+        part(&meaning.digest);
+        for input in inputs {
+            part(input.build.0.as_bytes());
+        }
+        for file in files {
+            part(file.path.as_bytes());
+            part(file.content.as_ref().map_or(&[], |digest| digest.as_slice()));
+        }
+        let mut bytes = [0; 16];
+        hasher.finalize_xof().fill(&mut bytes);
+        Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+}
+
+impl Meaning {
+    /// Reads a fingerprint; none if it has not 16 bytes.
+    #[must_use]
+    pub fn from_proto(print: &Fingerprint) -> Option<Self> {
+        let digest = print.digest.as_slice().try_into().ok()?;
+        Some(Self {
+            version: print.version.clone(),
+            digest,
+        })
+    }
+
+    /// As specs and states carry it.
+    #[must_use]
+    pub fn to_proto(&self) -> Fingerprint {
+        Fingerprint {
+            version: self.version.clone(),
+            digest: self.digest.to_vec(),
+        }
+    }
 }
 
 impl fmt::Display for BuildId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        Record {
+            build: BuildId(Uuid::from_u128(7)),
+            table: "m".into(),
+            shape: Shape::Table,
+            meaning: Meaning {
+                version: "1".into(),
+                digest: [5; 16],
+            },
+            definition: vec![1, 2, 3],
+            inputs: vec![Input {
+                table: "a".into(),
+                build: BuildId(Uuid::from_u128(8)),
+            }],
+            files: vec![FileSeen {
+                path: "x.csv".into(),
+                modified_ns: -1,
+                size: 3,
+                content: Some([9; 32]),
+                seen_at_ns: 4,
+            }],
+            answered: Refreshes { plain: 1, full: 2 },
+            rows: Some(3),
+            built_at_ms: 5,
+            took_ms: 6,
+        }
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let unhashed = FileSeen {
+            content: None,
+            ..record().files.remove(0)
+        };
+        for record in [
+            record(),
+            Record {
+                shape: Shape::View,
+                rows: None,
+                files: vec![unhashed],
+                ..record()
+            },
+        ] {
+            assert_eq!(Record::decode(&record.encode()), Some(record));
+        }
+    }
+
+    #[test]
+    fn the_catalogs_copy_leaves_out_the_definition() {
+        let copy = Record::from_state(&record().to_state()).unwrap();
+        assert_eq!(
+            copy,
+            Record {
+                definition: vec![],
+                ..record()
+            }
+        );
+    }
+
+    #[test]
+    fn what_is_no_record_is_none() {
+        assert_eq!(Record::decode(b""), None);
+        assert_eq!(Record::decode(b"\xff\xff"), None);
+        let cut = ModelState {
+            input_tables: vec![],
+            ..record().to_state()
+        };
+        assert_eq!(Record::from_state(&cut), None, "inputs without their tables");
+    }
+
+    #[test]
+    fn a_views_build_id_depends_on_definition_inputs_and_files_and_not_on_names() {
+        let Record {
+            meaning,
+            inputs,
+            files,
+            ..
+        } = record();
+        let id = BuildId::of_view(&meaning, &inputs, &files);
+        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files));
+        let renamed = [Input {
+            table: "other".into(),
+            ..inputs[0].clone()
+        }];
+        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files));
+        let rebuilt = [Input {
+            build: BuildId(Uuid::from_u128(9)),
+            ..inputs[0].clone()
+        }];
+        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files));
+        let edited = Meaning {
+            digest: [6; 16],
+            ..meaning.clone()
+        };
+        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files));
+        let mut changed = files.clone();
+        changed[0].content = Some([8; 32]);
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed));
+        changed[0] = FileSeen {
+            modified_ns: 99,
+            ..files[0].clone()
+        };
+        assert_eq!(
+            id,
+            BuildId::of_view(&meaning, &inputs, &changed),
+            "a touched file is the same file"
+        );
     }
 }

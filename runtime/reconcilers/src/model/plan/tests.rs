@@ -58,7 +58,6 @@ impl Case {
     fn settled(shape: Shape) -> Self {
         let inputs = vec![input("a", 11), input("b", 12)];
         let record = Record {
-            catalog: Uuid::from_u128(1),
             build: build(7),
             table: "m".into(),
             shape,
@@ -68,6 +67,8 @@ impl Case {
             files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
             answered: Refreshes { plain: 2, full: 1 },
             rows: Some(3),
+            built_at_ms: 1,
+            took_ms: 2,
         };
         Self {
             table: "m",
