@@ -1,1 +1,14 @@
-//! The outside world behind traits: the DuckDB engine and project files.
+//! The outside world behind traits: an analytical engine and project files.
+//!
+//! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
+//! - [`duckdb`]: DuckDB behind it, and its parser.
+//!
+//! Work that blocks runs off the async threads, bounded; see each module.
+
+pub mod duckdb;
+
+pub mod olap;
+
+mod crash;
+
+pub use crash::CRASH_POINTS;

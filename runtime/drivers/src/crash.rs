@@ -1,0 +1,46 @@
+//! Places at which a test can let the process die.
+//!
+//! Compiled in with the feature `crash-points` only, and armed from outside, by the environment variable
+//! `FAILPOINTS` of the crate `fail`: `FAILPOINTS=drivers::build::before_commit=return` dies there,
+//! `...=3*off->return` at the fourth visit.
+
+/// Every crash point of this crate: before and after each commit that the engine makes for us.
+pub const CRASH_POINTS: &[&str] = &[
+    "drivers::build::before_commit",
+    "drivers::build::after_commit",
+    "drivers::rename::before_commit",
+    "drivers::rename::after_commit",
+    "drivers::drop::before_commit",
+    "drivers::drop::after_commit",
+    "drivers::retag::before_commit",
+    "drivers::retag::after_commit",
+    "drivers::checkpoint::before",
+    "drivers::checkpoint::after",
+    "drivers::close::before",
+    "drivers::close::after",
+];
+
+/// A transaction's commit: which points stand around it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+}
+
+/// The two points named in [`CRASH_POINTS`].
+macro_rules! around {
+    ($name:literal) => {
+        $crate::crash::Around {
+            before: concat!("drivers::", $name, "::before_commit"),
+            after: concat!("drivers::", $name, "::after_commit"),
+        }
+    };
+}
+pub(crate) use around;
+
+/// Ends the process on the spot if the point is armed.
+pub(crate) fn point(name: &'static str) {
+    debug_assert!(CRASH_POINTS.contains(&name), "crash point `{name}` is not listed");
+    #[cfg(feature = "crash-points")]
+    fail::fail_point!(name, |_| std::process::abort());
+}

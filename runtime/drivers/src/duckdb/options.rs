@@ -1,0 +1,43 @@
+//! How an engine is to be opened.
+
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Where the engine's file is and what the engine may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The database file; made when it is not there.
+    pub path: PathBuf,
+    /// The folder that relative paths in SQL start from.
+    pub root: PathBuf,
+    /// Where the engine puts what does not fit into memory; made when needed. Beside the file by default.
+    pub temp_directory: PathBuf,
+    /// Bytes of memory; 60 % of the machine's or the control group's by default.
+    pub memory_limit: Option<u64>,
+    /// Bytes in `temp_directory`; the engine's own default, nine tenths of the free space, by default.
+    pub temp_limit: Option<u64>,
+    /// Threads of the engine; one per core by default.
+    pub threads: Option<NonZeroUsize>,
+    /// Units of work that run in it at the same time; more of them wait.
+    pub connections: NonZeroUsize,
+}
+
+impl Options {
+    /// The defaults for a file, in a project at `root`.
+    pub fn new(path: impl Into<PathBuf>, root: impl Into<PathBuf>) -> Self {
+        let path = path.into();
+        let mut temp_directory = path.clone().into_os_string();
+        temp_directory.push(".tmp");
+        let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        Self {
+            path,
+            root: root.into(),
+            temp_directory: temp_directory.into(),
+            memory_limit: None,
+            temp_limit: None,
+            threads: None,
+            // A query or two are answered while every core builds.
+            connections: cores.saturating_add(2),
+        }
+    }
+}

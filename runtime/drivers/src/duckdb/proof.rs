@@ -1,0 +1,94 @@
+//! A proof that nobody has written to the engine's file since it was closed.
+
+use std::fs::Metadata;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use serde::{Deserialize, Serialize};
+
+/// What the file system says about the engine's file and its write-ahead log. Equal proofs mean equal content: every
+/// writer changes size or time, and a file put in its place is another inode.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileProof {
+    /// The file.
+    pub file: Stamp,
+    /// Its write-ahead log; none after an orderly close.
+    pub wal: Option<Stamp>,
+}
+
+/// One file as the file system lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Which file: its inode number (0 where there is none).
+    pub inode: u64,
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change in nanoseconds since 1970 (negative before).
+    pub modified_ns: i64,
+}
+
+impl FileProof {
+    /// Looks at the engine's file without opening it; `None` when it is not there.
+    ///
+    /// # Errors
+    /// What the file system says, except that a file is missing.
+    pub fn of(path: &Path) -> io::Result<Option<Self>> {
+        let Some(file) = Stamp::of(path)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            file,
+            wal: Stamp::of(&wal_path(path))?,
+        }))
+    }
+}
+
+impl Stamp {
+    /// Looks at a file; `None` when it is not there.
+    ///
+    /// # Errors
+    /// What the file system says, except that the file is missing.
+    pub fn of(path: &Path) -> io::Result<Option<Self>> {
+        match std::fs::metadata(path) {
+            Ok(metadata) => Ok(Some(Self::from_metadata(&metadata))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As the file system listed it.
+    pub fn from_metadata(metadata: &Metadata) -> Self {
+        Self {
+            inode: inode(metadata),
+            size: metadata.len(),
+            modified_ns: modified_ns(metadata),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> u64 {
+    0
+}
+
+fn modified_ns(metadata: &Metadata) -> i64 {
+    let Ok(time) = metadata.modified() else { return 0 };
+    let ns = match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i128::try_from(after.as_nanos()).unwrap_or(i128::MAX),
+        Err(before) => -i128::try_from(before.duration().as_nanos()).unwrap_or(i128::MAX),
+    };
+    i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+/// Where the engine keeps the write-ahead log of a file.
+pub(crate) fn wal_path(path: &Path) -> PathBuf {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push(".wal");
+    wal.into()
+}

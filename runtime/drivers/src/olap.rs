@@ -1,0 +1,91 @@
+//! An analytical engine as the reconcilers see it: outputs that are ours by tag, each built in one transaction.
+//!
+//! Everything that Watershed makes in an engine is an [`Output`]: a table or a view with a [`Tag`] that says whose
+//! it is and which build made it, and a record that its owner left beside it. Only tagged objects are ever replaced,
+//! renamed or dropped; an object without a tag belongs to somebody else and survives whatever is asked here.
+//!
+//! Tag and record change in the transaction that changes the output. After a crash they say what really happened.
+
+mod build;
+mod failure;
+mod output;
+mod query;
+mod quote;
+mod text;
+mod value;
+
+pub use build::{Build, BuildError, Built, Check, Rename, RenameError, Renamed};
+pub use failure::{Failure, OpenError, SqlError};
+pub use output::{Object, Output, OutputKind, Tag};
+pub use query::{Column, Query, QueryError, Rows};
+pub(crate) use query::{RowSink, row_channel};
+pub use quote::{quote_identifier, quote_literal};
+pub use text::{SoleError, TextPosition, sole_statement};
+pub use value::Value;
+
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// An engine that holds outputs.
+///
+/// Each method is one unit of work: it is done whole or not at all. Cancelling the token interrupts the engine and
+/// ends the call with [`Failure::Interrupted`], unless the work was done before the interrupt arrived.
+///
+/// # Cancel safety
+/// Dropping a returned future is the same as cancelling its token, except that nobody learns how it ended: the
+/// work is undone or was done whole.
+pub trait Olap: Send + Sync + 'static {
+    /// Makes or replaces an output, its checks, tag and record in one transaction. Readers see the old output until
+    /// the new one is whole.
+    ///
+    /// What the same uid made under another name before is dropped in that transaction. Another resource's output of
+    /// that name is moved out of the way, not lost. A build that ends out of memory is run once more with nothing
+    /// else running.
+    fn build<'a>(
+        &'a self,
+        build: &'a Build,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Built, BuildError>>;
+
+    /// Gives an output another name without reading its rows; another resource's output of that name is moved out of
+    /// the way. Views made on the old name are not rewritten: they are to be made anew by their owners.
+    fn rename<'a>(
+        &'a self,
+        rename: &'a Rename,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Renamed, RenameError>>;
+
+    /// Drops everything that is tagged with this uid. Says whether there was anything.
+    fn drop_output<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>>;
+
+    /// Gives an output that is tagged with `from` another tag and record, rows untouched. Says whether it was there.
+    fn retag<'a>(
+        &'a self,
+        from: Tag,
+        to: Tag,
+        record: &'a [u8],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>>;
+
+    /// All outputs, ordered by name.
+    fn outputs<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Output>, Failure>>;
+
+    /// What stands at a name, ours or not.
+    fn object<'a>(
+        &'a self,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Object>, Failure>>;
+
+    /// Runs one read-only statement. Its rows arrive in chunks while it runs; memory is bounded whatever it returns.
+    fn query<'a>(
+        &'a self,
+        query: Query,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Rows, QueryError>>;
+}

@@ -1,0 +1,140 @@
+//! How an engine can fail whatever it was asked: plain data, so that it can be stored on a resource.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// What the engine said against a statement.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct SqlError {
+    /// The engine's class of error in lower case: `parser`, `binder`, `catalog`, `conversion`, ...
+    pub class: String,
+    /// Its message.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// Where, in bytes of the statement as it was handed in; `None` where the engine does not say.
+    pub offset: Option<usize>,
+}
+
+/// Why the engine's file can't be used. It has not been changed.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OpenError {
+    /// Another process holds it.
+    #[error("another process has `{path}` open")]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// What the engine said, which may name the process.
+        message: String,
+    },
+    /// It is not what the engine wrote.
+    #[error("`{path}` is damaged: {message}")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What the engine said.
+        message: String,
+    },
+    /// A newer engine wrote it.
+    #[error("`{path}` was written by a newer version of the engine: {message}")]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// What the engine said.
+        message: String,
+    },
+    /// Anything else: no permission, no folder, a setting that the engine refuses.
+    #[error("can't open `{path}`: {message}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the engine or the system said.
+        message: String,
+    },
+}
+
+/// Why the engine did not do what it was asked.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum Failure {
+    /// The engine's file can't be used.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Cancelled before it was done.
+    #[error("interrupted")]
+    Interrupted,
+    /// The memory limit was reached. Worth another try when less runs beside it.
+    #[error("out of memory at {peak} of {limit} (`{setting}`)")]
+    OutOfMemory {
+        /// The setting that bounds it.
+        setting: &'static str,
+        /// Its value.
+        limit: String,
+        /// What was in use when it failed.
+        peak: String,
+        /// What the engine said.
+        message: String,
+    },
+    /// No space is left where the engine writes. What was there can still be read.
+    #[error("the disk is full: {message}")]
+    DiskFull {
+        /// What the engine said.
+        message: String,
+    },
+    /// The statement needs an extension that is not installed.
+    #[error("the engine's extension `{extension}` is needed and not installed")]
+    MissingExtension {
+        /// Its name.
+        extension: String,
+        /// What the engine said.
+        message: String,
+    },
+    /// The statement is at fault.
+    #[error(transparent)]
+    Sql(#[from] SqlError),
+    /// The engine gave up; it is opened anew for the next work.
+    #[error("the engine stopped: {message}")]
+    Fatal {
+        /// What the engine said.
+        message: String,
+    },
+    /// The engine has been closed.
+    #[error("the engine has been closed")]
+    Closed,
+}
+
+impl Failure {
+    /// A stable name for documents and tests.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Open(OpenError::Locked { .. }) => "engine-locked",
+            Self::Open(OpenError::Damaged { .. }) => "engine-damaged",
+            Self::Open(OpenError::Newer { .. }) => "engine-newer",
+            Self::Open(OpenError::Io { .. }) => "engine-io",
+            Self::Interrupted => "interrupted",
+            Self::OutOfMemory { .. } => "out-of-memory",
+            Self::DiskFull { .. } => "disk-full",
+            Self::MissingExtension { .. } => "missing-extension",
+            Self::Sql(_) => "sql",
+            Self::Fatal { .. } => "engine-fatal",
+            Self::Closed => "engine-closed",
+        }
+    }
+
+    /// What a person may do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::OutOfMemory { setting, .. } => Some(match *setting {
+                "memory_limit" => "raise `--memory-limit`, or build less at once".to_owned(),
+                _ => format!("make room on the disk of the state folder, or raise `{setting}`"),
+            }),
+            Self::DiskFull { .. } => Some("make room on the disk of the state folder".to_owned()),
+            Self::MissingExtension { extension, .. } => {
+                Some(format!("install it once: `duckdb -c \"install {extension}\"`"))
+            }
+            Self::Sql(error) => error.hint.clone(),
+            _ => None,
+        }
+    }
+}
