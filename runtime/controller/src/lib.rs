@@ -1,1 +1,98 @@
-//! The tokio host of the core: typed reconcilers, stores, watching.
+//! Keeps declared resources converged: the tokio host of [`watershed_core`].
+//!
+//! You declare resources; each has a *kind*, and for each kind you write a [`Reconciler`], which looks at what is
+//! wanted and makes it so. The controller keeps the resources in a durable catalog, knows which reads which, and calls
+//! your reconcilers in the right order, again and again until everything is as it should be.
+//!
+//! ```
+//! use std::time::Duration;
+//! use watershed_controller::{
+//!     Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, Work, declare, json_message,
+//! };
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Greeting(String);
+//! json_message!(Greeting, format = 1);
+//!
+//! struct Greeter;
+//!
+//! impl Reconciler for Greeter {
+//!     type Spec = Greeting;
+//!     type State = Greeting;
+//!
+//!     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+//!         let greeting = format!("{}, {}", context.spec().0, context.name());
+//!         if context.state().is_some_and(|said| said.0 == greeting) {
+//!             return Ok(Outcome::default());
+//!         }
+//!         context.set_state(&Greeting(greeting)).await.map_err(|e| Error::transient("state", e.to_string()))?;
+//!         Ok(Outcome { work: Work::Built, retrigger: None })
+//!     }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let controller = Controller::builder().kind(KindOptions::new("greeting"), Greeter).start().await?;
+//! controller.create(declare("greeting", "world", &Greeting("hello".into()))?).await?;
+//! controller.wait_until_idle(Duration::from_secs(10)).await?;
+//!
+//! let world = controller.get(Key::new("greeting", "world"))?;
+//! assert_eq!(world.state::<Greeting>()?.expect("it was greeted").0, "hello, world");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to start
+//!
+//! - [`Controller::builder`] registers kinds, chooses a [`store`](store::Store) and starts; [`Handle`] has every
+//!   operation; [`Request`] is what [`Handle::reconcile`] returns.
+//! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
+//!   bytes.
+//! - [`store`] keeps catalogs in memory or (feature `sqlite`) in SQLite.
+//!
+//! # A good guest
+//!
+//! The crate spawns on the current tokio runtime and installs nothing global: no signal handler, no subscriber, no
+//! panic hook. It writes to no file but the catalog. It ends when its [`Controller`] is dropped.
+
+mod call;
+mod clock;
+mod committer;
+mod context;
+mod controller;
+mod crash;
+mod error;
+mod feed;
+mod handle;
+mod host;
+pub mod message;
+mod panics;
+mod reconciler;
+mod request;
+mod resource;
+mod runner;
+pub mod store;
+mod task;
+mod view;
+mod watch;
+
+pub use clock::{Clock, SystemClock, TokioClock};
+pub use context::Context;
+pub use controller::{Builder, Controller, DROP_GRACE};
+pub use crash::CRASH_POINTS;
+pub use error::{EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError};
+pub use handle::{Delete, Handle, Hidden, Listing, Refresh};
+pub use reconciler::Reconciler;
+pub use request::Request;
+pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
+pub use watch::{Changes, Event, Watch};
+
+pub use tokio_util::sync::CancellationToken;
+/// The words of the core, which this interface speaks.
+pub use watershed_core::{
+    Applied, AtStart, Batch, Cause, Change, Edit, Epoch, Error, ErrorKind, Expect, Gone, HistoryRow,
+    InvocationId, Key, Kind, KindOptions, LastRun, Limits, Name, NewResource, Nudging, OnTimedAncestor,
+    Outcome, Parents, Phase, Place, Reason, Ref, RefView, Refreshes, Refusal, Required, Revision, Row,
+    RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status,
+    StatusUpdate, StopReason, Target, Timestamp, Uid, Unreturned, Update, Why, Work,
+};

@@ -1,0 +1,248 @@
+//! What a reconciler gets to see and may do.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+use watershed_core::{
+    Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion, Uid,
+};
+
+use crate::call::{Command, Reply, Signal};
+use crate::error::SetStateError;
+use crate::handle::{Handle, Shared, answered};
+use crate::message::Message;
+use crate::reconciler::Reconciler;
+
+/// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
+/// and the few things that the reconciler may do beside its own work. Cheap to clone.
+///
+/// Nothing in the snapshot moves while the invocation runs: the controller runs nothing that it reads.
+pub struct Context<R: Reconciler> {
+    snapshot: Arc<Snapshot<R>>,
+    link: Arc<Link>,
+}
+
+struct Snapshot<R: Reconciler> {
+    start: Box<Start>,
+    spec: R::Spec,
+    state: Option<R::State>,
+}
+
+impl<R: Reconciler> Clone for Context<R> {
+    fn clone(&self) -> Self {
+        Self {
+            snapshot: Arc::clone(&self.snapshot),
+            link: Arc::clone(&self.link),
+        }
+    }
+}
+
+impl<R: Reconciler> fmt::Debug for Context<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Context")
+            .field("start", &self.snapshot.start)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The snapshot.
+impl<R: Reconciler> Context<R> {
+    /// What is wanted.
+    pub fn spec(&self) -> &R::Spec {
+        &self.snapshot.spec
+    }
+
+    /// What was last achieved, as it was at the start; none before the first state was written.
+    pub fn state(&self) -> Option<&R::State> {
+        self.snapshot.state.as_ref()
+    }
+
+    /// The resource: everything that is stored of it.
+    pub fn row(&self) -> &Row {
+        &self.snapshot.start.resource
+    }
+
+    /// Its identity, also through renames.
+    pub fn uid(&self) -> Uid {
+        self.row().uid
+    }
+
+    /// Its present name.
+    pub fn name(&self) -> &Name {
+        &self.row().name
+    }
+
+    /// Every name since the last completed rename, oldest first; empty if it has none but the present one.
+    pub fn former_names(&self) -> &[Name] {
+        &self.row().marks.former_names
+    }
+
+    /// How often a refresh was asked for; a reconciler keeps in its state which ones it has answered.
+    pub fn refreshes(&self) -> Refreshes {
+        self.row().refreshes
+    }
+
+    /// Its refs in their order, each with the resource that it stood for. Empty for deletes and renames.
+    pub fn refs(&self) -> &[RefView] {
+        &self.snapshot.start.refs
+    }
+
+    /// The ref to this name, if the resource has one.
+    pub fn reference(&self, key: &Key) -> Option<&RefView> {
+        self.refs()
+            .iter()
+            .find(|view| view.reference.kind == key.kind && view.reference.name == key.name)
+    }
+
+    /// Which method of the reconciler this is.
+    pub fn phase(&self) -> Phase {
+        self.snapshot.start.phase
+    }
+
+    /// The number of this invocation, unique together with the epoch.
+    pub fn invocation(&self) -> InvocationId {
+        self.snapshot.start.invocation
+    }
+
+    /// The epoch of the controller, for what is done outside: a later holder of the lease has a higher one.
+    pub fn epoch(&self) -> Epoch {
+        self.snapshot.start.epoch
+    }
+}
+
+/// What a reconciler may do.
+impl<R: Reconciler> Context<R> {
+    /// Cancelled when the invocation is to end early.
+    pub fn cancellation(&self) -> &CancellationToken {
+        &self.link.cancellation
+    }
+
+    /// Whether the invocation is to end early.
+    pub fn is_cancelled(&self) -> bool {
+        self.link.cancellation.is_cancelled()
+    }
+
+    /// Writes the resource's state: taken also after a cancel, until the invocation returns.
+    ///
+    /// Returns when the write is on its way, in order with the invocation's other writes and its return, and is
+    /// stored with the next commit; what a crash loses before then is made again. [`committed`](Self::committed)
+    /// waits for the commit. One write of an invocation is on the way at a time, so a second waits for the first.
+    ///
+    /// Cancel-safe: a dropped future has written all or nothing.
+    pub async fn set_state(&self, state: &R::State) -> Result<(), SetStateError> {
+        self.write_state(state, None).await
+    }
+
+    /// Like [`set_state`](Self::set_state), and refused unless the state has this version.
+    pub async fn replace_state(&self, expected: StateVersion, state: &R::State) -> Result<(), SetStateError> {
+        self.write_state(state, Some(expected)).await
+    }
+
+    async fn write_state(
+        &self,
+        state: &R::State,
+        expected: Option<StateVersion>,
+    ) -> Result<(), SetStateError> {
+        let call = Call::WriteState {
+            state: state.encode()?.into(),
+            expected,
+        };
+        let mut on_the_way = self.link.state_write.lock().await;
+        wait_for(&mut on_the_way).await?;
+        let (reply, answer) = oneshot::channel();
+        let id = self.link.shared.call_id();
+        let command = Command {
+            id,
+            by: Some(self.invocation()),
+            call,
+            reply: Reply::Once(reply),
+        };
+        // A loop that has ended drops the reply, which the wait for the commit reports.
+        let _ = self.link.signals.send(Signal::WriteState(command));
+        *on_the_way = Some(answer);
+        Ok(())
+    }
+
+    /// Waits until every state that this invocation wrote is durable, or was refused.
+    ///
+    /// Cancel-safe.
+    pub async fn committed(&self) -> Result<(), SetStateError> {
+        wait_for(&mut *self.link.state_write.lock().await).await
+    }
+
+    /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.
+    pub fn progress(&self, text: impl Into<Arc<str>>) {
+        let mut slot = self.link.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = slot.replace(text.into()).is_none();
+        drop(slot);
+        if is_first {
+            let _ = self.link.signals.send(Signal::Progress(self.invocation()));
+        }
+    }
+
+    /// The controller, for reads and edits. Edits are bound to this invocation: refused once it is cancelled or has
+    /// returned. Waits for a reconcile are refused at any time.
+    pub fn controller(&self) -> Handle {
+        Handle::inside(Arc::clone(&self.link.shared), self.invocation())
+    }
+}
+
+impl<R: Reconciler> Context<R> {
+    pub(crate) fn new(start: Box<Start>, spec: R::Spec, state: Option<R::State>, link: Arc<Link>) -> Self {
+        Self {
+            snapshot: Arc::new(Snapshot { start, spec, state }),
+            link,
+        }
+    }
+}
+
+async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<(), SetStateError> {
+    if let Some(answer) = on_the_way {
+        let answer = answered(answer).await;
+        *on_the_way = None;
+        answer?;
+    }
+    Ok(())
+}
+
+/// What ties an invocation to the loop, on both sides.
+#[derive(Debug)]
+pub(crate) struct Link {
+    cancellation: CancellationToken,
+    shared: Arc<Shared>,
+    signals: mpsc::UnboundedSender<Signal>,
+    /// The latest progress text that the loop has not taken; it is told when the slot becomes full.
+    progress: Mutex<Option<Arc<str>>>,
+    /// The answer to the state write that is on its way.
+    state_write: AsyncMutex<Option<oneshot::Receiver<Answer>>>,
+}
+
+impl Link {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self {
+            cancellation: CancellationToken::new(),
+            signals: shared.signals.clone(),
+            shared,
+            progress: Mutex::new(None),
+            state_write: AsyncMutex::new(None),
+        }
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancellation.cancel();
+    }
+
+    pub(crate) fn take_progress(&self) -> Option<Arc<str>> {
+        self.progress
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        // A loop that has ended needs no signals.
+        let _ = self.signals.send(signal);
+    }
+}

@@ -1,0 +1,126 @@
+//! What can go wrong in an operation of the public interface: one type for each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+use watershed_core::{Refusal, Unreturned};
+
+use crate::message::EncodeError;
+use crate::store::StoreError;
+
+/// Why a controller could not be started.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The catalog could not be opened or read.
+    #[error("can't open the catalog of instance \"{instance}\"")]
+    Store {
+        /// Whose catalog.
+        instance: Arc<str>,
+        /// Why.
+        source: StoreError,
+    },
+    /// What the store holds contradicts itself, or a kind is registered twice.
+    #[error("can't take the catalog of instance \"{instance}\"")]
+    Catalog {
+        /// Whose catalog.
+        instance: Arc<str>,
+        /// How.
+        source: watershed_core::OpenError,
+    },
+}
+
+/// Why an edit or a batch of edits was not carried out; nothing has changed, except where the refusal says
+/// otherwise.
+#[derive(Debug, Clone, Error)]
+pub enum EditError {
+    /// The controller refused it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The spec has no bytes.
+    #[error(transparent)]
+    Encode(#[from] Arc<EncodeError>),
+}
+
+impl From<EncodeError> for EditError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(Arc::new(error))
+    }
+}
+
+/// Why a request (reconcile, refresh, nudge, cancel) was not recorded.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum RequestError {
+    /// The controller refused it: unknown name, ambiguous name, shutdown and the like, each its own variant.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Why a wait ended without what it waited for.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum WaitError {
+    /// The deadline came first. The wait may be taken up again.
+    #[error("nothing came within {0:?}")]
+    Deadline(Duration),
+    /// The controller refused the wait, or ended before it did.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Why a reconciler's state was not taken.
+#[derive(Debug, Clone, Error)]
+pub enum SetStateError {
+    /// The state has no bytes.
+    #[error(transparent)]
+    Encode(#[from] Arc<EncodeError>),
+    /// The controller refused it: the invocation has ended or was abandoned, or the version was another.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+impl From<EncodeError> for SetStateError {
+    fn from(error: EncodeError) -> Self {
+        Self::Encode(Arc::new(error))
+    }
+}
+
+/// Why the history of a resource could not be read.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// There is no such resource, or several.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store could not be read.
+    #[error("can't read the history")]
+    Store(#[from] StoreError),
+}
+
+/// Why a shutdown was not in order. The controller has stopped all the same.
+#[derive(Debug, Clone, Error)]
+pub enum ShutdownError {
+    /// Some invocations had not returned when the grace period ended.
+    #[error("{} did not return within {grace:?}", names(unreturned))]
+    Unreturned {
+        /// How long they had.
+        grace: Duration,
+        /// Which.
+        unreturned: Vec<Unreturned>,
+    },
+    /// The store failed for too long; what was not acknowledged may be lost.
+    #[error("the store failed: {message}")]
+    StoreFailed {
+        /// Its last error.
+        message: String,
+    },
+    /// Another controller has taken the instance.
+    #[error("the lease of the instance is lost")]
+    LeaseLost,
+    /// The loop ended by a panic, which is a bug.
+    #[error("the controller panicked")]
+    Panicked,
+}
+
+fn names(unreturned: &[Unreturned]) -> String {
+    let names: Vec<String> = unreturned.iter().map(|run| format!("\"{}\"", run.key)).collect();
+    names.join(", ")
+}

@@ -1,0 +1,233 @@
+//! A bounded log that any number of readers follow, each at its own pace.
+//!
+//! Invariants:
+//! 1. Entries are numbered without gaps; the feed holds those from `first` to `first + entries.len()`.
+//! 2. What it holds weighs at most its bound, except that the newest entry may weigh more and then stands alone.
+//! 3. A push never waits for a reader. A reader whose next entry is gone is told that it has lagged.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// The shared log; clones are handles to one and the same.
+#[derive(Debug)]
+pub(crate) struct Feed<T> {
+    shared: Arc<Shared<T>>,
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    log: Mutex<Log<T>>,
+    grew: Notify,
+    /// The most that the entries may weigh together, in bytes.
+    bound: usize,
+}
+
+#[derive(Debug)]
+struct Log<T> {
+    first: u64,
+    entries: VecDeque<(usize, Arc<T>)>,
+    weight: usize,
+    readers: usize,
+    ended: bool,
+}
+
+impl<T> Clone for Feed<T> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<T> Feed<T> {
+    /// An empty log that keeps entries of at most `bound` bytes.
+    pub(crate) fn new(bound: usize) -> Self {
+        let log = Log {
+            first: 0,
+            entries: VecDeque::new(),
+            weight: 0,
+            readers: 0,
+            ended: false,
+        };
+        Self {
+            shared: Arc::new(Shared {
+                log: Mutex::new(log),
+                grew: Notify::new(),
+                bound,
+            }),
+        }
+    }
+
+    /// Appends an entry that weighs `weight` bytes and returns what had to go for it, oldest first.
+    pub(crate) fn push(&self, weight: usize, entry: T) -> Vec<Arc<T>> {
+        let mut gone = Vec::new();
+        let mut log = self.shared.lock();
+        log.entries.push_back((weight, Arc::new(entry)));
+        log.weight += weight;
+        while log.weight > self.shared.bound && log.entries.len() > 1 {
+            let Some((weight, entry)) = log.entries.pop_front() else {
+                break;
+            };
+            log.weight -= weight;
+            log.first += 1;
+            gone.push(entry);
+        }
+        drop(log);
+        self.shared.grew.notify_waiters();
+        gone
+    }
+
+    /// Whether anybody follows the log at this moment.
+    pub(crate) fn has_readers(&self) -> bool {
+        self.shared.lock().readers > 0
+    }
+
+    /// Lets readers come to an end once they have read what is there.
+    pub(crate) fn end(&self) {
+        self.shared.lock().ended = true;
+        self.shared.grew.notify_waiters();
+    }
+
+    /// Follows the log from the first entry for which `passed` is false, or from its end.
+    pub(crate) fn follow(&self, passed: impl Fn(&T) -> bool) -> Reader<T> {
+        let mut log = self.shared.lock();
+        let passed = log.entries.iter().take_while(|(_, entry)| passed(entry)).count();
+        let next = log.first + passed as u64;
+        log.readers += 1;
+        Reader {
+            feed: self.clone(),
+            next,
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    /// A panic while the log is locked leaves it whole: every change of it is complete before anything can panic.
+    fn lock(&self) -> MutexGuard<'_, Log<T>> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One reader's place in the log.
+#[derive(Debug)]
+pub(crate) struct Reader<T> {
+    feed: Feed<T>,
+    next: u64,
+}
+
+/// What a reader finds at its place.
+#[derive(Debug)]
+pub(crate) enum Read<T> {
+    /// The next entry.
+    Entry(Arc<T>),
+    /// The next entry was dropped before it was read.
+    Lagged,
+    /// There is nothing more and there never will be.
+    Ended,
+}
+
+impl<T> Reader<T> {
+    /// Waits for the next entry.
+    ///
+    /// Cancel-safe: the place moves in the same poll that returns the entry.
+    pub(crate) async fn read(&mut self) -> Read<T> {
+        loop {
+            let shared = Arc::clone(&self.feed.shared);
+            let grew = shared.grew.notified();
+            tokio::pin!(grew);
+            // Registered before looking, so that an entry pushed after the look wakes this reader.
+            grew.as_mut().enable();
+            if let Some(read) = self.try_read() {
+                return read;
+            }
+            grew.await;
+        }
+    }
+
+    /// The next entry if there is one now.
+    pub(crate) fn try_read(&mut self) -> Option<Read<T>> {
+        let log = self.feed.shared.lock();
+        if self.next < log.first {
+            return Some(Read::Lagged);
+        }
+        let at = (self.next - log.first) as usize;
+        match log.entries.get(at) {
+            Some((_, entry)) => {
+                self.next += 1;
+                Some(Read::Entry(Arc::clone(entry)))
+            }
+            None if log.ended => Some(Read::Ended),
+            None => None,
+        }
+    }
+}
+
+impl<T> Drop for Reader<T> {
+    fn drop(&mut self) {
+        self.feed.shared.lock().readers -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(read: Option<Read<u32>>) -> Option<u32> {
+        match read {
+            Some(Read::Entry(entry)) => Some(*entry),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_reader_gets_every_entry_from_its_place_on() {
+        let feed = Feed::new(100);
+        for n in 0..5 {
+            feed.push(1, n);
+        }
+        let mut reader = feed.follow(|n| *n < 3);
+        feed.push(1, 5);
+        assert_eq!(
+            [entry(reader.try_read()), entry(reader.try_read())],
+            [Some(3), Some(4)]
+        );
+        assert_eq!(entry(reader.try_read()), Some(5));
+        assert!(reader.try_read().is_none());
+    }
+
+    #[test]
+    fn a_reader_that_falls_behind_the_bound_is_told_so() {
+        let feed = Feed::new(3);
+        let mut reader = feed.follow(|_| true);
+        for n in 0..4 {
+            feed.push(1, n);
+        }
+        assert!(matches!(reader.try_read(), Some(Read::Lagged)));
+    }
+
+    #[test]
+    fn an_entry_heavier_than_the_bound_stands_alone() {
+        let feed = Feed::new(3);
+        feed.push(1, 0);
+        assert_eq!(feed.push(10, 1).len(), 1);
+        assert_eq!(entry(feed.follow(|_| false).try_read()), Some(1));
+        assert_eq!(feed.push(1, 2).len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_waiting_reader_is_woken_by_a_push_and_by_the_end() {
+        let feed = Feed::new(3);
+        let mut reader = feed.follow(|_| true);
+        assert!(feed.has_readers());
+        let (read, ()) = tokio::join!(reader.read(), async {
+            feed.push(1, 7);
+        });
+        assert!(matches!(read, Read::Entry(n) if *n == 7));
+        feed.end();
+        assert!(matches!(reader.read().await, Read::Ended));
+        drop(reader);
+        assert!(!feed.has_readers());
+    }
+}

@@ -1,0 +1,376 @@
+//! The public interface of a running controller.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use watershed_core::{
+    Answer, Applied, Batch, Call, CallId, Edit, Expect, HistoryRow, InvocationId, Key, Name, NewResource,
+    Refusal, Revision, StopReason, Target, Uid, Update,
+};
+
+use crate::call::{Command, Reply, RequestReply, Signal};
+use crate::error::{EditError, HistoryError, RequestError, WaitError};
+use crate::message::Message;
+use crate::request::{Forget, Promise, Request, within};
+use crate::resource::{Resource, new_spec};
+use crate::store::Catalog;
+use crate::view::View;
+use crate::watch::{Event, Watch, Watching};
+
+/// Talks to a running controller. Cheap to clone, usable from any task.
+///
+/// **Writes** that returned are committed and visible to every later read in this process. Their futures may be
+/// dropped: a call that was on its way is then carried out or not, as a whole.
+///
+/// **Reads** ([`get`](Self::get), [`list`](Self::list)) are of the committed catalog, take no lock that the
+/// controller's loop holds while it works, and go on after it has stopped.
+///
+/// From inside an invocation (through [`Context::controller`](crate::Context::controller)) every write is bound to
+/// it: once it is cancelled or has returned they are refused, and so is every wait at any time.
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    by: Option<InvocationId>,
+}
+
+/// What handles and the loop have in common.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) commands: mpsc::Sender<Command>,
+    pub(crate) signals: mpsc::UnboundedSender<Signal>,
+    /// Locked for as long as it takes to clone or to swap the `Arc`.
+    pub(crate) view: RwLock<Arc<View>>,
+    pub(crate) watching: Watching,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) next_call: AtomicU64,
+    /// Set when the loop has ended.
+    pub(crate) stopped: OnceLock<StopReason>,
+}
+
+impl Shared {
+    pub(crate) fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn call_id(&self) -> CallId {
+        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+/// Which resources a listing has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hidden {
+    /// Those that are not hidden.
+    #[default]
+    Leave,
+    /// All.
+    Show,
+}
+
+/// How a resource is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delete {
+    /// Its reconciler removes what it made; the resource goes when that is done.
+    #[default]
+    Reconciled,
+    /// At once, giving up on the reconciler; its history says so.
+    Forced,
+}
+
+/// Which refresh is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Refresh {
+    /// Do the work again.
+    #[default]
+    Plain,
+    /// Do it again and forget incremental state.
+    Full,
+}
+
+/// All resources at one revision.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The revision; [`Handle::watch`] from here, applied over the listing, converges.
+    pub revision: Revision,
+    /// In order of kind and name. Resources whose delete is unfinished are among them, with their mark.
+    pub resources: Vec<Resource>,
+}
+
+/// Edits.
+impl Handle {
+    /// Creates a resource; made by [`declare`](crate::declare), for instance. Returns its uid, which is an earlier
+    /// one if the deletion of a resource of that name is not finished.
+    pub async fn create(&self, new: NewResource) -> Result<Uid, EditError> {
+        self.edit(Edit::create(new)).await
+    }
+
+    /// Gives some columns new values.
+    pub async fn update(
+        &self,
+        target: impl Into<Target>,
+        update: Update,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.edit(Edit::update(target, update).expecting(expect)).await
+    }
+
+    /// Gives a resource a new spec.
+    pub async fn update_spec<S: Message>(
+        &self,
+        target: impl Into<Target>,
+        spec: &S,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.update(target, new_spec(spec)?, expect).await
+    }
+
+    /// Gives a resource another name; its reconciler moves what it made.
+    pub async fn rename(
+        &self,
+        target: impl Into<Target>,
+        name: impl Into<Name>,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.edit(Edit::rename(target, name).expecting(expect)).await
+    }
+
+    /// Deletes a resource.
+    pub async fn delete(
+        &self,
+        target: impl Into<Target>,
+        how: Delete,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        let edit = match how {
+            Delete::Reconciled => Edit::delete(target),
+            Delete::Forced => Edit::force_delete(target),
+        };
+        self.edit(edit.expecting(expect)).await
+    }
+
+    /// Carries out several edits, all or none, with nothing scheduled in between.
+    pub async fn apply(&self, batch: Batch) -> Result<Applied, EditError> {
+        match self.call(Call::Apply(batch)).await? {
+            Answer::Applied(applied) => Ok(applied),
+            other => unreachable!("a batch was answered by {other:?}"),
+        }
+    }
+
+    async fn edit(&self, edit: Edit) -> Result<Uid, EditError> {
+        let applied = self.apply(edit.into()).await?;
+        Ok(applied.uids.first().copied().ok_or(Refusal::OutcomeUnknown)?)
+    }
+}
+
+/// Requests.
+impl Handle {
+    /// Asks for a reconcile; returns once the request is recorded.
+    pub async fn reconcile(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
+        self.request(Call::Reconcile(target.into())).await
+    }
+
+    /// Asks for the work to be done although nothing changed. The request is stored: no crash loses or repeats it.
+    pub async fn refresh(&self, target: impl Into<Target>, how: Refresh) -> Result<Request, RequestError> {
+        self.request(Call::Refresh {
+            target: target.into(),
+            full: how == Refresh::Full,
+        })
+        .await
+    }
+
+    /// Says that something outside moved. Debounced; never cancels the resource's own invocation.
+    pub async fn nudge(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Nudge(target.into())).await
+    }
+
+    /// Cancels the running invocation, and what is pending for this resource alone.
+    pub async fn cancel(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Cancel(target.into())).await
+    }
+
+    async fn done(&self, call: Call) -> Result<(), RequestError> {
+        self.call(call).await?;
+        Ok(())
+    }
+
+    async fn request(&self, call: Call) -> Result<Request, RequestError> {
+        let (recorded, is_recorded) = oneshot::channel();
+        let (outcome, outcome_of) = oneshot::channel();
+        let (settled, is_settled) = oneshot::channel();
+        let reply = RequestReply {
+            recorded: Some(recorded),
+            outcome: Some(outcome),
+            settled: Some(settled),
+        };
+        let id = self.send(call, Reply::Request(Box::new(reply))).await?;
+        let forget = Forget {
+            id,
+            signals: self.shared.signals.clone(),
+        };
+        Ok(Request {
+            uid: is_recorded.await.map_err(|_| Refusal::OutcomeUnknown)??,
+            outcome: Promise::Awaited(outcome_of),
+            settled: Promise::Awaited(is_settled),
+            inside: self.by.is_some(),
+            _forget: forget,
+        })
+    }
+}
+
+/// Reads.
+impl Handle {
+    /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
+    pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
+        let view = self.shared.view();
+        let target = target.into();
+        let uid = view.find(&target)?;
+        view.get(uid)
+            .ok_or_else(|| Refusal::Unknown(uid.to_string()).into())
+    }
+
+    /// Every resource at one revision; a batch shows whole or not at all.
+    pub fn list(&self, hidden: Hidden) -> Listing {
+        let view = self.shared.view();
+        let resources = view.list(|row| hidden == Hidden::Show || !row.hidden);
+        Listing {
+            revision: view.revision(),
+            resources,
+        }
+    }
+
+    /// Follows what is committed after `from`, which is the revision of a listing.
+    ///
+    /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
+    pub fn watch(&self, from: Revision) -> Watch {
+        self.shared.watching.watch(from, self.shared.view().revision())
+    }
+
+    /// The newest entries of a resource's history, newest first, at most `limit`.
+    pub async fn history(
+        &self,
+        target: impl Into<Target>,
+        limit: u32,
+    ) -> Result<Vec<HistoryRow>, HistoryError> {
+        let uid = self.shared.view().find(&target.into())?;
+        Ok(self.shared.catalog.history(uid, limit).await?)
+    }
+
+    /// Why the controller has stopped; none while it runs.
+    pub fn stopped(&self) -> Option<StopReason> {
+        self.shared.stopped.get().cloned()
+    }
+}
+
+/// Waits. Refused from inside an invocation, which would wait for itself.
+impl Handle {
+    /// Waits until every resource is settled: nothing runs and nothing is pending. Does not wait for times.
+    ///
+    /// Cancel-safe.
+    pub async fn wait_until_idle(&self, deadline: Duration) -> Result<(), WaitError> {
+        within(deadline, async {
+            let (reply, answer) = oneshot::channel();
+            let id = self.send(Call::WaitUntilIdle, Reply::Once(reply)).await?;
+            let _forget = Forget {
+                id,
+                signals: self.shared.signals.clone(),
+            };
+            answered(answer).await.map(drop)
+        })
+        .await
+    }
+
+    /// Waits until what stands at a name, if anything, is as `predicate` wants it, and returns it.
+    ///
+    /// The predicate is asked once at the beginning, then whenever what stands there has changed. Cancel-safe.
+    pub async fn wait_until(
+        &self,
+        key: Key,
+        mut predicate: impl FnMut(Option<&Resource>) -> bool,
+        deadline: Duration,
+    ) -> Result<Option<Resource>, WaitError> {
+        if self.by.is_some() {
+            return Err(Refusal::FromInside.into());
+        }
+        let target = Target::Key(key);
+        within(deadline, async {
+            loop {
+                let mut watch = self.watch(self.shared.view().revision());
+                let mut seen = None;
+                loop {
+                    let found = self.get(target.clone()).ok();
+                    if seen.as_ref() != Some(&found) {
+                        if predicate(found.as_ref()) {
+                            return Ok(found);
+                        }
+                        seen = Some(found);
+                    }
+                    match watch.next().await {
+                        Some(Event::Lagged) => break,
+                        Some(_) => {}
+                        None => return Err(self.unreachable()),
+                    }
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, by: None }
+    }
+
+    /// A handle for use inside an invocation.
+    pub(crate) fn inside(shared: Arc<Shared>, invocation: InvocationId) -> Self {
+        Self {
+            shared,
+            by: Some(invocation),
+        }
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.send(call, Reply::Once(reply)).await?;
+        answered(answer).await
+    }
+
+    /// Sends a call to the loop; waits while the loop has enough of them.
+    async fn send(&self, call: Call, reply: Reply) -> Result<CallId, Refusal> {
+        let id = self.shared.call_id();
+        let command = Command {
+            id,
+            by: self.by,
+            call,
+            reply,
+        };
+        self.shared
+            .commands
+            .send(command)
+            .await
+            .map_err(|_| self.unreachable())?;
+        Ok(id)
+    }
+
+    /// Why a call that the loop never took was not carried out.
+    fn unreachable(&self) -> Refusal {
+        match self.shared.stopped.get() {
+            Some(StopReason::LeaseLost) => Refusal::LeaseLost,
+            _ => Refusal::ShuttingDown,
+        }
+    }
+}
+
+/// The answer to a call that the loop took.
+pub(crate) async fn answered(
+    answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>,
+) -> Result<Answer, Refusal> {
+    match answer.await {
+        Ok(Answer::Refused(refusal)) => Err(refusal),
+        Ok(answer) => Ok(answer),
+        Err(_) => Err(Refusal::OutcomeUnknown),
+    }
+}

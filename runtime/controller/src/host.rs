@@ -1,0 +1,263 @@
+//! The loop that owns the core.
+//!
+//! It waits for one thing to happen, hands it to the core, drains what else is ready up to a bound, and then carries
+//! out the effects. Nothing is awaited between taking a thing and applying it, so a thing is either taken and
+//! applied or still where it was.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::sleep_until;
+use watershed_core::{
+    Answer, Commit, CommitError, Core, Effect, Input, InvocationId, Kind, Mono, Now, Publish, Refusal, Start,
+    StopReason, Unreturned,
+};
+
+use crate::call::{Command, OpenCalls, Signal};
+use crate::clock::Clock;
+use crate::handle::Shared;
+use crate::runner::{Runner, Running};
+use crate::view::View;
+
+/// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
+const DRAIN: usize = 1_024;
+
+/// Everything that the loop owns.
+pub(crate) struct Host {
+    pub(crate) core: Core,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) runners: BTreeMap<Kind, Arc<dyn Runner>>,
+    pub(crate) commits: mpsc::Sender<Commit>,
+    pub(crate) inbox: Inbox,
+    pub(crate) view: View,
+    pub(crate) calls: OpenCalls,
+    pub(crate) running: HashMap<InvocationId, Running>,
+    pub(crate) timer: Option<Mono>,
+    pub(crate) effects: Vec<Effect>,
+}
+
+/// Where things that happen come from.
+pub(crate) struct Inbox {
+    pub(crate) shutdown: watch::Receiver<Option<Duration>>,
+    pub(crate) signals: mpsc::UnboundedReceiver<Signal>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+/// One thing that happened.
+enum Happened {
+    Shutdown(Duration),
+    Signal(Signal),
+    Command(Command),
+    Time,
+}
+
+/// How the loop ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop {
+    pub(crate) reason: StopReason,
+    pub(crate) unreturned: Vec<Unreturned>,
+}
+
+impl Host {
+    /// Carries out what the start asked for.
+    pub(crate) fn begin(&mut self) {
+        let stop = self.carry_out();
+        debug_assert!(stop.is_none(), "the core stopped before it began");
+    }
+
+    /// Runs until the core stops, then gives everything back.
+    pub(crate) async fn run(mut self) -> Stop {
+        loop {
+            let now = self.clock.now();
+            self.core.flush(now, &mut self.effects);
+            if let Some(stop) = self.carry_out() {
+                self.end(&stop).await;
+                return stop;
+            }
+            let happened = self.next().await;
+            let now = self.clock.now();
+            self.take(now, happened);
+            for _ in 1..DRAIN {
+                let Some(happened) = self.inbox.try_next(self.core.accepts_calls()) else {
+                    break;
+                };
+                self.take(now, happened);
+            }
+        }
+    }
+
+    /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
+    /// the sleep is made anew.
+    async fn next(&mut self) -> Happened {
+        let accepts_calls = self.core.accepts_calls();
+        let due = self
+            .timer
+            .map(|due| self.clock.start() + Duration::from_millis(due.0));
+        let Inbox {
+            shutdown,
+            signals,
+            commands,
+        } = &mut self.inbox;
+        tokio::select! {
+            biased;
+            grace = changed(shutdown) => Happened::Shutdown(grace),
+            Some(signal) = signals.recv() => Happened::Signal(signal),
+            Some(command) = commands.recv(), if accepts_calls => Happened::Command(command),
+            () = async { match due {
+                Some(due) => sleep_until(due).await,
+                None => std::future::pending().await,
+            } } => Happened::Time,
+        }
+    }
+
+    /// Turns what happened into the core's input.
+    fn take(&mut self, now: Now, happened: Happened) {
+        let input = match happened {
+            Happened::Shutdown(grace) => Input::Shutdown { grace },
+            Happened::Time => {
+                self.timer = None;
+                Input::Time
+            }
+            Happened::Command(command) => self.call(command),
+            Happened::Signal(Signal::WriteState(command)) => self.call(command),
+            Happened::Signal(Signal::Returned { invocation, result }) => {
+                self.running.remove(&invocation);
+                Input::Returned { invocation, result }
+            }
+            Happened::Signal(Signal::Progress(invocation)) => {
+                let running = self.running.get(&invocation);
+                let Some(text) = running.and_then(|running| running.link.take_progress()) else {
+                    return;
+                };
+                Input::Progress { invocation, text }
+            }
+            Happened::Signal(Signal::Committed {
+                commit,
+                result: Ok(()),
+            }) => Input::Committed(commit),
+            Happened::Signal(Signal::Committed {
+                commit,
+                result: Err(error),
+            }) => {
+                log_failure(&error);
+                Input::CommitFailed { commit, error }
+            }
+            Happened::Signal(Signal::Forget(call)) => {
+                self.calls.forget(call);
+                Input::Forget(call)
+            }
+        };
+        self.core.handle(now, input, &mut self.effects);
+    }
+
+    fn call(&mut self, command: Command) -> Input {
+        let Command { id, by, call, reply } = command;
+        self.calls.insert(id, reply);
+        Input::Call { id, by, call }
+    }
+
+    /// Does what the core said, in order.
+    fn carry_out(&mut self) -> Option<Stop> {
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut stop = None;
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Start(start) => self.start(start),
+                Effect::Cancel(invocation) => {
+                    if let Some(running) = self.running.get(&invocation) {
+                        running.link.cancel();
+                    }
+                }
+                Effect::Timer(due) => self.timer = due,
+                Effect::Commit(commit) => {
+                    let taken = self.commits.try_send(commit);
+                    assert!(
+                        taken.is_ok(),
+                        "the core asked for a commit while one was under way"
+                    );
+                }
+                Effect::Answer { call, answer } => self.calls.answer(call, answer),
+                Effect::Publish(publish) => self.publish(publish),
+                Effect::Stopped { reason, unreturned } => stop = Some(Stop { reason, unreturned }),
+            }
+        }
+        self.effects = effects;
+        stop
+    }
+
+    fn start(&mut self, start: Box<Start>) {
+        let invocation = start.invocation;
+        let runner = self.runners.get(&start.resource.kind);
+        let runner = runner.expect("the core starts only what is of a registered kind");
+        self.running
+            .insert(invocation, Running::start(start, runner.as_ref(), &self.shared));
+    }
+
+    /// Readers first, then watchers: who hears of a change can read it.
+    fn publish(&mut self, publish: Publish) {
+        self.view.apply(&publish);
+        if !publish.rows.is_empty() || !publish.gone.is_empty() {
+            let view = Arc::new(self.view.clone());
+            *self.shared.view.write().unwrap_or_else(PoisonError::into_inner) = view;
+        }
+        self.shared.watching.publish(publish);
+    }
+
+    /// Leaves nothing behind: calls that were never taken are refused, tasks that did not return are dropped, the
+    /// catalog is closed. Readers keep the last snapshot.
+    async fn end(&mut self, stop: &Stop) {
+        let _ = self.shared.stopped.set(stop.reason.clone());
+        let refusal = match stop.reason {
+            StopReason::LeaseLost => Refusal::LeaseLost,
+            StopReason::Shutdown | StopReason::StoreFailed(_) => Refusal::ShuttingDown,
+        };
+        self.inbox.commands.close();
+        while let Some(command) = self.inbox.commands.recv().await {
+            command.reply.answer(Answer::Refused(refusal.clone()));
+        }
+        for running in self.running.values() {
+            running.link.cancel();
+            running.abort();
+        }
+        self.shared.watching.end();
+        self.shared.catalog.close().await;
+    }
+}
+
+impl Inbox {
+    /// What is there already, in the same order as when waiting.
+    fn try_next(&mut self, accepts_calls: bool) -> Option<Happened> {
+        if let Ok(signal) = self.signals.try_recv() {
+            return Some(Happened::Signal(signal));
+        }
+        if accepts_calls {
+            return self.commands.try_recv().ok().map(Happened::Command);
+        }
+        None
+    }
+}
+
+/// The grace period of the next shutdown that is asked for.
+async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    loop {
+        if shutdown.changed().await.is_err() {
+            // The controller is gone and had asked before it went.
+            return std::future::pending().await;
+        }
+        if let Some(grace) = *shutdown.borrow_and_update() {
+            return grace;
+        }
+    }
+}
+
+fn log_failure(error: &CommitError) {
+    match error {
+        CommitError::Failed(message) => {
+            tracing::warn!(error = %message, "a commit failed and is tried again")
+        }
+        CommitError::LeaseLost => tracing::error!("another controller has taken the instance"),
+    }
+}

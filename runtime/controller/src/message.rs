@@ -1,0 +1,272 @@
+//! How specs and states become bytes and come back.
+//!
+//! The core sees a spec and a state as bytes with a format number. A kind says what the bytes mean by giving two
+//! types that implement [`Message`]. Two rules make everything else work:
+//!
+//! 1. Equal values encode to equal bytes, so "nothing changed" is a comparison of bytes. Use ordered maps; the
+//!    implementations made by [`json_message!`](crate::json_message) sort the keys of objects as well.
+//! 2. Bytes that can't be read are an error, never a panic. The controller keeps such bytes untouched, lists the
+//!    resource with the error, and neither runs nor overwrites it.
+//!
+//! The format number rises when bytes of the old shape would be misread. [`Message::decode`] is told the number that
+//! the bytes were written under, so a kind reads older formats by matching on it.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+/// A spec or a state: a value with stable bytes.
+///
+/// Implement it with [`json_message!`](crate::json_message) for serde types, with
+/// [`prost_message!`](crate::prost_message) for protobuf messages, or by hand.
+pub trait Message: Sized + Send + Sync + 'static {
+    /// The number of the format that [`encode`](Self::encode) writes.
+    const FORMAT: u32;
+
+    /// Encodes the value; equal values give equal bytes.
+    fn encode(&self) -> Result<Vec<u8>, EncodeError>;
+
+    /// Reads bytes that were written under `format`.
+    ///
+    /// Formats that this program doesn't know, newer ones above all, are a [`DecodeError::UnknownFormat`].
+    fn decode(format: u32, bytes: &[u8]) -> Result<Self, DecodeError>;
+}
+
+/// A value that has no bytes.
+#[derive(Debug, Error)]
+#[error("can't encode `{type_name}`: {message}")]
+pub struct EncodeError {
+    /// The Rust type of the value.
+    pub type_name: &'static str,
+    /// What its encoder says.
+    pub message: String,
+}
+
+/// Bytes that give no value.
+#[derive(Debug, Error)]
+pub enum DecodeError {
+    /// The bytes were written under a format that this program can't read.
+    #[error("format {found} of `{type_name}` can't be read here, expected {known} or what it can migrate")]
+    UnknownFormat {
+        /// The Rust type that was asked for.
+        type_name: &'static str,
+        /// The format of the bytes.
+        found: u32,
+        /// The format that this program writes.
+        known: u32,
+    },
+    /// The bytes are not what their format says.
+    #[error("can't decode `{type_name}`: {message}")]
+    Malformed {
+        /// The Rust type that was asked for.
+        type_name: &'static str,
+        /// What the decoder says.
+        message: String,
+    },
+}
+
+impl DecodeError {
+    /// The error for bytes of a format that `M` can't read.
+    pub fn unknown_format<M: Message>(found: u32) -> Self {
+        Self::UnknownFormat {
+            type_name: std::any::type_name::<M>(),
+            found,
+            known: M::FORMAT,
+        }
+    }
+
+    /// The error for bytes that contradict their format.
+    pub fn malformed<M>(message: impl ToString) -> Self {
+        Self::Malformed {
+            type_name: std::any::type_name::<M>(),
+            message: message.to_string(),
+        }
+    }
+}
+
+/// The message of a kind that has nothing to say: no bytes at all.
+impl Message for () {
+    const FORMAT: u32 = 0;
+
+    fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        Ok(Vec::new())
+    }
+
+    fn decode(format: u32, bytes: &[u8]) -> Result<Self, DecodeError> {
+        match (format, bytes) {
+            (0, []) => Ok(()),
+            (0, _) => Err(DecodeError::malformed::<Self>("expected no bytes")),
+            _ => Err(DecodeError::unknown_format::<Self>(format)),
+        }
+    }
+}
+
+/// Writes a value as canonical JSON: no spaces, the keys of every object in order.
+pub fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
+    let error = |e: serde_json::Error| EncodeError {
+        type_name: std::any::type_name::<T>(),
+        message: e.to_string(),
+    };
+    let mut tree = serde_json::to_value(value).map_err(error)?;
+    // Does nothing unless some crate of the build switched serde_json to maps in insertion order.
+    tree.sort_all_objects();
+    serde_json::to_vec(&tree).map_err(error)
+}
+
+/// Reads a value from JSON.
+pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
+    serde_json::from_slice(bytes).map_err(DecodeError::malformed::<T>)
+}
+
+/// Implements [`Message`] for a serde type as canonical JSON.
+///
+/// ```
+/// # use watershed_controller::{json_message, message::{DecodeError, from_json}};
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Greeting {
+///     text: String,
+///     times: u32,
+/// }
+///
+/// json_message!(Greeting, format = 2, older = read_older);
+///
+/// /// Format 1 had no `times`; its JSON was the text alone.
+/// fn read_older(format: u32, bytes: &[u8]) -> Result<Greeting, DecodeError> {
+///     match format {
+///         1 => Ok(Greeting { text: from_json(bytes)?, times: 1 }),
+///         _ => Err(DecodeError::unknown_format::<Greeting>(format)),
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! json_message {
+    ($type:ty, format = $format:expr) => {
+        $crate::json_message!(
+            $type,
+            format = $format,
+            older = |format: u32, _: &[u8]| {
+                Err($crate::message::DecodeError::unknown_format::<$type>(
+                    format,
+                ))
+            }
+        );
+    };
+    ($type:ty, format = $format:expr, older = $older:expr) => {
+        impl $crate::message::Message for $type {
+            const FORMAT: u32 = $format;
+
+            fn encode(&self) -> Result<Vec<u8>, $crate::message::EncodeError> {
+                $crate::message::to_json(self)
+            }
+
+            fn decode(format: u32, bytes: &[u8]) -> Result<Self, $crate::message::DecodeError> {
+                if format == <Self as $crate::message::Message>::FORMAT {
+                    $crate::message::from_json(bytes)
+                } else {
+                    ($older)(format, bytes)
+                }
+            }
+        }
+    };
+}
+
+/// Implements [`Message`] for a prost message as protobuf bytes; the calling crate depends on `prost`.
+///
+/// Have its maps generated as `BTreeMap`, so that equal messages have equal bytes. Protobuf reads what older
+/// messages of the same shape wrote, so `format` rises only when a field changes its meaning; `older` is then a
+/// function from the format and the bytes to the message, as with [`json_message!`](crate::json_message).
+#[macro_export]
+macro_rules! prost_message {
+    ($type:ty, format = $format:expr) => {
+        $crate::prost_message!(
+            $type,
+            format = $format,
+            older = |format: u32, _: &[u8]| {
+                Err($crate::message::DecodeError::unknown_format::<$type>(
+                    format,
+                ))
+            }
+        );
+    };
+    ($type:ty, format = $format:expr, older = $older:expr) => {
+        impl $crate::message::Message for $type {
+            const FORMAT: u32 = $format;
+
+            fn encode(&self) -> Result<Vec<u8>, $crate::message::EncodeError> {
+                Ok(::prost::Message::encode_to_vec(self))
+            }
+
+            fn decode(format: u32, bytes: &[u8]) -> Result<Self, $crate::message::DecodeError> {
+                if format == <Self as $crate::message::Message>::FORMAT {
+                    ::prost::Message::decode(bytes).map_err($crate::message::DecodeError::malformed::<$type>)
+                } else {
+                    ($older)(format, bytes)
+                }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+    struct Sample {
+        zebra: u32,
+        apple: HashMap<String, u32>,
+    }
+
+    crate::json_message!(Sample, format = 3);
+
+    fn sample(keys: &[&str]) -> Sample {
+        Sample {
+            zebra: 1,
+            apple: keys.iter().map(|key| (key.to_string(), 1)).collect(),
+        }
+    }
+
+    #[test]
+    fn equal_values_have_equal_bytes_whatever_the_order_of_their_maps() {
+        let forth = sample(&["a", "b", "c", "d", "e"]).encode().unwrap();
+        let back = sample(&["e", "d", "c", "b", "a"]).encode().unwrap();
+        assert_eq!(forth, back);
+        assert_eq!(forth, br#"{"apple":{"a":1,"b":1,"c":1,"d":1,"e":1},"zebra":1}"#);
+    }
+
+    #[test]
+    fn what_was_encoded_is_decoded() {
+        let value = sample(&["a"]);
+        assert_eq!(Sample::decode(3, &value.encode().unwrap()).unwrap(), value);
+    }
+
+    #[test]
+    fn an_unknown_format_is_an_error_that_names_both() {
+        let error = Sample::decode(4, b"{}").unwrap_err();
+        assert!(
+            matches!(
+                error,
+                DecodeError::UnknownFormat {
+                    found: 4,
+                    known: 3,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn malformed_bytes_are_an_error() {
+        assert!(matches!(
+            Sample::decode(3, b"{").unwrap_err(),
+            DecodeError::Malformed { .. }
+        ));
+        assert!(matches!(
+            <()>::decode(0, b"x").unwrap_err(),
+            DecodeError::Malformed { .. }
+        ));
+    }
+}

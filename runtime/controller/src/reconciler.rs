@@ -1,0 +1,47 @@
+//! What a kind does: the one trait that whoever embeds the controller writes.
+
+use std::future::Future;
+
+use watershed_core::{Error, Outcome};
+
+use crate::context::Context;
+use crate::message::Message;
+
+/// Brings resources of one kind to where their specs want them.
+///
+/// A reconciler is level-triggered: it is never told why it runs. It looks at what is wanted (the spec), at what was
+/// last achieved (the state) and at what is there outside, acts, and says how that went. It may be cancelled at any
+/// time and called again at any time, also after a crash between its effect and its record, so each method must be
+/// safe to repeat.
+///
+/// The three methods may be written as `async fn`. At most one of them runs for a resource at any moment, and none
+/// while a resource that it reads is being reconciled. A panic becomes the invocation's error.
+///
+/// Cancellation comes through [`Context::cancellation`]. After it the invocation should return soon; its outcome is
+/// dropped, and of its writes only [`Context::set_state`] is still taken.
+pub trait Reconciler: Sized + Send + Sync + 'static {
+    /// What is wanted.
+    type Spec: Message;
+    /// What was last achieved.
+    type State: Message;
+
+    /// Makes it so.
+    ///
+    /// Return `Outcome::default()` if there was nothing to do: such a run leaves no trace but a counter.
+    fn reconcile(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send;
+
+    /// Moves what was achieved under an earlier name to the present one.
+    ///
+    /// [`Context::former_names`] has every name since the last completed rename. What stands in the way under the new
+    /// name may be another resource's output whose own rename comes later. By default there is nothing to move.
+    fn rename(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send {
+        drop(context);
+        std::future::ready(Ok(Outcome::default()))
+    }
+
+    /// Removes what was achieved. By default there is nothing to remove.
+    fn delete(&self, context: Context<Self>) -> impl Future<Output = Result<Outcome, Error>> + Send {
+        drop(context);
+        std::future::ready(Ok(Outcome::default()))
+    }
+}

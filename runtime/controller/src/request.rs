@@ -1,0 +1,98 @@
+//! A request for a reconcile that was recorded, and what becomes of it.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
+
+use crate::call::Signal;
+use crate::error::WaitError;
+
+/// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
+#[derive(Debug)]
+pub struct Request {
+    pub(crate) uid: Uid,
+    pub(crate) outcome: Promise<RunOutcome>,
+    pub(crate) settled: Promise<Settlement>,
+    pub(crate) inside: bool,
+    pub(crate) _forget: Forget,
+}
+
+impl Request {
+    /// The resource that it is for.
+    pub fn uid(&self) -> Uid {
+        self.uid
+    }
+
+    /// Waits for the first run that started after the request and completed; cancelled ones are passed over. Where
+    /// none can come, the outcome says why.
+    ///
+    /// Cancel-safe, and can be asked again: also after a [`WaitError::Deadline`], and after the outcome was seen.
+    pub async fn outcome(&mut self, deadline: Duration) -> Result<RunOutcome, WaitError> {
+        self.refuse_inside()?;
+        within(deadline, self.outcome.get()).await
+    }
+
+    /// Waits until the resource and its descendants at the time of the request have each settled once after it.
+    ///
+    /// Cancel-safe, and can be asked again.
+    pub async fn settled(&mut self, deadline: Duration) -> Result<Settlement, WaitError> {
+        self.refuse_inside()?;
+        within(deadline, self.settled.get()).await
+    }
+
+    /// An invocation that waits for another would hold what that one waits for.
+    fn refuse_inside(&self) -> Result<(), WaitError> {
+        if self.inside {
+            Err(Refusal::FromInside.into())
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// An answer that comes once and stays.
+#[derive(Debug)]
+pub(crate) enum Promise<T> {
+    Awaited(oneshot::Receiver<T>),
+    Kept(T),
+    Broken,
+}
+
+impl<T: Clone> Promise<T> {
+    async fn get(&mut self) -> Result<T, Refusal> {
+        if let Promise::Awaited(answer) = self {
+            *self = answer.await.map_or(Promise::Broken, Promise::Kept);
+        }
+        match self {
+            Promise::Kept(answer) => Ok(answer.clone()),
+            Promise::Awaited(_) | Promise::Broken => Err(Refusal::OutcomeUnknown),
+        }
+    }
+}
+
+/// Waits for an answer, at most so long; `Duration::MAX` is as good as for ever.
+pub(crate) async fn within<T>(
+    deadline: Duration,
+    answer: impl Future<Output = Result<T, Refusal>>,
+) -> Result<T, WaitError> {
+    match tokio::time::timeout(deadline, answer).await {
+        Ok(answer) => answer.map_err(WaitError::Refused),
+        Err(_) => Err(WaitError::Deadline(deadline)),
+    }
+}
+
+/// Tells the loop on drop that nobody waits for a call's answers any more.
+#[derive(Debug)]
+pub(crate) struct Forget {
+    pub(crate) id: CallId,
+    pub(crate) signals: mpsc::UnboundedSender<Signal>,
+}
+
+impl Drop for Forget {
+    fn drop(&mut self) {
+        // A loop that has ended has forgotten everything.
+        let _ = self.signals.send(Signal::Forget(self.id));
+    }
+}

@@ -1,0 +1,131 @@
+//! A store that keeps its catalogs in memory: for tests, and for embedders that declare everything anew at start.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use watershed_core::{
+    Commit, CommitError, Epoch, HistoryRow, InvocationId, Revision, Row, Stored, StoredRow, Uid, Write,
+};
+
+use super::{BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
+
+/// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryStore {
+    instances: Arc<Mutex<BTreeMap<String, Arc<Mutex<Instance>>>>>,
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl Store for MemoryStore {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        let instance = Arc::clone(lock(&self.instances).entry(instance.to_owned()).or_default());
+        Box::pin(async move {
+            let mut held = lock(&instance);
+            held.epoch = held.epoch.next();
+            let rows = held
+                .rows
+                .values()
+                .map(|row| StoredRow::from(Row::clone(row)))
+                .collect();
+            let stored = Stored {
+                revision: held.revision,
+                epoch: held.epoch,
+                rows,
+            };
+            drop(held);
+            Ok(Opened {
+                stored,
+                catalog: Box::new(MemoryCatalog { instance }),
+            })
+        })
+    }
+}
+
+/// What is kept of one instance.
+#[derive(Debug, Default)]
+struct Instance {
+    epoch: Epoch,
+    revision: Revision,
+    rows: HashMap<Uid, Arc<Row>>,
+    /// By resource, oldest first.
+    history: HashMap<Uid, VecDeque<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    id: (Epoch, Option<InvocationId>),
+    row: HistoryRow,
+}
+
+impl Instance {
+    fn apply(&mut self, commit: &Commit) -> Result<(), CommitError> {
+        if commit.epoch != self.epoch {
+            return Err(CommitError::LeaseLost);
+        }
+        for write in commit.writes.iter() {
+            match write {
+                Write::Put(row) => drop(self.rows.insert(row.uid, Arc::clone(row))),
+                Write::Remove(uid) => drop(self.rows.remove(uid)),
+            }
+        }
+        for row in commit.history.iter() {
+            self.record(Entry {
+                id: (commit.epoch, row.invocation),
+                row: row.clone(),
+            });
+        }
+        self.revision = commit.revision;
+        Ok(())
+    }
+
+    fn record(&mut self, entry: Entry) {
+        let now = entry.row.ended_at.0;
+        let entries = self.history.entry(entry.row.uid).or_default();
+        if entries.iter().rev().any(|old| old.id == entry.id) {
+            return; // The commit is written for a second time.
+        }
+        entries.push_back(entry);
+        let old = |entry: &Entry| entry.row.ended_at.0 < now - HISTORY_AGE_MS;
+        while entries.len() > HISTORY_PER_RESOURCE as usize || entries.front().is_some_and(old) {
+            entries.pop_front();
+        }
+    }
+}
+
+/// One opened instance.
+#[derive(Debug)]
+struct MemoryCatalog {
+    instance: Arc<Mutex<Instance>>,
+}
+
+impl Catalog for MemoryCatalog {
+    fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
+        Box::pin(async move { lock(&self.instance).apply(commit) })
+    }
+
+    fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(async move {
+            let instance = lock(&self.instance);
+            let entries = instance.history.get(&uid).into_iter().flatten().rev();
+            Ok(entries
+                .take(limit as usize)
+                .map(|entry| entry.row.clone())
+                .collect())
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A panic elsewhere leaves what is locked whole: a commit is validated before it changes anything.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

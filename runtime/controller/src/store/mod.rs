@@ -1,0 +1,107 @@
+//! Where catalogs are kept.
+//!
+//! A [`Store`] holds the catalogs of any number of instances. Opening one takes its lease: the epoch rises, and every
+//! commit of an earlier holder is refused from then on. What is open is a [`Catalog`].
+//!
+//! Both traits have one conformance test, which every store passes.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+
+use thiserror::Error;
+use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
+
+mod memory;
+
+pub use memory::MemoryStore;
+
+/// A future behind a pointer, so that the traits can be used without knowing the store.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Entries of history kept for one resource: enough to see a pattern, little enough to never matter.
+pub const HISTORY_PER_RESOURCE: u32 = 100;
+
+/// How long an entry of history is kept, in milliseconds: 90 days.
+pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+
+/// Holds the catalogs of instances.
+pub trait Store: fmt::Debug + Send + Sync + 'static {
+    /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
+}
+
+/// A catalog as it was found.
+#[derive(Debug)]
+pub struct Opened {
+    /// Its rows, its revision, and the epoch that is now held.
+    pub stored: Stored,
+    /// Where commits go.
+    pub catalog: Box<dyn Catalog>,
+}
+
+/// The catalog of one instance, open under one epoch. Dropping it gives up nothing that was committed.
+pub trait Catalog: fmt::Debug + Send + Sync + 'static {
+    /// Writes a commit: all of it or nothing, only if the store still holds the commit's epoch, and durable when
+    /// this returns. Writing the same commit again is the same as once.
+    ///
+    /// Not cancel-safe in that the outcome of a dropped call is unknown; the host never drops it.
+    fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>>;
+
+    /// The newest entries of a resource's history, newest first, at most `limit`.
+    fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
+
+    /// Ends the use of the catalog and gives back what it holds, the lease included.
+    fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
+}
+
+/// Why a store could not be opened or read. Nothing has been written.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// Another process holds the catalog.
+    #[error("{} is in use by another process", path.display())]
+    Locked {
+        /// The catalog.
+        path: PathBuf,
+    },
+    /// The file is no sound catalog. It is left as it is.
+    #[error("{} is damaged: {message}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The catalog was written by a newer version of this program. It is left as it is.
+    #[error("the catalog has schema version {found}, expected at most {known}")]
+    Newer {
+        /// Its schema version.
+        found: u32,
+        /// The newest that this program knows.
+        known: u32,
+    },
+    /// The prefix could not stand at the beginning of a table's name.
+    #[error("`{prefix}` can't begin the name of a table, expected letters, digits and `_`")]
+    Prefix {
+        /// The prefix.
+        prefix: String,
+    },
+    /// The file system failed.
+    #[error("can't use {}", path.display())]
+    Io {
+        /// What was used.
+        path: PathBuf,
+        /// How it failed.
+        source: std::io::Error,
+    },
+    /// The database failed.
+    #[error("can't {doing}")]
+    Database {
+        /// What was attempted.
+        doing: &'static str,
+        /// What the database says.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

@@ -1,0 +1,22 @@
+//! The one place where tasks are spawned.
+
+use std::future::Future;
+
+use tokio::task::JoinHandle;
+
+/// Spawns a task on the current runtime; its name is the span that the future is instrumented with.
+///
+/// There are three sorts. What their panic and their cancellation mean:
+///
+/// | task | panic | cancellation |
+/// |---|---|---|
+/// | loop | a bug; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
+/// | committer | a store's panic is caught and counts as a failed commit | only with the runtime: as a crash |
+/// | invocation | caught: the invocation's error | when the controller stops before it returned |
+pub(crate) fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    tokio::spawn(future)
+}
