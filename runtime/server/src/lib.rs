@@ -12,5 +12,6 @@ pub mod cli;
 pub mod documents;
 pub mod exit;
 mod render;
+mod report;
 pub mod socket;
 pub mod state_folder;

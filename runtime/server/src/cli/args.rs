@@ -28,7 +28,7 @@ pub(super) struct Cli {
     #[command(flatten)]
     pub shared: Shared,
     /// Print the versions of the program and of its engine.
-    #[arg(short = 'V', long, action = ArgAction::Version, global = true)]
+    #[arg(short = 'V', long, action = ArgAction::Version, global = true, help_heading = "Output")]
     version: Option<bool>,
 }
 

@@ -5,6 +5,7 @@ mod completions;
 mod console;
 mod failure;
 mod hints;
+mod init;
 mod project;
 mod values;
 
@@ -49,7 +50,10 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         anstream::ColorChoice::Never => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let command = Cli::command().color(clap_choice).version(version());
+    let command = Cli::command()
+        .color(clap_choice)
+        .version(version())
+        .propagate_version(true);
     let parsed = command
         .try_get_matches_from(args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -80,6 +84,7 @@ fn version() -> String {
 
 fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
+        Command::Init(args) => init::run(console, &cli.shared, args),
         Command::Completions(args) => completions::run(console, args),
         _ => Err(Failure::usage("later")),
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use comfy_table::{Attribute, Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -21,11 +21,7 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>)
             .set_width(width)
             .set_content_arrangement(ContentArrangement::Dynamic);
     }
-    table.set_header(
-        columns
-            .iter()
-            .map(|column| Cell::new(one_line(&column.name)).add_attribute(Attribute::Reset)),
-    );
+    table.set_header(columns.iter().map(|column| Cell::new(one_line(&column.name))));
     for row in rows {
         table.add_row(row.iter().zip(columns).map(|(value, column)| {
             let cell = Cell::new(shown(value));

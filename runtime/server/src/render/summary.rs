@@ -87,7 +87,7 @@ fn work_line(resource: &ResourceDocument) -> Vec<Cell> {
         Cell::plain(&resource.name),
         Cell::left(output_kind(resource), DIM),
         Cell::right(output_rows(resource), Style::new()),
-        Cell::right(took.map(|run| duration(run.duration_ms)).unwrap_or_default(), DIM),
+        Cell::left(took.map(|run| duration(run.duration_ms)).unwrap_or_default(), DIM),
     ]
 }
 

@@ -1,7 +1,5 @@
 //! Numbers and times as people read them.
 
-use std::fmt::Write as _;
-
 use crate::documents::Time;
 
 /// `1 model`, `2 models`.
@@ -23,23 +21,15 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// `12 ms`, `1.2 s`, `3 min 20 s`, `2 h 5 min`.
+/// `12ms`, `1.2s`, `3m20s`, `2h05m`: one word, so that it can be found in a line.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match ms {
-        0..1_000 => format!("{ms} ms"),
-        1_000..60_000 => format!("{}.{} s", seconds, ms % 1000 / 100),
-        60_000..3_600_000 => pair(seconds / 60, "min", seconds % 60, "s"),
-        _ => pair(seconds / 3600, "h", seconds % 3600 / 60, "min"),
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}.{}s", seconds, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
     }
-}
-
-fn pair(first: u64, unit: &str, second: u64, smaller: &str) -> String {
-    let mut out = format!("{first} {unit}");
-    if second > 0 {
-        let _ = write!(out, " {second} {smaller}");
-    }
-    out
 }
 
 /// `just now`, `5 min ago`, `3 days ago`.
@@ -78,10 +68,10 @@ mod tests {
         assert_eq!(count(1, "model"), "1 model");
         assert_eq!(count(336_776, "row"), "336,776 rows");
         assert_eq!(grouped(1_000), "1,000");
-        assert_eq!(duration(999), "999 ms");
-        assert_eq!(duration(1_250), "1.2 s");
-        assert_eq!(duration(200_000), "3 min 20 s");
-        assert_eq!(duration(7_200_000), "2 h");
+        assert_eq!(duration(999), "999ms");
+        assert_eq!(duration(1_250), "1.2s");
+        assert_eq!(duration(200_000), "3m20s");
+        assert_eq!(duration(7_200_000), "2h00m");
     }
 
     #[test]

@@ -1,0 +1,229 @@
+//! Follows a controller and tells what happens in the words of events.
+//!
+//! Invariants:
+//! 1. Every `resource_finished` follows a `resource_started` of the same resource.
+//! 2. A run that ended before this observer began is never told.
+
+use std::collections::{BTreeSet, HashMap};
+
+use watershed_controller::{
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Row, Standing, StatusUpdate, Uid, Watch,
+};
+
+use crate::documents::{Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
+use crate::report::summary::Done;
+use crate::report::{Entry, Hidden, resource};
+use crate::socket::Activity;
+
+/// Follows one controller.
+pub(crate) struct Observer {
+    handle: Handle,
+    watch: Watch,
+    hidden: Hidden,
+    known: HashMap<Uid, Known>,
+    unsettled: BTreeSet<Uid>,
+    running: BTreeSet<Uid>,
+    done: Done,
+}
+
+/// What is remembered of a resource.
+struct Known {
+    name: ResourceName,
+    hidden: bool,
+    /// The last run that was told, or that had ended before.
+    told: Option<(u64, InvocationId)>,
+    /// A run that was told to have started.
+    open: Option<Begun>,
+}
+
+struct Begun {
+    reason: Option<Reason>,
+    at: Time,
+    deletes: bool,
+}
+
+impl Observer {
+    /// Begins to follow; `before` is how the catalog was when the command began.
+    pub(crate) fn new(handle: Handle, before: &[Entry], revision: watershed_controller::Revision, hidden: Hidden) -> Self {
+        let watch = handle.watch(revision);
+        let known = before.iter().map(|entry| (entry.row.uid, Known::of(&entry.row))).collect();
+        Self {
+            handle,
+            watch,
+            hidden,
+            known,
+            unsettled: BTreeSet::new(),
+            running: BTreeSet::new(),
+            done: Done::default(),
+        }
+    }
+
+    /// The next events; none when the controller has stopped. Cancel-safe: what was read is told.
+    pub(crate) async fn next(&mut self) -> Option<Vec<Event>> {
+        let seen = self.watch.next().await?;
+        Some(self.take(seen))
+    }
+
+    /// What is there already, without waiting.
+    pub(crate) fn rest(&mut self) -> Vec<Event> {
+        use futures::FutureExt as _;
+        let mut events = Vec::new();
+        while let Some(Some(more)) = self.next().now_or_never() {
+            events.extend(more);
+        }
+        events
+    }
+
+    /// What was done so far.
+    pub(crate) fn done(&self) -> &Done {
+        &self.done
+    }
+
+    /// How far the work is.
+    pub(crate) fn activity(&self) -> Activity {
+        let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));
+        let total = self.known.values().filter(|known| self.shows(known)).count() as u64;
+        let unsettled = self.unsettled.iter().filter(shown).count() as u64;
+        let running = self.running.iter().filter(shown).filter_map(|uid| self.known.get(uid));
+        Activity {
+            settled: total.saturating_sub(unsettled),
+            total,
+            running: running.map(|known| known.name.clone()).collect(),
+        }
+    }
+
+    fn shows(&self, known: &Known) -> bool {
+        self.hidden == Hidden::Show || !known.hidden
+    }
+
+    fn take(&mut self, seen: Seen) -> Vec<Event> {
+        let mut events = Vec::new();
+        match seen {
+            Seen::Changed(changes) => self.changed(&changes, &mut events),
+            Seen::Status(updates) => updates.iter().for_each(|update| self.moved(update, &mut events)),
+            Seen::Lagged => self.catch_up(&mut events),
+        }
+        events
+    }
+
+    fn changed(&mut self, changes: &Changes, events: &mut Vec<Event>) {
+        for row in &changes.rows {
+            self.row(row, events);
+        }
+        for gone in &changes.gone {
+            self.gone(gone, events);
+        }
+    }
+
+    /// Something was missed: what the rows say by now is told all the same.
+    fn catch_up(&mut self, events: &mut Vec<Event>) {
+        let listing = self.handle.list(Listed::Show);
+        self.watch = self.handle.watch(listing.revision);
+        let there: BTreeSet<Uid> = listing.resources.iter().map(|resource| resource.row.uid).collect();
+        self.known.retain(|uid, _| there.contains(uid));
+        self.unsettled.clear();
+        self.running.clear();
+        for resource in listing.resources {
+            self.row(&resource.row, events);
+            self.stand(resource.row.uid, &resource.status.standing);
+        }
+    }
+
+    fn row(&mut self, row: &Row, events: &mut Vec<Event>) {
+        let known = self.known.entry(row.uid).or_insert_with(|| Known::unrun(row));
+        known.name = resource::name(row.kind.as_str(), row.name.as_str());
+        known.hidden = row.hidden;
+        let Some(run) = &row.last_run else { return };
+        let id = (run.epoch.0, run.id);
+        if known.told == Some(id) {
+            return;
+        }
+        known.told = Some(id);
+        let begun = known.open.take();
+        let name = known.name.clone();
+        let shows = self.hidden == Hidden::Show || !row.hidden;
+        self.done.add(row);
+        if !shows {
+            return;
+        }
+        let told = resource::last_run(run, row.error.as_ref());
+        if begun.is_none() {
+            events.push(started(&name, Some(told.reason), told.started_at));
+        }
+        events.push(Event::ResourceFinished {
+            at: Time::from_millis(run.ended_at.0),
+            resource: name,
+            work: resource::work(run.result),
+            error: row.error.as_ref().filter(|_| told.outcome == Outcome::Failed).map(|e| resource::failure(e)),
+            run: told,
+        });
+    }
+
+    /// A delete leaves no row to read its end from.
+    fn gone(&mut self, gone: &Gone, events: &mut Vec<Event>) {
+        self.unsettled.remove(&gone.uid);
+        self.running.remove(&gone.uid);
+        let Some(known) = self.known.remove(&gone.uid) else { return };
+        let Some(begun) = known.open.filter(|begun| begun.deletes && !known.hidden) else { return };
+        let at = Time::now();
+        let run = LastRun {
+            id: format!("revision-{}", gone.revision),
+            reason: begun.reason.unwrap_or(Reason::Deleted),
+            cause: Vec::new(),
+            started_at: begun.at,
+            duration_ms: at.since_ms(begun.at),
+            outcome: Outcome::Done,
+        };
+        events.push(Event::ResourceFinished { at, resource: known.name, work: Work::Dropped, run, error: None });
+    }
+
+    fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
+        self.stand(update.uid, &update.status.standing);
+        let Standing::Running { phase, since, .. } = &update.status.standing else { return };
+        let Some(known) = self.known.get_mut(&update.uid) else { return };
+        if known.open.is_some() {
+            return;
+        }
+        let reason = update.status.reason.as_ref().map(|reason| resource::reason(reason.why));
+        let at = Time::from_millis(since.0);
+        known.open = Some(Begun { reason, at, deletes: *phase == watershed_controller::Phase::Delete });
+        if self.hidden == Hidden::Show || !known.hidden {
+            events.push(started(&known.name, reason, at));
+        }
+    }
+
+    fn stand(&mut self, uid: Uid, standing: &Standing) {
+        let (unsettled, running) = match standing {
+            Standing::Settled(_) => (false, false),
+            Standing::Pending => (true, false),
+            Standing::Running { .. } => (true, true),
+        };
+        set(&mut self.unsettled, uid, unsettled);
+        set(&mut self.running, uid, running);
+    }
+}
+
+impl Known {
+    fn of(row: &Row) -> Self {
+        let told = row.last_run.as_ref().map(|run| (run.epoch.0, run.id));
+        Self { told, ..Self::unrun(row) }
+    }
+
+    /// One that came while it was followed: whatever it ran is news.
+    fn unrun(row: &Row) -> Self {
+        let name = resource::name(row.kind.as_str(), row.name.as_str());
+        Self { name, hidden: row.hidden, told: None, open: None }
+    }
+}
+
+fn set(all: &mut BTreeSet<Uid>, uid: Uid, there: bool) {
+    if there {
+        all.insert(uid);
+    } else {
+        all.remove(&uid);
+    }
+}
+
+fn started(resource: &ResourceName, reason: Option<Reason>, at: Time) -> Event {
+    Event::ResourceStarted { at, resource: resource.clone(), reason }
+}

@@ -1,0 +1,39 @@
+//! How an instance is opened.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// A project to be brought to life, and what it may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The project's folder.
+    pub root: PathBuf,
+    /// The environment: which overrides apply, and which state is used.
+    pub environment: String,
+    /// Where state is kept; `.watershed` in the project by default.
+    pub state_dir: Option<PathBuf>,
+    /// Variables that win over the project's own.
+    pub variables: BTreeMap<String, String>,
+    /// Resources that run at once; one per core by default.
+    pub jobs: Option<NonZeroUsize>,
+    /// Threads of the engine; one per core by default.
+    pub engine_threads: Option<NonZeroUsize>,
+    /// Bytes of memory that the engine may use; 60 % of the machine's by default.
+    pub memory_limit: Option<u64>,
+}
+
+impl Options {
+    /// The defaults for a project.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self {
+            root: root.into(),
+            environment: "dev".to_owned(),
+            state_dir: None,
+            variables: BTreeMap::new(),
+            jobs: None,
+            engine_threads: None,
+            memory_limit: None,
+        }
+    }
+}

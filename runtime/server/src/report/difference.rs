@@ -1,0 +1,127 @@
+//! What became of declarations between two readings of the catalog.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use watershed_core::{Key, Uid};
+
+use super::resource::name;
+use super::{Entry, Hidden};
+use crate::documents::{Changes, Removed};
+
+/// Declarations at one time, by identity.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Declarations {
+    live: BTreeMap<Uid, (Key, u64)>,
+}
+
+impl Declarations {
+    /// What is declared, deleted ones left out.
+    pub(crate) fn of(entries: &[Entry], hidden: Hidden) -> Self {
+        let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+        let listed = live.filter(|entry| hidden == Hidden::Show || !entry.row.hidden);
+        Self {
+            live: listed
+                .map(|e| (e.row.uid, (e.row.key(), e.row.spec_version.0)))
+                .collect(),
+        }
+    }
+
+    /// What changed from here to `after`.
+    pub(crate) fn changes_to(&self, after: &Self) -> (Changes, Vec<Removed>) {
+        let mut changes = Changes::default();
+        changes.created = after
+            .live
+            .keys()
+            .filter(|uid| !self.live.contains_key(uid))
+            .count() as u64;
+        let names: BTreeSet<&Key> = after.live.values().map(|(key, _)| key).collect();
+        let mut removed = Vec::new();
+        for (uid, (key, version)) in &self.live {
+            let now = after.live.get(uid);
+            match now {
+                None => changes.deleted += 1,
+                // A change of case alone is a rename too.
+                Some((now, _)) if now != key || !now.name.same_case(&key.name) => changes.renamed += 1,
+                Some((_, now)) if now != version => changes.updated += 1,
+                Some(_) => {}
+            }
+            if !names.contains(key) {
+                removed.push(Removed {
+                    kind: key.kind.to_string(),
+                    name: key.name.to_string(),
+                    became: now.map(|(now, _)| name(now.kind.as_str(), now.name.as_str())),
+                });
+            }
+        }
+        removed.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+        (changes, removed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{entry, model};
+    use super::*;
+    use watershed_core::{Name, Row, SpecVersion};
+
+    fn declared(rows: Vec<Row>) -> Declarations {
+        let entries: Vec<Entry> = rows.into_iter().map(entry).collect();
+        Declarations::of(&entries, Hidden::Leave)
+    }
+
+    #[test]
+    fn creates_edits_renames_and_deletes_are_told_apart() {
+        let before = declared(vec![
+            model("same", &[]),
+            model("edited", &[]),
+            model("old", &[]),
+            model("gone", &[]),
+        ]);
+        let after = declared(vec![
+            model("same", &[]),
+            Row {
+                spec_version: SpecVersion(2),
+                ..model("edited", &[])
+            },
+            Row {
+                name: Name::new("new"),
+                spec_version: SpecVersion(2),
+                ..model("old", &[])
+            },
+            model("fresh", &[]),
+        ]);
+        let (changes, removed) = before.changes_to(&after);
+        assert_eq!(
+            changes,
+            Changes {
+                created: 1,
+                updated: 1,
+                renamed: 1,
+                deleted: 1
+            }
+        );
+        let removed: Vec<_> = removed
+            .iter()
+            .map(|r| (r.name.as_str(), r.became.as_ref().map(|b| b.name.as_str())))
+            .collect();
+        assert_eq!(removed, [("gone", None), ("old", Some("new"))]);
+    }
+
+    #[test]
+    fn a_swap_of_names_removes_no_name() {
+        let before = declared(vec![model("a", &[]), model("b", &[])]);
+        let after = declared(vec![
+            Row {
+                name: Name::new("b"),
+                ..model("a", &[])
+            },
+            Row {
+                name: Name::new("a"),
+                ..model("b", &[])
+            },
+        ]);
+        let (changes, removed) = before.changes_to(&after);
+        assert_eq!(changes.renamed, 2);
+        assert!(removed.is_empty());
+    }
+}

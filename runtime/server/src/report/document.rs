@@ -1,0 +1,236 @@
+//! The whole document of a command.
+
+use std::path::PathBuf;
+
+use watershed_core::Row;
+
+use super::difference::Declarations;
+use super::health::Standings;
+use super::summary::{Done, outcomes};
+use super::{Entry, Hidden, kinds, resource};
+use crate::documents::{
+    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceName,
+    RunDocument, Severity, ShowDocument, Summary, Time,
+};
+use crate::exit::Exit;
+
+/// Which project a document is about.
+#[derive(Debug, Clone)]
+pub(crate) struct Project {
+    /// Its folder's name.
+    pub(crate) name: String,
+    /// Its folder.
+    pub(crate) root: PathBuf,
+    /// The environment.
+    pub(crate) environment: String,
+}
+
+/// A run of a command.
+#[derive(Debug, Clone)]
+pub(crate) struct Occasion {
+    pub(crate) command: Command,
+    pub(crate) run_id: String,
+    pub(crate) started_at: Time,
+}
+
+impl Occasion {
+    /// A command that begins now.
+    pub(crate) fn begin(command: Command) -> Self {
+        Self {
+            command,
+            run_id: uuid::Uuid::now_v7().to_string(),
+            started_at: Time::now(),
+        }
+    }
+}
+
+/// What a command has to tell, before it is put into words.
+pub(crate) struct Account<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) occasion: &'a Occasion,
+    /// Every resource there is, hidden and deleted ones included.
+    pub(crate) entries: &'a [Entry],
+    pub(crate) hidden: Hidden,
+    pub(crate) findings: Vec<Diagnostic>,
+    pub(crate) done: &'a Done,
+    /// What was declared when the command began.
+    pub(crate) before: &'a Declarations,
+    /// Whether warnings count as errors.
+    pub(crate) warnings: Warnings,
+    /// How the command was stopped, if it was.
+    pub(crate) stopped: Option<Exit>,
+}
+
+/// Whether warnings count as errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Warnings {
+    /// They don't.
+    Said,
+    /// They do (`--warn-error`).
+    AreErrors,
+}
+
+impl Account<'_> {
+    /// The document; `keep` says which resources it is about.
+    pub(crate) fn document(self, keep: impl Fn(&Row) -> bool) -> RunDocument {
+        let standings = Standings::of(self.entries);
+        let mut resources = Vec::new();
+        let mut ended = Vec::new();
+        for entry in self
+            .entries
+            .iter()
+            .filter(|entry| entry.is_listed(self.hidden) && keep(&entry.row))
+        {
+            let row = &entry.row;
+            let Some(stand) = standings.get(row) else { continue };
+            let warnings = resource::warnings(&self.findings, row);
+            resources.push(resource::document(row, stand, self.done.work(row.uid), warnings));
+            ended.push(self.done.outcome(row.uid, stand.health));
+        }
+        let after = Declarations::of(self.entries, self.hidden);
+        let (changes, removed) = self.before.changes_to(&after);
+        let number = resources.len() as u64;
+        let summary = Summary {
+            resources: number,
+            outcomes: outcomes(ended.into_iter()),
+            changes,
+            removed,
+        };
+        let failed = resources
+            .iter()
+            .any(|r| matches!(r.health, Health::Failed | Health::Blocked));
+        let exit = self.stopped.unwrap_or_else(|| self.exit(failed));
+        RunDocument {
+            schema: RunDocument::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: self.occasion.command,
+            project: self.project.name.clone(),
+            root: self.project.root.display().to_string(),
+            environment: self.project.environment.clone(),
+            run_id: self.occasion.run_id.clone(),
+            started_at: self.occasion.started_at,
+            duration_ms: Time::now().since_ms(self.occasion.started_at),
+            exit_code: exit.code(),
+            resources,
+            diagnostics: self.findings,
+            summary,
+        }
+    }
+
+    fn exit(&self, failed: bool) -> Exit {
+        let found = |severity| self.findings.iter().any(|finding| finding.severity == severity);
+        let warned = self.warnings == Warnings::AreErrors && found(Severity::Warning);
+        // Hidden resources fail too: a project that can't be listed, for instance.
+        let hidden = self
+            .entries
+            .iter()
+            .any(|e| e.row.hidden && super::health::own_error(&e.row).is_some());
+        if failed || hidden || warned || found(Severity::Error) {
+            Exit::ProjectError
+        } else {
+            Exit::Converged
+        }
+    }
+}
+
+/// The findings that the last parse left in the catalog.
+pub(crate) fn findings(entries: &[Entry]) -> Vec<Diagnostic> {
+    entries
+        .iter()
+        .filter_map(|entry| kinds::findings(&entry.row))
+        .flatten()
+        .collect()
+}
+
+/// What reads what; with `around`, only what that one reads and what reads it, however far away.
+pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> GraphDocument {
+    let standings = Standings::of(entries);
+    let listed: Vec<&Entry> = entries.iter().filter(|entry| entry.is_listed(hidden)).collect();
+    let known: std::collections::BTreeMap<_, _> =
+        listed.iter().map(|entry| (entry.row.key(), *entry)).collect();
+    let mut edges: Vec<Edge> = Vec::new();
+    for entry in &listed {
+        let to = name_of(&entry.row);
+        let parents = entry.row.refs.iter().filter_map(|r| known.get(&r.key()));
+        edges.extend(parents.map(|parent| Edge {
+            from: name_of(&parent.row),
+            to: to.clone(),
+        }));
+    }
+    edges.sort();
+    edges.dedup();
+    let kept = around.map(|row| neighbourhood(&edges, name_of(row)));
+    let keeps = |name: &ResourceName| kept.as_ref().is_none_or(|kept| kept.contains(name));
+    edges.retain(|edge| keeps(&edge.from) && keeps(&edge.to));
+    let nodes = listed
+        .iter()
+        .filter(|entry| keeps(&name_of(&entry.row)))
+        .filter_map(|entry| {
+            let health = standings.get(&entry.row)?.health;
+            Some(Node {
+                kind: entry.row.kind.to_string(),
+                name: entry.row.name.to_string(),
+                health,
+            })
+        });
+    GraphDocument {
+        schema: GraphDocument::SCHEMA.to_owned(),
+        nodes: nodes.collect(),
+        edges,
+    }
+}
+
+fn name_of(row: &Row) -> ResourceName {
+    resource::name(row.kind.as_str(), row.name.as_str())
+}
+
+/// A resource with its ancestors and its descendants.
+fn neighbourhood(edges: &[Edge], centre: ResourceName) -> std::collections::BTreeSet<ResourceName> {
+    let mut kept = reached(edges.iter().map(|edge| (&edge.from, &edge.to)), &centre);
+    kept.extend(reached(edges.iter().map(|edge| (&edge.to, &edge.from)), &centre));
+    kept.insert(centre);
+    kept
+}
+
+fn reached<'a>(
+    steps: impl Iterator<Item = (&'a ResourceName, &'a ResourceName)>,
+    start: &'a ResourceName,
+) -> std::collections::BTreeSet<ResourceName> {
+    let mut next: std::collections::BTreeMap<_, Vec<_>> = Default::default();
+    steps.for_each(|(from, to)| next.entry(from).or_default().push(to));
+    let mut seen = std::collections::BTreeSet::new();
+    let mut stack = vec![start];
+    while let Some(name) = stack.pop() {
+        for step in next.get(name).map(Vec::as_slice).unwrap_or_default() {
+            if seen.insert((*step).clone()) {
+                stack.push(step);
+            }
+        }
+    }
+    seen
+}
+
+/// Past runs, put into words.
+pub(crate) fn history(project: &Project, runs: Vec<HistoryRun>) -> HistoryDocument {
+    HistoryDocument {
+        schema: HistoryDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        runs,
+    }
+}
+
+/// A resource with its spec and state.
+pub(crate) fn show(entries: &[Entry], row: &Row) -> Option<ShowDocument> {
+    let standings = Standings::of(entries);
+    let warnings = resource::warnings(&findings(entries), row);
+    let document = resource::document(row, standings.get(row)?, crate::documents::Work::None, warnings);
+    Some(ShowDocument {
+        schema: ShowDocument::SCHEMA.to_owned(),
+        resource: document,
+        spec: kinds::spec(row),
+        state: kinds::state(row),
+    })
+}

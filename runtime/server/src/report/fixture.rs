@@ -1,0 +1,92 @@
+//! Rows for tests.
+
+use std::sync::Arc;
+
+use watershed_core::{
+    Epoch, Error, ErrorKind, InvocationId, LastRun, Marks, Name, Phase, Reason, Ref, Refreshes, Revision,
+    Row, RunResult, Seen, SpecVersion, StateVersion, Timestamp, Uid, Why, Work,
+};
+
+use super::Entry;
+
+/// A model that was built, and its refs.
+pub(crate) fn model(name: &str, refs: &[&str]) -> Row {
+    let uid = Uid(uuid::Uuid::from_u128(
+        name.bytes().fold(7, |sum, byte| sum * 31 + u128::from(byte)),
+    ));
+    Row {
+        uid,
+        kind: "model".into(),
+        name: Name::new(name),
+        refs: refs.iter().map(|name| Ref::completed("model", *name)).collect(),
+        owner: None,
+        paths: [Arc::from(format!("models/{name}.sql"))].into(),
+        labels: Arc::default(),
+        marks: Marks::default(),
+        revision: Revision(1),
+        spec_version: SpecVersion(1),
+        state_version: StateVersion(1),
+        error: None,
+        next_reconcile: None,
+        attempts: 0,
+        paused: false,
+        hidden: false,
+        refreshes: Refreshes::default(),
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        spec_format: 1,
+        state_format: 1,
+        runs_total: 1,
+        last_run: Some(Arc::new(run(1, RunResult::Done(Work::Built)))),
+        last_success: Some(Timestamp(10)),
+        spec: Arc::default(),
+        state: None,
+    }
+}
+
+/// A run with a number, under epoch 1, that saw spec version 1.
+pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
+    LastRun {
+        id: InvocationId(id),
+        epoch: Epoch(1),
+        phase: Phase::Reconcile,
+        reason: Arc::new(Reason::bare(Why::Created)),
+        started_at: Timestamp(0),
+        ended_at: Timestamp(12),
+        result,
+        seen: Some(Seen {
+            spec_version: SpecVersion(1),
+            refreshes: Refreshes::default(),
+            formats: (1, 1),
+            refs: Arc::default(),
+        }),
+    }
+}
+
+/// The same with an error of its own.
+pub(crate) fn failed(row: Row) -> Row {
+    let error = Error::permanent("unknown-column", "there is no column \"x\"");
+    let last_run = Some(Arc::new(run(1, RunResult::Failed)));
+    Row {
+        error: Some(Arc::new(error)),
+        last_run,
+        last_success: None,
+        ..row
+    }
+}
+
+/// The same, held up by a ref.
+pub(crate) fn blocked(row: Row, by: &str) -> Row {
+    let kind = ErrorKind::Dependency(Ref::completed("model", by));
+    let error = Error::new(kind, "blocked", "a ref has failed");
+    Row {
+        error: Some(Arc::new(error)),
+        last_run: Some(Arc::new(run(1, RunResult::Failed))),
+        ..row
+    }
+}
+
+/// A row at rest.
+pub(crate) fn entry(row: Row) -> Entry {
+    Entry::at_rest(Arc::new(row))
+}

@@ -1,0 +1,267 @@
+//! How resources stand, and why.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use watershed_core::{Error, ErrorKind, Key, Row, RunResult, Settled, Standing};
+
+use super::Entry;
+use crate::documents::{Health, Phase, ResourceName};
+
+/// Health and root causes of all resources of one reading.
+pub(crate) struct Standings {
+    by_uid: HashMap<watershed_core::Uid, Stand>,
+}
+
+/// How one resource stands.
+#[derive(Debug, Clone)]
+pub(crate) struct Stand {
+    pub(crate) health: Health,
+    pub(crate) phase: Phase,
+    /// The root causes that keep it from being built, by name.
+    pub(crate) blocked_by: Vec<ResourceName>,
+}
+
+impl Standings {
+    /// Judges all resources together: a cause may be many refs away. Costs in proportion to resources, refs and
+    /// the causes that are named.
+    pub(crate) fn of(entries: &[Entry]) -> Self {
+        let mut causes = Causes::new(entries);
+        let judge = |entry: &Entry| {
+            let blocked_by = causes.of(entry);
+            let stand = Stand {
+                health: health(entry, !blocked_by.is_empty()),
+                phase: phase(entry),
+                blocked_by,
+            };
+            (entry.row.uid, stand)
+        };
+        Self {
+            by_uid: entries.iter().map(judge).collect(),
+        }
+    }
+
+    /// How a resource of the reading stands.
+    pub(crate) fn get(&self, row: &Row) -> Option<&Stand> {
+        self.by_uid.get(&row.uid)
+    }
+}
+
+/// A resource's own failure, if it has one; that of a ref is no failure of its own.
+pub(crate) fn own_error(row: &Row) -> Option<&Arc<Error>> {
+    row.error.as_ref().filter(|error| !is_dependency(error))
+}
+
+fn is_dependency(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Dependency(_))
+}
+
+fn phase(entry: &Entry) -> Phase {
+    match entry.status.standing {
+        Standing::Settled(_) => Phase::Idle,
+        Standing::Pending => Phase::Pending,
+        Standing::Running { .. } => Phase::Running,
+    }
+}
+
+/// The first that holds.
+fn health(entry: &Entry, blocked: bool) -> Health {
+    let row = &entry.row;
+    let settled = match &entry.status.standing {
+        Standing::Settled(settled) => Some(settled),
+        _ => None,
+    };
+    if matches!(settled, Some(Settled::Unsupported)) {
+        Health::Unsupported
+    } else if row.paused {
+        Health::Paused
+    } else if own_error(row).is_some() || matches!(settled, Some(Settled::Unreadable(_) | Settled::OnCycle)) {
+        Health::Failed
+    } else if blocked {
+        Health::Blocked
+    } else if row.last_success.is_none() {
+        Health::NeverBuilt
+    } else if is_behind(row) {
+        Health::Stale
+    } else {
+        Health::Ok
+    }
+}
+
+/// Whether something was asked for that no completed run has seen.
+fn is_behind(row: &Row) -> bool {
+    let Some(run) = &row.last_run else { return true };
+    let answered = run
+        .seen
+        .as_ref()
+        .is_some_and(|seen| seen.spec_version == row.spec_version && seen.refreshes == row.refreshes);
+    !answered || run.result == RunResult::Cancelled
+}
+
+fn name_of(key: &Key) -> ResourceName {
+    ResourceName {
+        kind: key.kind.to_string(),
+        name: key.name.to_string(),
+    }
+}
+
+/// Finds root causes by following refs from what is blocked to what failed by itself.
+struct Causes<'a> {
+    live: BTreeMap<Key, &'a Entry>,
+    known: HashMap<watershed_core::Uid, Arc<BTreeSet<Key>>>,
+}
+
+impl<'a> Causes<'a> {
+    fn new(entries: &'a [Entry]) -> Self {
+        let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+        Self {
+            live: live.map(|entry| (entry.row.key(), entry)).collect(),
+            known: HashMap::new(),
+        }
+    }
+
+    fn of(&mut self, entry: &Entry) -> Vec<ResourceName> {
+        match &entry.status.standing {
+            Standing::Settled(Settled::WaitingForName { key, .. }) => return vec![name_of(key)],
+            Standing::Settled(Settled::WaitingForRef(reference)) => return vec![name_of(&reference.key())],
+            _ => {}
+        }
+        let Some(ErrorKind::Dependency(reference)) = entry.row.error.as_ref().map(|error| &error.kind) else {
+            return Vec::new();
+        };
+        let causes = self.above(entry);
+        if causes.is_empty() {
+            return vec![name_of(&reference.key())];
+        }
+        causes.iter().map(name_of).collect()
+    }
+
+    /// The root causes above a blocked resource. A stack of its own, because chains may be long; what is being
+    /// visited counts as empty, so cycles end.
+    fn above(&mut self, start: &Entry) -> Arc<BTreeSet<Key>> {
+        let mut stack = vec![(Arc::clone(&start.row), Visit::Begin)];
+        while let Some((row, visit)) = stack.pop() {
+            match visit {
+                Visit::Begin if self.known.contains_key(&row.uid) => {}
+                Visit::Begin => {
+                    self.known.insert(row.uid, Arc::default());
+                    let blocked = self
+                        .parents(&row)
+                        .filter(|parent| own_error(&parent.row).is_none());
+                    let next: Vec<_> = blocked
+                        .map(|parent| (Arc::clone(&parent.row), Visit::Begin))
+                        .collect();
+                    stack.push((row, Visit::End));
+                    stack.extend(next);
+                }
+                Visit::End => {
+                    let causes = self.gather(&row);
+                    self.known.insert(row.uid, causes);
+                }
+            }
+        }
+        self.known.get(&start.row.uid).cloned().unwrap_or_default()
+    }
+
+    /// Failed resources that this one reads.
+    fn parents<'b>(&'b self, row: &'b Row) -> impl Iterator<Item = &'a Entry> + 'b {
+        let targets = row
+            .refs
+            .iter()
+            .filter_map(|reference| self.live.get(&reference.key()).copied());
+        targets.filter(|parent| parent.row.error.is_some())
+    }
+
+    fn gather(&self, row: &Row) -> Arc<BTreeSet<Key>> {
+        let mut own = BTreeSet::new();
+        let mut inherited: Vec<&Arc<BTreeSet<Key>>> = Vec::new();
+        for parent in self.parents(row) {
+            match own_error(&parent.row) {
+                Some(_) => drop(own.insert(parent.row.key())),
+                None => inherited.extend(self.known.get(&parent.row.uid)),
+            }
+        }
+        // Most have one parent that is blocked: its set is shared rather than copied down a chain.
+        match (own.is_empty(), inherited.as_slice()) {
+            (true, [only]) => Arc::clone(only),
+            _ => {
+                own.extend(inherited.into_iter().flat_map(|causes| causes.iter().cloned()));
+                Arc::new(own)
+            }
+        }
+    }
+}
+
+enum Visit {
+    Begin,
+    End,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{blocked, entry, failed, model};
+    use super::*;
+
+    fn causes(entries: &[Entry], name: &str) -> Vec<String> {
+        let standings = Standings::of(entries);
+        let entry = entries
+            .iter()
+            .find(|entry| entry.row.name.as_str() == name)
+            .unwrap();
+        standings
+            .get(&entry.row)
+            .unwrap()
+            .blocked_by
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    }
+
+    #[test]
+    fn a_blocked_resource_names_what_failed_far_above_it() {
+        let entries = [
+            entry(failed(model("root", &[]))),
+            entry(blocked(model("a", &["root"]), "root")),
+            entry(blocked(model("b", &["a"]), "a")),
+            entry(blocked(model("c", &["b", "fine"]), "b")),
+            entry(model("fine", &[])),
+        ];
+        assert_eq!(causes(&entries, "c"), ["model/root"]);
+        assert_eq!(causes(&entries, "root"), [] as [&str; 0]);
+        let standings = Standings::of(&entries);
+        let health: Vec<Health> = entries
+            .iter()
+            .map(|e| standings.get(&e.row).unwrap().health)
+            .collect();
+        use Health::{Blocked, Failed, Ok};
+        assert_eq!(health, [Failed, Blocked, Blocked, Blocked, Ok]);
+    }
+
+    #[test]
+    fn several_causes_are_all_named_once() {
+        let entries = [
+            entry(failed(model("x", &[]))),
+            entry(failed(model("y", &[]))),
+            entry(blocked(model("a", &["x", "y"]), "x")),
+            entry(blocked(model("b", &["a", "x"]), "a")),
+        ];
+        assert_eq!(causes(&entries, "b"), ["model/x", "model/y"]);
+    }
+
+    #[test]
+    fn a_cause_that_is_not_there_is_named_by_the_ref() {
+        let entries = [entry(blocked(model("a", &["gone"]), "gone"))];
+        assert_eq!(causes(&entries, "a"), ["model/gone"]);
+    }
+
+    #[test]
+    fn a_long_chain_is_no_danger_to_the_stack() {
+        let mut entries = vec![entry(failed(model("m0", &[])))];
+        for number in 1..20_000 {
+            let parent = format!("m{}", number - 1);
+            entries.push(entry(blocked(model(&format!("m{number}"), &[&parent]), &parent)));
+        }
+        entries.reverse();
+        assert_eq!(causes(&entries, "m19999"), ["model/m0"]);
+    }
+}

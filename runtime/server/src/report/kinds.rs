@@ -1,0 +1,227 @@
+//! What documents say about resources of particular kinds.
+
+use serde_json::{Map, Value, json};
+use watershed_core::Row;
+use watershed_proto::{Message, ModelSpec, ModelState, OutputKind, ProjectParserSpec, ProjectParserState};
+
+use super::resource;
+use crate::documents::{Diagnostic, Severity};
+
+/// The kind of tables and views.
+pub(crate) const MODEL: &str = "model";
+/// The kind that reads the project's files.
+pub(crate) const PROJECT_PARSER: &str = "project_parser";
+
+/// Whether resources of a kind are run here.
+pub(crate) fn is_supported(kind: &str) -> bool {
+    matches!(kind, MODEL | PROJECT_PARSER)
+}
+
+/// What a resource has made.
+pub(crate) fn result(row: &Row) -> Option<Value> {
+    let state = model_state(row)?;
+    if state.result_table.is_empty() {
+        return None;
+    }
+    Some(json!({
+        "connector": state.result_connector,
+        "table": state.result_table,
+        "type": output_kind(state.result_kind()),
+        "rows": state.rows,
+    }))
+}
+
+/// The name of a model's output, if it has one.
+pub(crate) fn output(row: &Row) -> Option<String> {
+    model_state(row)
+        .map(|state| state.result_table)
+        .filter(|table| !table.is_empty())
+}
+
+fn model_state(row: &Row) -> Option<ModelState> {
+    if row.kind.as_str() != MODEL {
+        return None;
+    }
+    ModelState::decode(row.state.as_deref()?).ok()
+}
+
+fn output_kind(kind: OutputKind) -> &'static str {
+    match kind {
+        OutputKind::View => "view",
+        OutputKind::Table | OutputKind::Unspecified => "table",
+    }
+}
+
+/// What the last parse found; none for resources that parse nothing.
+pub(crate) fn findings(row: &Row) -> Option<Vec<Diagnostic>> {
+    if row.kind.as_str() != PROJECT_PARSER {
+        return None;
+    }
+    let state = ProjectParserState::decode(row.state.as_deref()?).ok()?;
+    Some(state.diagnostics.into_iter().map(finding).collect())
+}
+
+fn finding(found: watershed_proto::Diagnostic) -> Diagnostic {
+    use watershed_proto::Severity as Stored;
+    let severity = match found.severity() {
+        Stored::Warning => Severity::Warning,
+        Stored::Hint => Severity::Hint,
+        Stored::Error | Stored::Unspecified => Severity::Error,
+    };
+    let about = !found.resource_name.is_empty();
+    Diagnostic {
+        severity,
+        code: found.code,
+        path: found.path,
+        line: found.line,
+        column: found.column,
+        end_line: found.end_line,
+        end_column: found.end_column,
+        message: found.message,
+        hint: Some(found.hint).filter(|hint| !hint.is_empty()),
+        resource: about.then(|| resource::name(&found.resource_kind, &found.resource_name)),
+    }
+}
+
+/// What is wanted, keys named as in project files; null where it can't be read.
+pub(crate) fn spec(row: &Row) -> Value {
+    match row.kind.as_str() {
+        MODEL => ModelSpec::decode(row.spec.as_ref())
+            .map(|spec| model_spec(&spec))
+            .unwrap_or_default(),
+        PROJECT_PARSER => ProjectParserSpec::decode(row.spec.as_ref())
+            .map(|spec| json!({"environment": spec.environment, "env": spec.variables}))
+            .unwrap_or_default(),
+        _ => Value::Null,
+    }
+}
+
+/// What was achieved; null where nothing was, or it can't be read.
+pub(crate) fn state(row: &Row) -> Value {
+    if let Some(state) = model_state(row) {
+        return json!({
+            "connector": state.result_connector,
+            "table": state.result_table,
+            "type": output_kind(state.result_kind()),
+            "build_id": state.build_id,
+            "rows": state.rows,
+            "refreshed_on": crate::documents::Time::from_millis(state.refreshed_on_ms),
+            "latest_execution_duration_ms": state.latest_execution_duration_ms,
+            "local_files": state.local_files.keys().collect::<Vec<_>>(),
+        });
+    }
+    let parser = (row.kind.as_str() == PROJECT_PARSER)
+        .then(|| row.state.as_deref())
+        .flatten();
+    match parser.map(ProjectParserState::decode) {
+        Some(Ok(state)) => json!({"display_name": state.display_name, "files": state.files}),
+        _ => Value::Null,
+    }
+}
+
+/// The spec of a model as its YAML file would say it, defaults filled in.
+pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
+    let mut out = Map::new();
+    let kind = if spec.defined_as_source { "source" } else { "model" };
+    out.insert("type".into(), kind.into());
+    out.insert("connector".into(), spec.input_connector.clone().into());
+    let inputs = spec.input_properties.as_ref().map(fields).unwrap_or_default();
+    out.extend(inputs);
+    let schedule = spec.refresh_schedule.clone().unwrap_or_default();
+    out.insert(
+        "refresh".into(),
+        json!({
+            "ref_update": schedule.ref_update,
+            "disable": schedule.disable,
+            "cron": schedule.cron,
+            "every": schedule.ticker_seconds,
+            "time_zone": schedule.time_zone,
+        }),
+    );
+    out.insert("timeout".into(), spec.timeout_seconds.into());
+    out.insert("incremental".into(), spec.incremental.into());
+    out.insert("change_mode".into(), change_mode(spec).into());
+    out.insert("state".into(), resolver(spec.incremental_state.as_ref()));
+    out.insert("partitions".into(), resolver(spec.partitions.as_ref()));
+    out.insert(
+        "partitions_watermark".into(),
+        spec.partitions_watermark_field.clone().into(),
+    );
+    out.insert(
+        "partitions_concurrency".into(),
+        spec.partitions_concurrency_limit.into(),
+    );
+    out.insert(
+        "stage".into(),
+        place(&spec.stage_connector, spec.stage_properties.as_ref()),
+    );
+    out.insert(
+        "output".into(),
+        place(&spec.output_connector, spec.output_properties.as_ref()),
+    );
+    out.insert("retry".into(), retry(spec));
+    let tests = spec
+        .tests
+        .iter()
+        .map(|test| json!({"name": test.name, "data": resolver(test.data.as_ref())}));
+    out.insert("tests".into(), tests.collect());
+    Value::Object(out)
+}
+
+fn change_mode(spec: &ModelSpec) -> &'static str {
+    use watershed_proto::ModelChangeMode as Mode;
+    match spec.change_mode() {
+        Mode::Manual => "manual",
+        Mode::Patch => "patch",
+        Mode::Reset | Mode::Unspecified => "reset",
+    }
+}
+
+fn retry(spec: &ModelSpec) -> Value {
+    let Some(retry) = &spec.retry else {
+        return Value::Null;
+    };
+    json!({
+        "attempts": retry.attempts,
+        "delay": retry.delay_seconds,
+        "exponential_backoff": retry.exponential_backoff,
+        "if_error_matches": retry.if_error_matches,
+    })
+}
+
+fn resolver(resolver: Option<&watershed_proto::DataResolver>) -> Value {
+    let Some(resolver) = resolver else {
+        return Value::Null;
+    };
+    let properties = resolver.properties.as_ref().map(fields).unwrap_or_default();
+    json!({"resolver": resolver.resolver, "properties": properties})
+}
+
+fn place(connector: &str, properties: Option<&watershed_proto::MapValue>) -> Value {
+    let mut out = properties.map(fields).unwrap_or_default();
+    if out.is_empty() && connector.is_empty() {
+        return Value::Null;
+    }
+    out.insert("connector".into(), connector.into());
+    Value::Object(out)
+}
+
+fn fields(map: &watershed_proto::MapValue) -> Map<String, Value> {
+    map.fields
+        .iter()
+        .map(|(key, value)| (key.clone(), plain(value)))
+        .collect()
+}
+
+fn plain(value: &watershed_proto::Value) -> Value {
+    use watershed_proto::value::Kind;
+    match &value.kind {
+        None => Value::Null,
+        Some(Kind::Bool(value)) => (*value).into(),
+        Some(Kind::Int(value)) => (*value).into(),
+        Some(Kind::Float(value)) => (*value).into(),
+        Some(Kind::String(value)) => value.clone().into(),
+        Some(Kind::List(list)) => list.values.iter().map(plain).collect(),
+        Some(Kind::Map(map)) => Value::Object(fields(map)),
+    }
+}

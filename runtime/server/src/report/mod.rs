@@ -1,0 +1,78 @@
+//! From rows of the catalog to documents.
+//!
+//! Everything here is a function of rows that were read before; nothing waits, nothing asks the controller.
+//!
+//! | module | says |
+//! |---|---|
+//! | [`health`] | how resources stand, and the root causes of what is blocked |
+//! | [`resource`] | one resource as documents show it |
+//! | [`difference`] | what became of declarations between two readings |
+//! | [`names`] | the resource that a person means |
+//! | [`document`] | the whole document of a command |
+//! | [`summary`] | the numbers of a command |
+
+pub(crate) mod difference;
+pub(crate) mod document;
+pub(crate) mod health;
+mod hints;
+pub(crate) mod kinds;
+pub(crate) mod names;
+pub(crate) mod resource;
+pub(crate) mod summary;
+
+use std::sync::Arc;
+
+use watershed_core::{Row, Settled, Standing, Status};
+
+/// One resource as it was read: what is stored, and where it stood.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    /// What is stored.
+    pub(crate) row: Arc<Row>,
+    /// Where it stood; settled where no controller runs.
+    pub(crate) status: Status,
+}
+
+impl Entry {
+    /// A row that nobody works on, as it is found in a folder without an owner.
+    pub(crate) fn at_rest(row: Arc<Row>) -> Self {
+        let settled = match &row.error {
+            Some(_) => Settled::Failed,
+            None if kinds::is_supported(row.kind.as_str()) => Settled::Idle,
+            None => Settled::Unsupported,
+        };
+        Self {
+            row,
+            status: Status {
+                standing: Standing::Settled(settled),
+                reason: None,
+                progress: None,
+            },
+        }
+    }
+
+    /// Whether documents list it: what is deleted is gone, unless its delete failed.
+    pub(crate) fn is_listed(&self, hidden: Hidden) -> bool {
+        let gone = self.row.marks.is_deleted() && self.row.error.is_none();
+        !gone && (hidden == Hidden::Show || !self.row.hidden)
+    }
+}
+
+/// Whether hidden resources are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// They are not.
+    Leave,
+    /// They are (`--all`).
+    Show,
+}
+
+impl Hidden {
+    /// As `--all` says.
+    pub(crate) fn unless(all: bool) -> Self {
+        if all { Self::Show } else { Self::Leave }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod fixture;

@@ -1,0 +1,98 @@
+//! From what a person types to the resource that is meant.
+
+use watershed_core::{Key, Name};
+
+use super::Entry;
+use super::hints::nearest;
+use crate::exit::Exit;
+use crate::socket::Refusal;
+
+/// Finds the resource that `name` or `kind/name` means.
+///
+/// # Errors
+/// When nothing or several things are called so; the hint lists them.
+pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Refusal> {
+    let live = || entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+    if let Some((kind, name)) = typed.split_once('/') {
+        // Sources are models that are declared another way.
+        let kind = if kind.eq_ignore_ascii_case("source") {
+            "model".to_owned()
+        } else {
+            kind.to_lowercase()
+        };
+        let key = Key::new(kind.as_str(), name);
+        let found = live().find(|entry| entry.row.key() == key);
+        if let Some(found) = found {
+            return Ok(found);
+        }
+    }
+    let wanted = Name::new(typed);
+    let found: Vec<&Entry> = live().filter(|entry| entry.row.name == wanted).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(unknown(typed, live())),
+        several => {
+            let list: Vec<String> = several
+                .iter()
+                .map(|entry| format!("`{}`", entry.row.key()))
+                .collect();
+            let refusal = Refusal::new(Exit::Usage, format!("several resources are called `{typed}`"));
+            Err(refusal.hint(format!("say which one: {}", list.join(", "))))
+        }
+    }
+}
+
+fn unknown<'a>(typed: &str, live: impl Iterator<Item = &'a Entry>) -> Refusal {
+    let refusal = Refusal::new(Exit::Usage, format!("there is no resource `{typed}`"));
+    let names: Vec<String> = live.map(|entry| entry.row.name.to_string()).collect();
+    let plain = typed.rsplit('/').next().unwrap_or(typed);
+    match nearest(plain, names.iter().map(String::as_str)) {
+        Some(near) => refusal.hint(format!("did you mean `{near}`?")),
+        None => refusal.hint("`watershed status` lists the resources"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{entry, model};
+    use super::*;
+    use watershed_core::Row;
+
+    fn entries() -> Vec<Entry> {
+        let view = Row {
+            kind: "metrics_view".into(),
+            uid: model("other", &[]).uid,
+            ..model("flights", &[])
+        };
+        [model("flights", &[]), view, model("Carriers", &[])]
+            .into_iter()
+            .map(entry)
+            .collect()
+    }
+
+    fn found(typed: &str) -> String {
+        resolve(&entries(), typed)
+            .map(|entry| entry.row.key().to_string())
+            .unwrap_or_else(|refusal| format!("{} ({})", refusal.message, refusal.hint.unwrap_or_default()))
+    }
+
+    #[test]
+    fn a_name_is_found_in_any_case_and_sources_are_models() {
+        assert_eq!(found("carriers"), "model/Carriers");
+        assert_eq!(found("source/CARRIERS"), "model/Carriers");
+        assert_eq!(found("metrics_view/flights"), "metrics_view/flights");
+    }
+
+    #[test]
+    fn a_name_of_several_kinds_is_an_error_that_lists_them() {
+        let said = found("flights");
+        assert!(said.contains("`model/flights`, `metrics_view/flights`"), "{said}");
+    }
+
+    #[test]
+    fn an_unknown_name_suggests_the_nearest() {
+        assert!(found("carier").contains("did you mean `Carriers`?"));
+        assert!(found("model/carier").contains("did you mean `Carriers`?"));
+        assert!(found("zzz").contains("watershed status"));
+    }
+}

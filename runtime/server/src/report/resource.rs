@@ -1,0 +1,164 @@
+//! One resource as documents show it.
+
+use std::sync::Arc;
+
+use watershed_core::{Cause, Error, LastRun as StoredRun, Reason as StoredReason, Row, RunResult, Why};
+
+use super::health::{Stand, own_error};
+use super::kinds;
+use crate::documents::{
+    At, Diagnostic, LastRun, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity, Time,
+    Warning, Work,
+};
+
+/// One resource, with what this command did for it and what its files were warned about.
+pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warning>) -> ResourceDocument {
+    ResourceDocument {
+        kind: row.kind.to_string(),
+        name: row.name.to_string(),
+        refs: row
+            .refs
+            .iter()
+            .map(|r| name(r.kind.as_str(), r.name.as_str()))
+            .collect(),
+        paths: row.paths.iter().map(ToString::to_string).collect(),
+        phase: stand.phase,
+        health: stand.health,
+        error: own_error(row).map(|error| failure(error)),
+        blocked_by: stand.blocked_by.clone(),
+        warnings,
+        work,
+        last_run: row.last_run.as_ref().map(|run| last_run(run, row.error.as_ref())),
+        runs_total: row.runs_total,
+        next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
+        spec_version: row.spec_version.0,
+        state_version: row.state_version.0,
+        result: kinds::result(row),
+        spec: None,
+    }
+}
+
+pub(crate) fn name(kind: &str, name: &str) -> ResourceName {
+    ResourceName {
+        kind: kind.to_owned(),
+        name: name.to_owned(),
+    }
+}
+
+/// The error of a run, as documents show it.
+pub(crate) fn failure(error: &Error) -> ResourceError {
+    ResourceError {
+        code: error.code.to_string(),
+        message: error.message.to_string(),
+        hint: error.hint.as_ref().map(ToString::to_string),
+        at: error.place.as_ref().map(|place| At {
+            path: place.path.to_string(),
+            line: place.line,
+            column: place.column,
+        }),
+        retryable: error.kind == watershed_core::ErrorKind::Transient,
+    }
+}
+
+/// A stored run; `error` is what it left on its resource.
+pub(crate) fn last_run(run: &StoredRun, error: Option<&Arc<Error>>) -> LastRun {
+    LastRun {
+        id: run_id(run.epoch.0, run.id.0),
+        reason: reason(run.reason.why),
+        cause: cause(&run.reason),
+        started_at: Time::from_millis(run.started_at.0),
+        duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
+        outcome: outcome(run.result, error.map(Arc::as_ref)),
+    }
+}
+
+/// A run's name: unique in the catalog.
+pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
+    format!("{epoch}-{invocation}")
+}
+
+/// How a run ended, in the words of documents.
+pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
+    use watershed_core::ErrorKind;
+    match result {
+        RunResult::Cancelled => Outcome::Cancelled,
+        RunResult::Failed => match error.map(|error| &error.kind) {
+            Some(ErrorKind::Dependency(_)) => Outcome::Skipped,
+            _ => Outcome::Failed,
+        },
+        RunResult::Done(work) => match work_of(work) {
+            Work::Built | Work::Renamed | Work::Dropped => Outcome::Done,
+            Work::Checked | Work::None => Outcome::Unchanged,
+        },
+    }
+}
+
+/// What a run did, in the words of documents.
+pub(crate) fn work(result: RunResult) -> Work {
+    match result {
+        RunResult::Done(work) => work_of(work),
+        RunResult::Failed | RunResult::Cancelled => Work::None,
+    }
+}
+
+fn work_of(work: watershed_core::Work) -> Work {
+    match work {
+        watershed_core::Work::Built => Work::Built,
+        watershed_core::Work::Renamed => Work::Renamed,
+        watershed_core::Work::Dropped => Work::Dropped,
+        watershed_core::Work::Checked => Work::Checked,
+        watershed_core::Work::None => Work::None,
+    }
+}
+
+/// A reason, in the words of documents.
+pub(crate) fn reason(why: Why) -> Reason {
+    match why {
+        Why::Start => Reason::Start,
+        Why::Created => Reason::Created,
+        Why::Edited => Reason::Edited,
+        Why::Renamed => Reason::Renamed,
+        Why::Deleted => Reason::Deleted,
+        Why::RefChanged => Reason::RefChanged,
+        Why::Parent => Reason::Parent,
+        Why::Requested => Reason::Requested,
+        Why::Refresh => Reason::Refresh,
+        Why::Retrigger => Reason::Retrigger,
+        Why::Resync => Reason::Resync,
+        Why::Retry => Reason::Retry,
+        Why::Nudge => Reason::Nudge,
+        Why::Recovered => Reason::Recovered,
+    }
+}
+
+/// Who asked, as `kind/name`; calls from outside have no name that means anything later.
+pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
+    match reason.cause.as_deref() {
+        Some(Cause::Resource { key, .. } | Cause::Invocation { key, .. }) => vec![key.to_string()],
+        Some(Cause::Call(_)) | None => Vec::new(),
+    }
+}
+
+/// Warnings of a resource among all findings.
+pub(crate) fn warnings(findings: &[Diagnostic], row: &Row) -> Vec<Warning> {
+    let concerns = |finding: &&Diagnostic| {
+        finding.severity == Severity::Warning
+            && finding.resource.as_ref().is_some_and(|resource| {
+                resource.kind == row.kind.as_str() && row.name == resource.name.as_str().into()
+            })
+    };
+    findings.iter().filter(concerns).map(warning).collect()
+}
+
+fn warning(finding: &Diagnostic) -> Warning {
+    Warning {
+        code: finding.code.clone(),
+        message: finding.message.clone(),
+        hint: finding.hint.clone(),
+        at: Some(At {
+            path: finding.path.clone(),
+            line: finding.line,
+            column: finding.column,
+        }),
+    }
+}

@@ -1,0 +1,107 @@
+//! The numbers of a command.
+
+use std::collections::HashMap;
+
+use watershed_core::{Row, Uid};
+
+use super::resource;
+use crate::documents::{Health, Outcome, Outcomes, Work};
+
+/// What a command's runs did, by resource.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Done {
+    by_uid: HashMap<Uid, (Work, Outcome)>,
+}
+
+impl Done {
+    /// Counts the run that a row has as its last.
+    pub(crate) fn add(&mut self, row: &Row) {
+        let Some(run) = &row.last_run else { return };
+        let work = resource::work(run.result);
+        let outcome = resource::outcome(run.result, row.error.as_deref());
+        let entry = self.by_uid.entry(row.uid).or_insert((work, outcome));
+        // A look after a build does not undo the build; a failure after one is what counts now.
+        let strength = |work| match work {
+            Work::None => 0,
+            Work::Checked => 1,
+            Work::Renamed | Work::Dropped => 2,
+            Work::Built => 3,
+        };
+        if strength(work) > strength(entry.0) {
+            entry.0 = work;
+        }
+        if !(outcome == Outcome::Unchanged && entry.1 == Outcome::Done) {
+            entry.1 = outcome;
+        }
+    }
+
+    /// What was done for a resource.
+    pub(crate) fn work(&self, uid: Uid) -> Work {
+        self.by_uid.get(&uid).map_or(Work::None, |(work, _)| *work)
+    }
+
+    /// How the runs of a resource ended, or how one counts that was not run.
+    pub(crate) fn outcome(&self, uid: Uid, health: Health) -> Outcome {
+        match self.by_uid.get(&uid) {
+            Some((_, outcome)) => *outcome,
+            None => without_run(health),
+        }
+    }
+}
+
+/// How a resource counts that this command did not run.
+pub(crate) fn without_run(health: Health) -> Outcome {
+    match health {
+        Health::Failed => Outcome::Failed,
+        Health::Blocked => Outcome::Skipped,
+        _ => Outcome::Unchanged,
+    }
+}
+
+/// Adds up outcomes.
+pub(crate) fn outcomes(all: impl Iterator<Item = Outcome>) -> Outcomes {
+    let mut outcomes = Outcomes::default();
+    all.for_each(|outcome| outcomes.add(outcome));
+    outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fixture::{failed, model, run};
+    use super::*;
+    use std::sync::Arc;
+    use watershed_core::RunResult;
+
+    fn ran(result: RunResult) -> Row {
+        Row {
+            last_run: Some(Arc::new(run(1, result))),
+            ..model("a", &[])
+        }
+    }
+
+    #[test]
+    fn a_look_after_a_build_leaves_it_built() {
+        let mut done = Done::default();
+        let row = ran(RunResult::Done(watershed_core::Work::Built));
+        done.add(&row);
+        done.add(&ran(RunResult::Done(watershed_core::Work::Checked)));
+        assert_eq!(
+            (done.work(row.uid), done.outcome(row.uid, Health::Ok)),
+            (Work::Built, Outcome::Done)
+        );
+        done.add(&failed(model("a", &[])));
+        assert_eq!(
+            (done.work(row.uid), done.outcome(row.uid, Health::Failed)),
+            (Work::Built, Outcome::Failed)
+        );
+    }
+
+    #[test]
+    fn what_was_not_run_counts_by_its_health() {
+        let done = Done::default();
+        let uid = model("a", &[]).uid;
+        assert_eq!(done.outcome(uid, Health::Ok), Outcome::Unchanged);
+        assert_eq!(done.outcome(uid, Health::Failed), Outcome::Failed);
+        assert_eq!(done.outcome(uid, Health::Blocked), Outcome::Skipped);
+    }
+}
