@@ -5,8 +5,11 @@
 //! | [`project_parser`] | reads the project's files and applies what they declare to the catalog, as one batch |
 //! | [`model`] | builds a view or a table in the engine, when what it is made of changed |
 //!
-//! What decides is apart from what acts: [`model::plan`] says whether a model is built, and
-//! [`project_parser::renames`] which resources of a parse are others of before; both are plain functions.
+//! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
+//! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
+//! plain functions. All kinds share the [`engine`], which is opened only when something is to be done in it.
 
+pub mod engine;
+pub mod messages;
 pub mod model;
 pub mod project_parser;

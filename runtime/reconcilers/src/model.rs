@@ -1,5 +1,87 @@
-//! Models: a query whose result stands in the engine as a view or a table.
+//! Models: a query whose result stands in the engine as a view or a table. Sources are models too.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`plan`](mod@plan) | whether to build: one pure decision |
+//! | [`record`] | what the engine records beside an output |
+//! | [`files`] | local files: which, and whether they changed |
+//! | [`statement`] | the statement, name and shape that a spec asks for |
+//! | `run` | one reconcile: look, decide, act |
+//!
+//! The record in the engine is written in the transaction that makes the output, so it is what really happened; the
+//! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
 pub mod files;
 pub mod plan;
 pub mod record;
+pub mod statement;
+
+mod failure;
+mod inputs;
+mod place;
+mod run;
+mod source;
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, OnTimedAncestor, Outcome, Parents};
+use watershed_proto::{ModelSpec, ModelState};
+
+use crate::{engine::Engine, messages::Proto};
+use run::Run;
+
+/// The kind's name.
+pub const KIND: &str = "model";
+
+/// How long a running build may go on when something upstream is due again: builds are long, and throwing one away
+/// for newer data would often mean that none ever ends.
+const FINISH: Duration = Duration::from_secs(60 * 60);
+
+/// The kind's options; `jobs` builds at once.
+#[must_use]
+pub fn options(jobs: usize) -> KindOptions {
+    KindOptions {
+        parents: Parents::Changed,
+        on_timed_ancestor: OnTimedAncestor::Finish(FINISH),
+        concurrency: Some(jobs),
+        ..KindOptions::new(KIND)
+    }
+}
+
+/// Builds models.
+pub struct ModelReconciler {
+    engine: Arc<Engine>,
+    root: Arc<Path>,
+    environment: String,
+}
+
+impl ModelReconciler {
+    /// One that builds in `engine`, reads local files below `root`, and tells templates that they run in
+    /// `environment`.
+    #[must_use]
+    pub fn new(engine: Arc<Engine>, root: &Path, environment: impl Into<String>) -> Self {
+        Self {
+            engine,
+            root: root.into(),
+            environment: environment.into(),
+        }
+    }
+}
+
+impl Reconciler for ModelReconciler {
+    type Spec = Proto<ModelSpec>;
+    type State = Proto<ModelState>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        Run::new(self, &context).reconcile().await
+    }
+
+    async fn rename(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        Run::new(self, &context).rename().await
+    }
+
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        Run::new(self, &context).delete().await
+    }
+}

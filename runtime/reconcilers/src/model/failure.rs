@@ -1,0 +1,218 @@
+//! Why a model has no fresh output, as the error that is stored on it.
+
+use std::sync::Arc;
+
+use watershed_compilers::RenderError;
+use watershed_core::{Error, ErrorKind, Place, Ref};
+use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
+use watershed_proto::Fault;
+
+use super::{files::FilesError, source::SourceError};
+
+/// A model whose files do not compile.
+pub(super) fn of_fault(fault: &Fault) -> Error {
+    Error {
+        hint: text(&fault.hint),
+        place: Some(Place {
+            path: fault.path.as_str().into(),
+            line: fault.line,
+            column: fault.column,
+        }),
+        ..Error::permanent(fault.code.as_str(), fault.message.as_str())
+    }
+}
+
+/// A ref that names nothing.
+pub(super) fn of_missing_ref(to: &Ref) -> Error {
+    let message = format!("{} \"{}\" does not exist", to.kind, to.name);
+    Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
+}
+
+/// A ref that failed: the model is skipped, and its last good output stays.
+pub(super) fn of_failed_ref(to: &Ref) -> Error {
+    let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
+    Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
+}
+
+pub(super) fn of_files(error: &FilesError) -> Error {
+    let (code, kind) = match error {
+        FilesError::Missing { .. } | FilesError::NoMatch { .. } => ("missing-file", ErrorKind::Permanent),
+        FilesError::Folder { .. } => ("not-a-file", ErrorKind::Permanent),
+        FilesError::TooMany { .. } => ("too-many-files", ErrorKind::Permanent),
+        FilesError::Pattern { .. } => ("bad-pattern", ErrorKind::Permanent),
+        FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
+    };
+    Error::new(kind, code, with_source(error))
+}
+
+pub(super) fn of_source(error: &SourceError) -> Error {
+    Error {
+        hint: error.hint().map(Arc::from),
+        ..Error::permanent(error.code(), error.to_string())
+    }
+}
+
+pub(super) fn of_render(error: &RenderError) -> Error {
+    let hint = error.hint.as_deref().map(Arc::from);
+    Error {
+        hint,
+        ..Error::permanent("template", error.message.as_str())
+    }
+}
+
+pub(super) fn of_rename(error: &RenameError) -> Error {
+    match error {
+        RenameError::NameTaken { .. } => of_taken_name(error.to_string()),
+        RenameError::Absent => Error::permanent("output-missing", error.to_string()),
+        RenameError::Failed(failure) => of_failure(failure),
+    }
+}
+
+/// The error of a build, and the offset in the SQL that was sent, if it is about that.
+pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
+    match error {
+        BuildError::NameTaken { .. } => (of_taken_name(error.to_string()), None),
+        BuildError::Check { check, .. } | BuildError::CheckSql { check, .. } => {
+            let hint = Some(Arc::from(format!(
+                "the model's rows were thrown away, because test \"{check}\" must hold"
+            )));
+            (
+                Error {
+                    hint,
+                    ..Error::permanent("test-failed", error.to_string())
+                },
+                None,
+            )
+        }
+        BuildError::Failed(Failure::Sql(sql)) => (of_sql(sql), sql.offset),
+        BuildError::Failed(failure) => (of_failure(failure), None),
+    }
+}
+
+/// Another model's output has the name that this one asks for.
+pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
+    let hint = Some(Arc::from("give one of them another `output.table`"));
+    Error {
+        hint,
+        ..Error::permanent(
+            "output-shared",
+            format!("\"{table}\" is the output of model \"{other}\" too"),
+        )
+    }
+}
+
+/// A run that was cancelled: dropped by the controller, whatever it says.
+pub(super) fn of_cancel() -> Error {
+    Error::transient("interrupted", "interrupted")
+}
+
+/// A build that took longer than its spec allows.
+pub(super) fn of_timeout(seconds: u64) -> Error {
+    let hint = Some(Arc::from("raise the model's `timeout`"));
+    Error {
+        hint,
+        ..Error::permanent("timeout", format!("the build took longer than {seconds} s"))
+    }
+}
+
+pub(super) fn of_failure(failure: &Failure) -> Error {
+    if let Failure::Sql(sql) = failure {
+        return of_sql(sql);
+    }
+    let kind = match failure {
+        Failure::MissingExtension { .. }
+        | Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => ErrorKind::Permanent,
+        _ => ErrorKind::Transient,
+    };
+    let hint = failure.hint().map(Arc::from);
+    Error {
+        hint,
+        ..Error::new(kind, failure.code(), failure.to_string())
+    }
+}
+
+fn of_taken_name(message: String) -> Error {
+    let hint = Some(Arc::from(
+        "rename or drop it by hand, or give the model another name",
+    ));
+    Error {
+        hint,
+        ..Error::permanent("name-taken", message)
+    }
+}
+
+fn of_sql(error: &SqlError) -> Error {
+    let hint = error.hint.as_deref().map(Arc::from);
+    Error {
+        hint,
+        ..Error::permanent(sql_code(error), error.message.as_str())
+    }
+}
+
+/// A stable code for what an engine says against a statement.
+fn sql_code(error: &SqlError) -> String {
+    let says = |text: &str| error.message.contains(text);
+    match error.class.as_str() {
+        "parser" | "syntax" => "sql-syntax".to_owned(),
+        "binder" if says("Referenced column") || says("does not have a column") => {
+            "unknown-column".to_owned()
+        }
+        "catalog" if says("Table with name") => "unknown-table".to_owned(),
+        "catalog" if says("Function with name") => "unknown-function".to_owned(),
+        "io" if says("No files found") => "missing-file".to_owned(),
+        class => format!("sql-{}", class.replace([' ', '_'], "-")),
+    }
+}
+
+fn with_source(error: &FilesError) -> String {
+    match std::error::Error::source(error) {
+        Some(source) => format!("{error}: {source}"),
+        None => error.to_string(),
+    }
+}
+
+fn text(text: &str) -> Option<Arc<str>> {
+    (!text.is_empty()).then(|| text.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_engine_says_gets_a_stable_code() {
+        let code = |class: &str, message: &str| {
+            let error = SqlError {
+                class: class.into(),
+                message: message.into(),
+                hint: None,
+                offset: Some(3),
+            };
+            let (error, offset) = of_build(&BuildError::Failed(Failure::Sql(error)));
+            assert_eq!(offset, Some(3));
+            error.code.to_string()
+        };
+        assert_eq!(code("parser", "syntax error at or near \"x\""), "sql-syntax");
+        assert_eq!(
+            code("binder", "Referenced column \"x\" not found"),
+            "unknown-column"
+        );
+        assert_eq!(
+            code("catalog", "Table with name x does not exist!"),
+            "unknown-table"
+        );
+        assert_eq!(code("conversion", "Could not convert"), "sql-conversion");
+        assert_eq!(code("out of range", "Overflow"), "sql-out-of-range");
+    }
+
+    #[test]
+    fn an_object_of_somebody_else_is_named() {
+        let kind = watershed_drivers::olap::OutputKind::Table;
+        let (error, _) = of_build(&BuildError::NameTaken {
+            name: "orders".into(),
+            kind,
+        });
+        assert_eq!(&*error.code, "name-taken");
+        assert!(error.message.contains("orders"), "{}", error.message);
+    }
+}

@@ -1,0 +1,180 @@
+//! What a model reads: the outputs that its refs stand for, and local files.
+
+use std::{collections::HashMap, path::Path, sync::Arc};
+
+use tokio_util::sync::CancellationToken;
+use watershed_core::{Error, RefView, Row};
+use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
+
+use super::{
+    KIND, failure,
+    files::{self, FilesError},
+    plan::{self, FileNow},
+    record::{FileSeen, Input, Record},
+};
+
+/// What the refs stand for: first the inputs in the order in which the spec numbers them, then models that it refers
+/// to without reading them, in an order that no rename changes.
+///
+/// # Errors
+/// The first ref that is missing, or has failed.
+pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView]) -> Result<Vec<Input>, Error> {
+    let mut models = HashMap::new();
+    for view in refs {
+        let target = view
+            .target
+            .as_ref()
+            .ok_or_else(|| failure::of_missing_ref(&view.reference))?;
+        if view.failed {
+            return Err(failure::of_failed_ref(&view.reference));
+        }
+        if target.kind.as_str() == KIND {
+            let input = input(target).ok_or_else(|| failure::of_failed_ref(&view.reference))?;
+            models.insert(view.reference.name.as_str().to_lowercase(), input);
+        }
+    }
+    let mut inputs = Vec::new();
+    for name in &spec.inputs {
+        inputs.extend(models.remove(&name.to_lowercase()));
+    }
+    let mut others = models.into_values().collect::<Vec<_>>();
+    others.sort_by_key(|input| input.build);
+    inputs.extend(others);
+    Ok(inputs)
+}
+
+/// The output of a model; none if it has none.
+fn input(target: &Row) -> Option<Input> {
+    let state = ModelState::decode(target.state.as_deref()?).ok()?;
+    let Record { table, build, .. } = Record::from_state(&state)?;
+    Some(Input { table, build })
+}
+
+/// The local files that a spec reads, sorted by path, with hashes where `seen` leaves doubt.
+///
+/// # Errors
+/// When one is missing or can't be read.
+pub(super) async fn local_files(
+    root: &Arc<Path>,
+    spec: &ModelSpec,
+    seen: Vec<FileSeen>,
+    cancel: &CancellationToken,
+) -> Result<Vec<FileNow>, Error> {
+    if spec.local_files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let patterns = spec.local_files.clone();
+    blocking(root, cancel, move |root| {
+        let mut files = look_at_all(root, &patterns)?;
+        let unproven = plan::unproven(&seen, &files);
+        for index in unproven {
+            if let Some(file) = files.get_mut(index) {
+                file.content = Some(files::hash(root, &file.path)?);
+            }
+        }
+        Ok(files)
+    })
+    .await
+}
+
+/// The files as a build is about to read them: each with a hash.
+///
+/// # Errors
+/// When one is missing or can't be read.
+pub(super) async fn hashed(
+    root: &Arc<Path>,
+    mut files: Vec<FileNow>,
+    seen_at_ns: i64,
+    cancel: &CancellationToken,
+) -> Result<Vec<FileSeen>, Error> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    blocking(root, cancel, move |root| {
+        for file in &mut files {
+            if file.content.is_none() {
+                file.content = Some(files::hash(root, &file.path)?);
+            }
+        }
+        Ok(files.into_iter().map(|file| seen(file, seen_at_ns)).collect())
+    })
+    .await
+}
+
+/// The same files after a build: what changed meanwhile loses its hash, so that the next run builds again.
+pub(super) async fn confirmed(
+    root: &Arc<Path>,
+    before: Vec<FileSeen>,
+    cancel: &CancellationToken,
+) -> Vec<FileSeen> {
+    if before.is_empty() {
+        return before;
+    }
+    let files = before.clone();
+    let after = blocking(root, cancel, move |root| {
+        let same = |file: &FileSeen| {
+            files::look(root, &file.path).is_ok_and(|now| {
+                now.iter()
+                    .any(|now| now.modified_ns == file.modified_ns && now.size == file.size)
+            })
+        };
+        let confirm = |file: FileSeen| {
+            if same(&file) {
+                file
+            } else {
+                FileSeen {
+                    content: None,
+                    ..file
+                }
+            }
+        };
+        Ok(files.into_iter().map(confirm).collect::<Vec<_>>())
+    });
+    after.await.unwrap_or(before)
+}
+
+/// A file that was looked at, as it is recorded.
+pub(super) fn seen(file: FileNow, seen_at_ns: i64) -> FileSeen {
+    let FileNow {
+        path,
+        modified_ns,
+        size,
+        content,
+    } = file;
+    FileSeen {
+        path,
+        modified_ns,
+        size,
+        content,
+        seen_at_ns,
+    }
+}
+
+/// Those whose change makes the model out of date; the others only have to be there.
+fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Vec<FileNow>, FilesError> {
+    let mut all = Vec::new();
+    for local in patterns {
+        let found = files::look(root, &local.pattern)?;
+        if local.invalidate_on_change {
+            all.extend(found);
+        }
+    }
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    all.dedup_by(|a, b| a.path == b.path);
+    Ok(all)
+}
+
+/// Runs file work off the async threads. A cancelled run does not wait for it.
+async fn blocking<T: Send + 'static>(
+    root: &Arc<Path>,
+    cancel: &CancellationToken,
+    work: impl FnOnce(&Path) -> Result<T, FilesError> + Send + 'static,
+) -> Result<T, Error> {
+    let root = Arc::clone(root);
+    let work = tokio::task::spawn_blocking(move || work(&root));
+    match cancel.run_until_cancelled(work).await {
+        Some(Ok(result)) => result.map_err(|error| failure::of_files(&error)),
+        Some(Err(panic)) => Err(Error::permanent("panic", panic.to_string())),
+        None => Err(failure::of_cancel()),
+    }
+}

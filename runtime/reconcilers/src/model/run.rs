@@ -1,0 +1,592 @@
+//! One invocation for a model: look at what is wanted and what is there, decide, act.
+//!
+//! Each effect in the engine is one transaction with its record, and the state is written after it. So a run may be
+//! cut off anywhere: the next one finds the record and writes the state.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use watershed_controller::{Context, Resource};
+use watershed_core::{Error, Outcome, Target, Work};
+use watershed_drivers::olap::{Build, BuildError, Failure, Output, OutputKind, Rename, RenameError, Tag};
+use watershed_proto::{Message, ModelSpec, SqlSource};
+
+use super::{
+    KIND, ModelReconciler, failure, files, inputs,
+    plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
+    record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
+    statement,
+};
+use crate::{engine::Found, messages::Proto};
+
+/// The longest that a build may take when its spec does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+
+pub(super) struct Run<'a> {
+    model: &'a ModelReconciler,
+    context: &'a Context<ModelReconciler>,
+}
+
+/// What is known of the output before anything is done.
+#[derive(Default)]
+struct Standing {
+    /// Its record. A touched file's new time may be in the catalog's copy alone; it is merged in.
+    record: Option<Record>,
+    /// The tagged object; none if the record speaks of one that is gone.
+    object: Option<(String, Shape, BuildId)>,
+    /// The resource of a lost catalog that it is tagged with, if it is not this one.
+    orphan: Option<Uuid>,
+}
+
+/// What a build is made of.
+struct Plan {
+    table: String,
+    shape: Shape,
+    meaning: Meaning,
+    inputs: Vec<Input>,
+    files: Vec<FileNow>,
+    /// When the files were looked at, nanoseconds since the epoch.
+    looked_at_ns: i64,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(model: &'a ModelReconciler, context: &'a Context<ModelReconciler>) -> Self {
+        Self { model, context }
+    }
+
+    pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
+        let result = self.converge().await;
+        result.map_err(|error| self.tell_what_stays(error))
+    }
+
+    async fn converge(&self) -> Result<Outcome, Error> {
+        if let Some(fault) = &self.spec().fault {
+            return Err(failure::of_fault(fault));
+        }
+        let inputs = inputs::of_refs(self.spec(), self.context.refs())?;
+        let standing = self.standing().await?;
+        let looked_at_ns = files::nanos(SystemTime::now());
+        let seen = standing
+            .record
+            .as_ref()
+            .map(|record| record.files.clone())
+            .unwrap_or_default();
+        let files = inputs::local_files(&self.model.root, self.spec(), seen, self.cancel()).await?;
+        let plan = Plan {
+            table: self.table().to_owned(),
+            shape: statement::shape(self.spec()),
+            meaning: self.meaning()?,
+            inputs,
+            files,
+            looked_at_ns,
+        };
+        let decision = self.decide(&plan, &standing).await?;
+        tracing::debug!(?decision, "decided");
+        match decision {
+            Decision::Nothing => self.keep(plan, standing).await,
+            Decision::Rename { .. } => self.give_name(standing).await,
+            Decision::Adopt => self.adopt(plan, standing).await,
+            Decision::MakeViewAgain(again) => {
+                let kept = (again == Again::InputRenamed)
+                    .then_some(standing.record.as_ref())
+                    .flatten();
+                let id = kept.map(|record| record.build);
+                self.context.progress("making the view again");
+                self.build(plan, id, standing.orphan).await
+            }
+            Decision::Build(reason) => {
+                self.context.progress(format!("building, because {reason}"));
+                self.build(plan, None, standing.orphan).await
+            }
+        }
+    }
+
+    async fn decide(&self, wanted: &Plan, standing: &Standing) -> Result<Decision, Error> {
+        let Some(record) = &standing.record else {
+            return Ok(Decision::Build(Reason::NeverBuilt));
+        };
+        let refingerprinted = self.refingerprint(wanted, record).await?;
+        let object = match &standing.object {
+            None => Object::Missing,
+            Some((table, shape, build)) => Object::Standing {
+                table,
+                shape: *shape,
+                build: *build,
+            },
+        };
+        let output = plan::Output {
+            record,
+            refingerprinted: refingerprinted.as_ref(),
+            object,
+        };
+        let wanted = Wanted {
+            table: &wanted.table,
+            shape: wanted.shape,
+            meaning: &wanted.meaning,
+            inputs: &wanted.inputs,
+            files: &wanted.files,
+            asked: self.asked(),
+        };
+        let found = match standing.orphan {
+            None => plan::Found::Own(output),
+            Some(_) => plan::Found::Orphan(output),
+        };
+        Ok(plan(&wanted, &found))
+    }
+
+    /// The recorded definition by today's rules, if the record's are others. Rules change with versions of the
+    /// program and of the engine; a definition whose text did not change means what it meant.
+    async fn refingerprint(&self, wanted: &Plan, record: &Record) -> Result<Option<Meaning>, Error> {
+        if record.meaning.version == wanted.meaning.version {
+            return Ok(None);
+        }
+        let mut definition = record.definition.clone();
+        if definition.is_empty() {
+            let output = self.look_up().await?;
+            let whole = output.and_then(|output| Record::decode(&output.record?));
+            definition = whole.map(|whole| whole.definition).unwrap_or_default();
+        }
+        let then = ModelSpec::decode(definition.as_slice()).unwrap_or_default();
+        Ok((text_of(&then) == text_of(self.spec())).then(|| wanted.meaning.clone()))
+    }
+}
+
+/// What is there.
+impl Run<'_> {
+    async fn standing(&self) -> Result<Standing, Error> {
+        let copy = self
+            .context
+            .state()
+            .and_then(|state| Record::from_state(&state.0));
+        let found = self.model.engine.find(self.uid(), self.cancel()).await;
+        let output = match (found.map_err(|failure| failure::of_failure(&failure))?, &copy) {
+            (Found::AsLeft, Some(record)) => {
+                let object = Some((record.table.clone(), record.shape, record.build));
+                return Ok(Standing {
+                    record: copy,
+                    object,
+                    orphan: None,
+                });
+            }
+            (Found::AsLeft, None) => self.look_up().await?,
+            (Found::Listed(output), _) => output,
+        };
+        match output {
+            Some(output) => Ok(Standing::of_output(&output, copy)),
+            None if copy.is_some() => Ok(Standing {
+                record: copy,
+                ..Standing::default()
+            }),
+            None => self.orphan().await,
+        }
+    }
+
+    /// An output of this name whose resource no catalog knows any more.
+    async fn orphan(&self) -> Result<Standing, Error> {
+        let Some(output) = self.standing_at_name().await? else {
+            return Ok(Standing::default());
+        };
+        if self.owner(output.tag.uid).is_some() {
+            return Ok(Standing::default());
+        }
+        let orphan = Some(output.tag.uid);
+        Ok(Standing {
+            orphan,
+            ..Standing::of_output(&output, None)
+        })
+    }
+
+    async fn look_up(&self) -> Result<Option<Output>, Error> {
+        let found = self.model.engine.look_up(self.uid(), self.cancel()).await;
+        found.map_err(|failure| failure::of_failure(&failure))
+    }
+
+    async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
+        let found = self.model.engine.standing_at(self.table(), self.cancel()).await;
+        found.map_err(|failure| failure::of_failure(&failure))
+    }
+
+    /// The resource with a uid, also one whose delete is unfinished.
+    fn owner(&self, uid: Uuid) -> Option<Resource> {
+        self.context
+            .controller()
+            .get(Target::Uid(watershed_core::Uid(uid)))
+            .ok()
+    }
+
+    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle:
+    /// the engine moves it out of the way.
+    async fn refuse_shared_output(&self) -> Result<(), Error> {
+        let Some(output) = self
+            .standing_at_name()
+            .await?
+            .filter(|output| output.tag.uid != self.uid())
+        else {
+            return Ok(());
+        };
+        let Some(other) = self
+            .owner(output.tag.uid)
+            .filter(|other| !other.marks.is_deleted())
+        else {
+            return Ok(());
+        };
+        let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
+            return Ok(());
+        };
+        if statement::table(&spec, other.name.as_str()).eq_ignore_ascii_case(self.table()) {
+            return Err(failure::of_shared_output(self.table(), other.name.as_str()));
+        }
+        Ok(())
+    }
+}
+
+/// What is done.
+impl Run<'_> {
+    /// Nothing to do in the engine; the catalog's copy may be behind the engine's record, or hold old times of files.
+    async fn keep(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
+        let Some(record) = standing.record else {
+            return Ok(Outcome::default());
+        };
+        let looked = plan.files.into_iter().zip(&record.files);
+        let files = looked.map(|(now, then)| match now.content {
+            // Proven by time and size: as it was.
+            None => then.clone(),
+            Some(_) => inputs::seen(now, plan.looked_at_ns),
+        });
+        let record = Record {
+            files: files.collect(),
+            meaning: plan.meaning,
+            ..record
+        };
+        self.set_state(&record).await?;
+        Ok(Outcome::default())
+    }
+
+    async fn adopt(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
+        let (Some(record), Some(orphan)) = (standing.record, standing.orphan) else {
+            return Ok(Outcome::default());
+        };
+        let record = Record {
+            answered: self.asked(),
+            table: plan.table,
+            meaning: plan.meaning,
+            ..record
+        };
+        let from = Tag {
+            uid: orphan,
+            build: record.build.0,
+        };
+        let to = Tag {
+            uid: self.uid(),
+            build: record.build.0,
+        };
+        let adopted = self
+            .model
+            .engine
+            .adopt(from, to, record.encode(), self.cancel())
+            .await;
+        if !adopted.map_err(|failure| failure::of_failure(&failure))? {
+            return Err(Error::transient(
+                "output-missing",
+                "the output that was to be adopted is gone",
+            ));
+        }
+        self.set_state(&record).await?;
+        Ok(done(Work::Checked))
+    }
+
+    async fn build(&self, plan: Plan, kept: Option<BuildId>, orphan: Option<Uuid>) -> Result<Outcome, Error> {
+        let sql = statement::sql(self.spec(), self.name(), &self.model.environment, self.paths())?;
+        self.refuse_shared_output().await?;
+        let started = Instant::now();
+        let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
+        let id = match plan.shape {
+            Shape::Table => BuildId::fresh(),
+            Shape::View => kept.unwrap_or_else(|| BuildId::of_view(&plan.meaning, &plan.inputs, &files)),
+        };
+        let record = Record {
+            build: id,
+            table: plan.table,
+            shape: plan.shape,
+            meaning: plan.meaning,
+            definition: self.spec().encode_to_vec(),
+            inputs: plan.inputs,
+            files,
+            answered: self.asked(),
+            rows: None,
+            built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
+            took_ms: 0,
+        };
+        let rows = self.build_in_engine(&record, &sql).await?;
+        let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
+        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.set_state(&Record {
+            rows,
+            files,
+            took_ms,
+            ..record
+        })
+        .await?;
+        if let Some(orphan) = orphan {
+            let dropped = self.model.engine.drop_output(orphan, self.cancel()).await;
+            dropped.map_err(|failure| failure::of_failure(&failure))?;
+        }
+        Ok(done(Work::Built))
+    }
+
+    async fn build_in_engine(&self, record: &Record, sql: &str) -> Result<Option<u64>, Error> {
+        let build = Build {
+            name: record.table.clone(),
+            kind: kind(record.shape),
+            sql: sql.to_owned(),
+            checks: statement::checks(self.spec()),
+            tag: Tag {
+                uid: self.uid(),
+                build: record.build.0,
+            },
+            record: record.encode(),
+        };
+        let seconds = u64::from(self.spec().timeout_seconds);
+        let limit = if seconds == 0 {
+            DEFAULT_TIMEOUT
+        } else {
+            Duration::from_secs(seconds)
+        };
+        let cancel = self.cancel().child_token();
+        let result = {
+            let work = self.model.engine.build(&build, &cancel);
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                result = &mut work => result,
+                () = tokio::time::sleep(limit) => {
+                    cancel.cancel();
+                    work.await
+                }
+            }
+        };
+        match result {
+            Ok(built) => Ok(built.rows),
+            Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
+                Err(failure::of_timeout(limit.as_secs()))
+            }
+            Err(error) => Err(self.placed(&error, sql)),
+        }
+    }
+
+    async fn give_name(&self, standing: Standing) -> Result<Outcome, Error> {
+        self.refuse_shared_output().await?;
+        let to = self.table().to_owned();
+        let record = standing.record.map(|record| Record {
+            table: to.clone(),
+            ..record
+        });
+        let encoded = match &record {
+            // The catalog's copy lacks the definition, which the engine is to keep.
+            Some(record) if record.definition.is_empty() => {
+                self.whole(record).await?.map(|whole| whole.encode())
+            }
+            Some(record) => Some(record.encode()),
+            None => None,
+        };
+        let rename = Rename {
+            uid: self.uid(),
+            to,
+            record: encoded,
+        };
+        match self.model.engine.rename(&rename, self.cancel()).await {
+            Ok(_) => {}
+            Err(RenameError::Absent) => return Ok(Outcome::default()),
+            Err(error) => return Err(failure::of_rename(&error)),
+        }
+        if let Some(record) = record {
+            self.set_state(&record).await?;
+        }
+        Ok(done(Work::Renamed))
+    }
+
+    /// The record with the definition that the engine holds; none if it holds another build.
+    async fn whole(&self, record: &Record) -> Result<Option<Record>, Error> {
+        let output = self.look_up().await?;
+        let held = output.and_then(|output| Record::decode(&output.record?));
+        let held = held.filter(|held| held.build == record.build);
+        Ok(held.map(|held| Record {
+            definition: held.definition,
+            ..record.clone()
+        }))
+    }
+
+    pub(super) async fn rename(&self) -> Result<Outcome, Error> {
+        let standing = self.standing().await?;
+        match &standing.object {
+            Some((table, ..)) if standing.orphan.is_none() && table != self.table() => {
+                self.give_name(standing).await
+            }
+            _ => Ok(Outcome::default()),
+        }
+    }
+
+    pub(super) async fn delete(&self) -> Result<Outcome, Error> {
+        let found = self.model.engine.find(self.uid(), self.cancel()).await;
+        let nothing = match found.map_err(|failure| failure::of_failure(&failure))? {
+            Found::AsLeft => self
+                .context
+                .state()
+                .is_none_or(|state| Record::from_state(&state.0).is_none()),
+            Found::Listed(output) => output.is_none(),
+        };
+        if nothing {
+            return Ok(Outcome::default());
+        }
+        let dropped = self.model.engine.drop_output(self.uid(), self.cancel()).await;
+        match dropped.map_err(|failure| failure::of_failure(&failure))? {
+            true => Ok(done(Work::Dropped)),
+            false => Ok(Outcome::default()),
+        }
+    }
+
+    async fn set_state(&self, record: &Record) -> Result<(), Error> {
+        let state = Proto(record.to_state());
+        if self.context.state() == Some(&state) {
+            return Ok(());
+        }
+        let written = self.context.set_state(&state).await;
+        written.map_err(|error| Error::transient("state", error.to_string()))
+    }
+}
+
+/// What is wanted, and how errors are told.
+impl Run<'_> {
+    fn spec(&self) -> &ModelSpec {
+        &self.context.spec().0
+    }
+
+    fn name(&self) -> &str {
+        self.context.name().as_str()
+    }
+
+    fn table(&self) -> &str {
+        statement::table(self.spec(), self.name())
+    }
+
+    fn uid(&self) -> Uuid {
+        self.context.uid().0
+    }
+
+    fn paths(&self) -> &[Arc<str>] {
+        &self.context.row().paths
+    }
+
+    fn cancel(&self) -> &CancellationToken {
+        self.context.cancellation()
+    }
+
+    fn asked(&self) -> Refreshes {
+        let asked = self.context.refreshes();
+        Refreshes {
+            plain: asked.plain,
+            full: asked.full,
+        }
+    }
+
+    fn meaning(&self) -> Result<Meaning, Error> {
+        let meaning = self.spec().output_meaning.as_ref().and_then(Meaning::from_proto);
+        meaning.ok_or_else(|| {
+            let message = format!("{KIND} \"{}\" has a spec without a fingerprint", self.name());
+            Error::permanent("spec-incomplete", message)
+        })
+    }
+
+    fn placed(&self, error: &BuildError, sent: &str) -> Error {
+        let about_sql = matches!(error, BuildError::Failed(Failure::Sql(_)));
+        let (error, offset) = failure::of_build(error);
+        let place = about_sql
+            .then(|| statement::place_of(self.spec(), self.paths(), sent, offset))
+            .flatten();
+        Error {
+            place: place.or_else(|| error.place.clone()),
+            ..error
+        }
+    }
+
+    /// Says that the last good output is still there, if one is.
+    fn tell_what_stays(&self, error: Error) -> Error {
+        let last = self
+            .context
+            .state()
+            .and_then(|state| Record::from_state(&state.0));
+        let Some(last) = last else { return error };
+        let stays = format!("the {} of the last good build stays", kind(last.shape));
+        let hint = error
+            .hint
+            .as_ref()
+            .map_or_else(|| stays.clone(), |hint| format!("{hint}; {stays}"));
+        Error {
+            hint: Some(hint.into()),
+            ..error
+        }
+    }
+}
+
+impl Standing {
+    fn of_output(output: &Output, copy: Option<Record>) -> Self {
+        let build = BuildId(output.tag.build);
+        let object = Some((output.name.clone(), shape(output.kind), build));
+        let record = output.record.as_deref().and_then(Record::decode).map(|record| {
+            let copy = copy.filter(|copy| copy.build == record.build);
+            let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
+            let files = copy.map_or(record.files.clone(), |copy| copy.files);
+            Record {
+                rows: output.rows,
+                files,
+                took_ms,
+                ..record
+            }
+        });
+        Self {
+            record,
+            object,
+            orphan: None,
+        }
+    }
+}
+
+fn kind(shape: Shape) -> OutputKind {
+    match shape {
+        Shape::View => OutputKind::View,
+        Shape::Table => OutputKind::Table,
+    }
+}
+
+fn shape(kind: OutputKind) -> Shape {
+    match kind {
+        OutputKind::View => Shape::View,
+        OutputKind::Table => Shape::Table,
+    }
+}
+
+fn done(work: Work) -> Outcome {
+    Outcome {
+        work,
+        retrigger: None,
+    }
+}
+
+/// What of a spec decides what the output holds, as text: no fingerprints, places or faults.
+fn text_of(spec: &ModelSpec) -> ModelSpec {
+    let sql = spec.sql.as_ref().map(|sql| SqlSource {
+        text: sql.text.clone(),
+        ..SqlSource::default()
+    });
+    ModelSpec {
+        sql,
+        meaning: None,
+        output_meaning: None,
+        fault: None,
+        ..spec.clone()
+    }
+}

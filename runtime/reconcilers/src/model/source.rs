@@ -1,0 +1,236 @@
+//! Models without SQL: files that the engine reads by itself.
+
+use watershed_drivers::olap::{quote_identifier, quote_literal};
+use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
+
+use thiserror::Error;
+
+/// Why there is nothing to send to the engine.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum SourceError {
+    /// The connector can't be read from yet.
+    #[error("connector \"{0}\" is not supported yet")]
+    Connector(String),
+    /// There is no path.
+    #[error("a `path` is missing")]
+    NoPath,
+    /// The format can't be told from the path, or is none that the engine reads.
+    #[error("can't tell the format of \"{0}\"")]
+    Format(String),
+}
+
+impl SourceError {
+    /// Stable, for documents.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Connector(_) => "connector-unsupported",
+            Self::NoPath => "path-missing",
+            Self::Format(_) => "format-unknown",
+        }
+    }
+
+    /// What may help.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Connector(_) => Some("`local_file` and `duckdb` are"),
+            Self::NoPath => None,
+            Self::Format(_) => Some("set `format` to `csv`, `parquet` or `json`"),
+        }
+    }
+}
+
+/// Options of the engine's readers that may stand in a source beside its path.
+const OPTIONS: &[&str] = &[
+    "all_varchar",
+    "auto_detect",
+    "columns",
+    "compression",
+    "dateformat",
+    "decimal_separator",
+    "delim",
+    "delimiter",
+    "encoding",
+    "escape",
+    "filename",
+    "force_not_null",
+    "header",
+    "hive_partitioning",
+    "hive_types",
+    "ignore_errors",
+    "maximum_depth",
+    "maximum_object_size",
+    "names",
+    "new_line",
+    "normalize_names",
+    "null_padding",
+    "nullstr",
+    "quote",
+    "records",
+    "sample_size",
+    "sep",
+    "skip",
+    "strict_mode",
+    "thousands",
+    "timestampformat",
+    "types",
+    "union_by_name",
+];
+
+/// The SELECT that reads the files of a source.
+///
+/// # Errors
+/// When the source does not say what to read.
+pub fn sql(spec: &ModelSpec) -> Result<String, SourceError> {
+    let empty = MapValue::default();
+    let properties = spec.input_properties.as_ref().unwrap_or(&empty);
+    if spec.input_connector != "local_file" {
+        return Err(SourceError::Connector(spec.input_connector.clone()));
+    }
+    let path = properties
+        .str("path")
+        .or_else(|| properties.str("uri"))
+        .ok_or(SourceError::NoPath)?;
+    let reader =
+        reader(path, properties.str("format")).ok_or_else(|| SourceError::Format(path.to_owned()))?;
+    let arguments = std::iter::once(quote_literal(path))
+        .chain(options(properties))
+        .collect::<Vec<_>>();
+    Ok(format!("SELECT * FROM {reader}({})", arguments.join(", ")))
+}
+
+fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
+    let path = path.to_ascii_lowercase();
+    let plain = path.trim_end_matches(".gz").trim_end_matches(".zst");
+    let extension = plain.rsplit_once('.').map(|(_, extension)| extension);
+    match format
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+        .or(extension)?
+        .trim_start_matches('.')
+    {
+        "csv" | "tsv" | "txt" => Some("read_csv"),
+        "parquet" => Some("read_parquet"),
+        "json" | "ndjson" | "jsonl" => Some("read_json"),
+        _ => None,
+    }
+}
+
+/// `name = value` for each option: those of a `duckdb` map as they stand, known ones beside the path as values.
+fn options(properties: &MapValue) -> Vec<String> {
+    let beside = properties
+        .fields
+        .iter()
+        .filter(|(name, _)| OPTIONS.contains(&name.as_str()));
+    let mut options = beside
+        .map(|(name, value)| format!("{name} = {}", literal(value)))
+        .collect::<Vec<_>>();
+    for (name, value) in properties
+        .get("duckdb")
+        .and_then(Value::as_map)
+        .into_iter()
+        .flatten()
+    {
+        let value = value.as_str().map_or_else(|| literal(value), str::to_owned);
+        options.push(format!("{} = {value}", quote_identifier(name)));
+    }
+    options
+}
+
+/// A value as the engine writes it.
+fn literal(value: &Value) -> String {
+    let list = |values: Vec<String>| values.join(", ");
+    match &value.kind {
+        None => "NULL".to_owned(),
+        Some(Kind::Bool(value)) => value.to_string(),
+        Some(Kind::Int(value)) => value.to_string(),
+        Some(Kind::Float(value)) => value.to_string(),
+        Some(Kind::String(text)) => quote_literal(text),
+        Some(Kind::List(values)) => format!("[{}]", list(values.values.iter().map(literal).collect())),
+        Some(Kind::Map(map)) => {
+            let entries = map
+                .fields
+                .iter()
+                .map(|(name, value)| format!("{}: {}", quote_literal(name), literal(value)));
+            format!("{{{}}}", list(entries.collect()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn spec<const N: usize>(properties: [(&str, Value); N]) -> ModelSpec {
+        let fields = properties
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        ModelSpec {
+            input_connector: "local_file".into(),
+            input_properties: Some(MapValue { fields }),
+            ..ModelSpec::default()
+        }
+    }
+
+    #[test]
+    fn the_reader_follows_from_the_format_or_the_extension() {
+        for (path, reader) in [
+            ("a.csv", "read_csv"),
+            ("data/*.CSV.gz", "read_csv"),
+            ("a.parquet", "read_parquet"),
+            ("a.ndjson", "read_json"),
+        ] {
+            assert_eq!(
+                sql(&spec([("path", path.into())])),
+                Ok(format!("SELECT * FROM {reader}('{path}')"))
+            );
+        }
+        let explicit = spec([("path", "a.dat".into()), ("format", "parquet".into())]);
+        assert_eq!(sql(&explicit).unwrap(), "SELECT * FROM read_parquet('a.dat')");
+        let unknown = sql(&spec([("path", "a.dat".into())])).unwrap_err();
+        assert_eq!(unknown.to_string(), "can't tell the format of \"a.dat\"");
+    }
+
+    #[test]
+    fn options_are_passed_on_quoted() {
+        let types = Value::from(BTreeMap::from([("a".to_owned(), Value::from("it's"))]));
+        let spec = spec([
+            ("path", "o'neil.csv".into()),
+            ("delim", ";".into()),
+            ("header", true.into()),
+            ("skip", Value::from(2_i64)),
+            ("types", types),
+            ("description", "not an option".into()),
+        ]);
+        let expected = "SELECT * FROM read_csv('o''neil.csv', delim = ';', header = true, skip = 2, \
+                        types = {'a': 'it''s'})";
+        assert_eq!(sql(&spec).unwrap(), expected);
+    }
+
+    #[test]
+    fn options_of_the_engine_stand_as_they_are() {
+        let duckdb = Value::from(BTreeMap::from([("delim".to_owned(), Value::from("'|'"))]));
+        let expected = "SELECT * FROM read_csv('a.csv', \"delim\" = '|')";
+        assert_eq!(
+            sql(&spec([("path", "a.csv".into()), ("duckdb", duckdb)])).unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_said() {
+        assert_eq!(sql(&spec([])), Err(SourceError::NoPath));
+        let s3 = ModelSpec {
+            input_connector: "s3".into(),
+            ..spec([("path", "s3://x/y.csv".into())])
+        };
+        assert_eq!(
+            sql(&s3).unwrap_err().to_string(),
+            "connector \"s3\" is not supported yet"
+        );
+    }
+}

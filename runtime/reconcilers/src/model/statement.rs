@@ -1,0 +1,182 @@
+//! What a model wants of the engine, as plain functions of its spec: its statement, its name there, its shape.
+
+use watershed_compilers::{RenderError, Scope, render};
+use watershed_core::{Error, Place};
+use watershed_drivers::olap::{Check, TextPosition};
+use watershed_proto::{MapValue, ModelSpec, Value};
+
+use super::{failure, place, record::Shape, source};
+
+/// The statement as it is sent to the engine: templates executed, files turned into a SELECT.
+///
+/// `paths` are the model's files, for places in errors.
+///
+/// # Errors
+/// When a template can't be executed, or there is nothing to read.
+pub fn sql(
+    spec: &ModelSpec,
+    name: &str,
+    environment: &str,
+    paths: &[impl AsRef<str>],
+) -> Result<String, Error> {
+    let scope = Scope {
+        environment: environment.to_owned(),
+        variables: spec.variables.clone(),
+        name: name.to_owned(),
+        ..Scope::default()
+    };
+    match render(spec, &scope) {
+        Ok(Some(sql)) => Ok(sql),
+        Ok(None) => source::sql(spec).map_err(|error| Error {
+            place: paths.first().map(|path| start_of(path.as_ref())),
+            ..failure::of_source(&error)
+        }),
+        Err(error) => Err(Error {
+            place: template_place(spec, &error, paths),
+            ..failure::of_render(&error)
+        }),
+    }
+}
+
+/// The name of the output: `output.table`, else the model's own.
+#[must_use]
+pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {
+    let table = spec
+        .output_properties
+        .as_ref()
+        .and_then(|properties| properties.str("table"));
+    table.filter(|table| !table.is_empty()).unwrap_or(name)
+}
+
+/// Whether the output is a view or a table.
+#[must_use]
+pub fn shape(spec: &ModelSpec) -> Shape {
+    let materialize = property(spec.output_properties.as_ref(), "materialize");
+    let table = materialize.is_some_and(|value| match value.as_str() {
+        Some(text) => text.eq_ignore_ascii_case("true"),
+        None => value.as_bool() == Some(true),
+    });
+    if table { Shape::Table } else { Shape::View }
+}
+
+/// The model's tests that are SQL: no row may come back.
+pub(super) fn checks(spec: &ModelSpec) -> Vec<Check> {
+    let checks = spec.tests.iter().filter_map(|test| {
+        let data = test.data.as_ref().filter(|data| data.resolver == "sql")?;
+        let sql = data.properties.as_ref()?.str("sql")?;
+        Some(Check {
+            name: test.name.clone(),
+            sql: sql.to_owned(),
+        })
+    });
+    checks.collect()
+}
+
+/// The place of a byte of the sent statement in the model's file.
+pub(super) fn place_of(
+    spec: &ModelSpec,
+    paths: &[impl AsRef<str>],
+    sent: &str,
+    offset: Option<usize>,
+) -> Option<Place> {
+    let path = sql_path(spec, paths)?;
+    Some(match &spec.sql {
+        Some(source) => place::in_file(source, path, sent, offset),
+        None => start_of(path),
+    })
+}
+
+fn template_place(spec: &ModelSpec, error: &RenderError, paths: &[impl AsRef<str>]) -> Option<Place> {
+    let path = sql_path(spec, paths)?;
+    let at = TextPosition {
+        line: usize::try_from(error.line).unwrap_or(1).max(1),
+        column: 1,
+    };
+    spec.sql
+        .as_ref()
+        .map(|source| place::in_file_at(source, path, at))
+}
+
+/// The file that holds the SQL: files move without an edit of the spec, so what is known of them now counts.
+fn sql_path<'a>(spec: &'a ModelSpec, paths: &'a [impl AsRef<str>]) -> Option<&'a str> {
+    let paths = || paths.iter().map(AsRef::as_ref);
+    let told = spec.sql.as_ref().map(|source| source.path.as_str());
+    let same = told.filter(|told| paths().any(|path| path == *told));
+    let extension = told
+        .and_then(|told| told.rsplit_once('.'))
+        .map(|(_, extension)| extension);
+    same.or_else(|| paths().find(|path| path.rsplit_once('.').map(|(_, extension)| extension) == extension))
+        .or_else(|| paths().next())
+        .or(told)
+}
+
+fn start_of(path: &str) -> Place {
+    Place {
+        path: path.into(),
+        line: 1,
+        column: 1,
+    }
+}
+
+fn property<'a>(properties: Option<&'a MapValue>, name: &str) -> Option<&'a Value> {
+    properties.and_then(|properties| properties.get(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use watershed_proto::SqlSource;
+
+    use super::*;
+
+    fn with_output<const N: usize>(properties: [(&str, Value); N]) -> ModelSpec {
+        let fields = properties
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect::<BTreeMap<_, _>>();
+        ModelSpec {
+            output_properties: Some(MapValue { fields }),
+            ..ModelSpec::default()
+        }
+    }
+
+    #[test]
+    fn the_output_has_the_models_name_unless_it_says_another() {
+        assert_eq!(table(&ModelSpec::default(), "m"), "m");
+        assert_eq!(table(&with_output([("table", "t".into())]), "m"), "t");
+        assert_eq!(table(&with_output([("table", "".into())]), "m"), "m");
+    }
+
+    #[test]
+    fn a_model_is_a_view_unless_it_is_materialized() {
+        assert_eq!(shape(&ModelSpec::default()), Shape::View);
+        for (value, expected) in [
+            (Value::from(true), Shape::Table),
+            ("true".into(), Shape::Table),
+            (false.into(), Shape::View),
+            ("".into(), Shape::View),
+        ] {
+            assert_eq!(shape(&with_output([("materialize", value)])), expected);
+        }
+    }
+
+    #[test]
+    fn places_name_the_file_that_holds_the_sql_now() {
+        let sql = SqlSource {
+            path: "models/old.sql".into(),
+            line: 1,
+            column: 1,
+            ..SqlSource::default()
+        };
+        let spec = ModelSpec {
+            sql: Some(sql),
+            ..ModelSpec::default()
+        };
+        let path = |paths: &[&str]| place_of(&spec, paths, "", None).unwrap().path.to_string();
+        assert_eq!(path(&["models/old.sql", "models/old.yaml"]), "models/old.sql");
+        assert_eq!(path(&["models/new.yaml", "models/new.sql"]), "models/new.sql");
+        assert_eq!(path(&["models/new.yaml"]), "models/new.yaml");
+        assert_eq!(path(&[]), "models/old.sql");
+    }
+}
