@@ -41,9 +41,12 @@ fn killed_at_any_moment_the_next_run_ends_like_a_fresh_build() {
 }
 
 /// Starts a run and kills it after a while, as `kill -9` does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is tested is the moment itself: no event tells when it has come"
+)]
 fn kill_after(sandbox: &Sandbox, after: Duration) {
     let mut run = sandbox.start(&["run"]);
-    // What is tested is the moment itself: no event tells when it has come.
     std::thread::sleep(after);
     run.kill().expect("a run can be killed");
     run.wait().expect("a killed run ends");
