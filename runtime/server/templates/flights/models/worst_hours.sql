@@ -1,10 +1,11 @@
--- When was it worst? Hours of each day by the share of late flights among those that left.
-SELECT
-    departures.date,
-    departures.hour,
-    count(*) AS planned,
-    count(late_flights.date) AS late
-FROM departures
-LEFT JOIN late_flights USING (date, hour, carrier, origin, destination, departure_delay)
-GROUP BY departures.date, departures.hour
-ORDER BY late DESC
+-- When was it worst? Hours of each day, those with the most late flights first.
+WITH planned AS (
+    SELECT date, hour, count(*) AS planned FROM departures GROUP BY date, hour
+),
+late AS (
+    SELECT date, hour, count(*) AS late FROM late_flights GROUP BY date, hour
+)
+SELECT date, hour, planned, coalesce(late, 0) AS late
+FROM planned
+LEFT JOIN late USING (date, hour)
+ORDER BY late DESC, date, hour
