@@ -1,62 +1,170 @@
-//! The machine's front: takes inputs, gives effects.
+//! The machine's front: its parts, and the way of an input through them.
+//!
+//! Each file of this crate adds the methods of one responsibility to [`Core`]; state that belongs to one of them
+//! alone lives in a type of its own there. Invariants are numbered in [`consistency`](crate::consistency).
 
-use crate::{Effect, Input, KindOptions, Limits, Now, Stored};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-/// Why a stored catalog was not taken.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum OpenError {
-    /// Two live rows have one kind and name.
-    #[error("the catalog holds \"{key}\" twice: {first} and {second}")]
-    DuplicateName {
-        /// The name.
-        key: crate::Key,
-        /// One of the two.
-        first: crate::Uid,
-        /// The other.
-        second: crate::Uid,
-    },
-    /// Two rows have one uid.
-    #[error("the catalog holds {0} twice")]
-    DuplicateUid(crate::Uid),
-    /// A row is newer than the catalog.
-    #[error("row {0} is newer than its catalog")]
-    RowFromTheFuture(crate::Uid),
-    /// A kind is registered twice.
-    #[error("kind \"{0}\" is registered twice")]
-    DuplicateKind(crate::Kind),
+use crate::commits::Commits;
+use crate::cycles::Cycles;
+use crate::handles::Handles;
+use crate::holds::Holds;
+use crate::kinds::Kinds;
+use crate::names::Names;
+use crate::resource::Slot;
+use crate::slots::Slots;
+use crate::stopping::Service;
+use crate::timeline::Timeline;
+use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, Revision};
+
+/// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Resources visited while asking, releasing and looking for cycles.
+    pub nodes: u64,
+    /// Edges visited meanwhile.
+    pub edges: u64,
+    /// Invocations started.
+    pub starts: u64,
+    /// Resources released without an invocation.
+    pub releases: u64,
 }
 
 /// The state machine.
 #[derive(Debug)]
-pub struct Core {}
+pub struct Core {
+    pub(crate) limits: Limits,
+    pub(crate) now: Now,
+    pub(crate) epoch: Epoch,
+    pub(crate) revision: Revision,
+    pub(crate) kinds: Kinds,
+    pub(crate) names: Names,
+    pub(crate) slots: Slots,
+    pub(crate) cycles: Cycles,
+    /// Resources to be considered, each at most once.
+    pub(crate) queue: VecDeque<Slot>,
+    /// Resources that wait for a commit, by the revision that they wait for.
+    pub(crate) awaiting: BTreeMap<Revision, Vec<Slot>>,
+    pub(crate) runs: HashMap<InvocationId, Slot>,
+    pub(crate) next_invocation: InvocationId,
+    /// How many invocations are lingering: not cancelled although an ancestor was asked for.
+    pub(crate) lingering: usize,
+    /// How many resources are pending or running.
+    pub(crate) unsettled: usize,
+    /// Those of `first` kinds that hold the others back; empty once they have settled.
+    pub(crate) gate: BTreeSet<Slot>,
+    pub(crate) holds: Holds,
+    pub(crate) timeline: Timeline,
+    pub(crate) handles: Handles,
+    pub(crate) commits: Commits,
+    pub(crate) service: Service,
+    pub(crate) counters: Counters,
+    pub(crate) out: Vec<Effect>,
+}
 
 impl Core {
-    /// Takes a stored catalog and asks for what a start asks for. The effects are the first to be carried out.
-    ///
-    /// # Errors
-    /// If the catalog breaks an invariant that the core relies upon.
-    pub fn open(
-        _now: Now,
-        _limits: Limits,
-        _kinds: Vec<KindOptions>,
-        _stored: Stored,
-    ) -> Result<(Core, Vec<Effect>), OpenError> {
-        Ok((Core {}, Vec::new()))
+    pub(crate) fn empty(limits: Limits) -> Self {
+        Self {
+            limits,
+            now: Now::default(),
+            epoch: Epoch(0),
+            revision: Revision(0),
+            kinds: Kinds::default(),
+            names: Names::default(),
+            slots: Slots::default(),
+            cycles: Cycles::default(),
+            queue: VecDeque::new(),
+            awaiting: BTreeMap::new(),
+            runs: HashMap::new(),
+            next_invocation: InvocationId(1),
+            lingering: 0,
+            unsettled: 0,
+            gate: BTreeSet::new(),
+            holds: Holds::default(),
+            timeline: Timeline::default(),
+            handles: Handles::default(),
+            commits: Commits::default(),
+            service: Service::Serving,
+            counters: Counters::default(),
+            out: Vec::new(),
+        }
     }
 
     /// Takes one input; pushes what is to be done for it.
-    pub fn handle(&mut self, _now: Now, _input: Input, _effects: &mut Vec<Effect>) {}
+    pub fn handle(&mut self, now: Now, input: Input, effects: &mut Vec<Effect>) {
+        if self.is_stopped() {
+            return;
+        }
+        self.now = now;
+        self.commits.begin_input();
+        std::mem::swap(&mut self.out, effects);
+        match input {
+            Input::Call { id, by, call } => self.call(id, by, call),
+            Input::Forget(call) => self.handles.forget(call),
+            Input::Progress { invocation, text } => self.progress(invocation, text),
+            Input::Returned { invocation, result } => self.returned(invocation, result),
+            Input::Committed(commit) => self.committed(commit),
+            Input::CommitFailed { commit, error } => self.commit_failed(commit, error),
+            Input::Time => {}
+            Input::Shutdown { grace } => self.shutdown(grace),
+        }
+        self.ring_alarms();
+        self.pump();
+        std::mem::swap(&mut self.out, effects);
+    }
 
-    /// Ends a drain: group commit, status updates, the timer. See the crate's documentation.
-    pub fn flush(&mut self, _now: Now, _effects: &mut Vec<Effect>) {}
+    /// Ends a drain: publishes, answers, commits and sets the timer. See the crate's documentation.
+    pub fn flush(&mut self, now: Now, effects: &mut Vec<Effect>) {
+        if self.is_stopped() {
+            return;
+        }
+        self.now = now;
+        std::mem::swap(&mut self.out, effects);
+        self.publish();
+        self.release_answers();
+        self.start_commit();
+        self.set_timer();
+        self.stop_if_done();
+        std::mem::swap(&mut self.out, effects);
+    }
 
     /// Whether calls may be handed in; see [`Limits::backlog`].
     pub fn accepts_calls(&self) -> bool {
-        true
+        self.commits.backlog() < self.limits.backlog
     }
 
-    /// Whether the core has emitted [`Effect::Stopped`].
-    pub fn is_stopped(&self) -> bool {
-        false
+    /// Whether everything is settled. Times that are still to come don't count.
+    pub fn is_idle(&self) -> bool {
+        self.unsettled == 0
+    }
+
+    /// How much was looked at so far.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The catalog's revision, committed or not.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// Considers what may have become ready, and starts what may start, until nothing moves.
+    pub(crate) fn pump(&mut self) {
+        if !self.is_serving() {
+            return;
+        }
+        loop {
+            while let Some(slot) = self.queue.pop_front() {
+                if let Some(resource) = self.slots.get_mut(slot) {
+                    resource.listed.queued = false;
+                    self.consider(slot);
+                }
+            }
+            self.start_ready();
+            if self.queue.is_empty() && !self.open_gate_if_stuck() {
+                break;
+            }
+        }
+        self.answer_idle();
     }
 }

@@ -174,7 +174,7 @@ pub enum Answer {
     StateWritten(StateVersion),
     /// To `Nudge`, `Cancel`, `WaitUntilIdle`.
     Done,
-    /// Not carried out. The only answer to that call.
+    /// Not carried out, or, for a handle, given up on. The last answer to that call.
     Refused(Refusal),
 }
 

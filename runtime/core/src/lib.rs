@@ -38,21 +38,49 @@
 //! **Time.** Every call gets [`Now`], wall and monotonic. [`Effect::Timer`] says when [`Input::Time`] is due; a
 //! later `Timer` replaces an earlier one. Handing in `Time` too early or twice does no harm.
 
+mod apply;
+mod asking;
+mod batch;
+mod commits;
+mod components;
+mod consistency;
 mod core;
+mod cycles;
 mod edit;
 mod effect;
 mod error;
+mod graph;
+mod handles;
+mod holds;
 mod ids;
 mod input;
 mod kind;
+mod kinds;
+mod loading;
+mod marks;
 mod name;
+mod names;
+mod queue;
 mod reason;
+mod requests;
+mod resource;
+mod returning;
 mod row;
 mod run;
+mod slots;
 mod standing;
+mod starting;
+mod stopping;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod time;
+mod timeline;
 
-pub use self::core::{Core, OpenError};
+pub use self::consistency::Violation;
+pub use self::core::{Core, Counters};
+pub use self::loading::OpenError;
 pub use edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use effect::{
     Answer, Commit, Effect, Gone, HistoryRow, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,

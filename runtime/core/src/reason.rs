@@ -1,7 +1,6 @@
 //! Why an invocation runs: recorded and shown to people, never given to the reconciler.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -116,12 +115,20 @@ pub struct Reason {
     /// The request.
     pub why: Why,
     /// What was behind it, if anything.
-    pub cause: Option<Arc<Cause>>,
+    pub cause: Option<Cause>,
 }
 
 impl Reason {
     /// A reason without a cause.
     pub fn bare(why: Why) -> Self {
         Self { why, cause: None }
+    }
+
+    /// A reason with its cause.
+    pub fn because(why: Why, cause: Cause) -> Self {
+        Self {
+            why,
+            cause: Some(cause),
+        }
     }
 }

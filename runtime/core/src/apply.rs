@@ -1,0 +1,478 @@
+//! Carrying out a batch that was found good: all of its edits at once, then what they ask for.
+//!
+//! The order inside: take names from those that lose them, change rows and refs, give names to those that get
+//! them, look for cycles, and only then ask. So nothing is scheduled in between, and the order of edits cannot
+//! matter.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::batch::{Plan, Step};
+use crate::core::Core;
+use crate::cycles::CYCLE_CODE;
+use crate::resource::{Cancelled, Life, NameId, Resource, Slot, Stage};
+use crate::{
+    Cause, Deletion, Marks, Name, NewResource, Reason, Refreshes, Row, Settled, SpecVersion, StateVersion,
+    Update, Why,
+};
+
+/// What a batch has come upon so far.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Names with the live resource that each had before.
+    names: BTreeMap<NameId, Option<Slot>>,
+    /// Resources to be asked for, and why.
+    asks: Vec<(Slot, Why)>,
+    /// Where new edges may close a cycle, and what was on one.
+    seeds: Vec<Slot>,
+    dissolved: BTreeSet<Slot>,
+    to_bind: Vec<Slot>,
+}
+
+impl Core {
+    /// Carries out a plan. `own` is the resource from whose invocation it comes.
+    pub(crate) fn carry_out(&mut self, plan: Plan, own: Option<Slot>, cause: &Cause) {
+        let mut tally = Tally::default();
+        let steps: Vec<Step> = plan
+            .steps
+            .into_iter()
+            .filter(|step| self.changes_anything(step))
+            .collect();
+        if steps.is_empty() {
+            return;
+        }
+        self.handles.edges_changed += 1;
+        self.take_names(&steps, &mut tally);
+        self.order_new_deletes(&steps, own);
+        for step in &steps {
+            if let Step::Delete { .. } = step {
+                self.unbind_if_live(step);
+            }
+        }
+        for step in steps {
+            match step {
+                Step::Create(new) => self.create(*new, &mut tally),
+                Step::Delete { slot, force } => self.delete(slot, force, own, cause),
+                Step::Change {
+                    slot,
+                    update,
+                    name,
+                    take_up,
+                } => {
+                    self.change_row(slot, *update, name, take_up, &mut tally);
+                }
+            }
+        }
+        for slot in std::mem::take(&mut tally.to_bind) {
+            self.bind(slot);
+        }
+        self.ask_for_changed(tally, own, cause);
+    }
+
+    fn changes_anything(&self, step: &Step) -> bool {
+        let Step::Change {
+            slot,
+            update,
+            name,
+            take_up: false,
+        } = step
+        else {
+            return true;
+        };
+        let row = &self.slots[*slot].row;
+        name.as_ref().is_some_and(|name| !name.same_case(&row.name)) || !update_is_idle(row, update)
+    }
+
+    /// Notes which names change hands, dissolves the cycles that are touched, and unbinds what is renamed.
+    fn take_names(&mut self, steps: &[Step], tally: &mut Tally) {
+        for step in steps {
+            let (slot, moves) = match step {
+                Step::Create(new) => {
+                    self.note_name(&new.kind, &new.name, tally);
+                    continue;
+                }
+                Step::Delete { slot, .. } => (*slot, true),
+                Step::Change {
+                    slot,
+                    name,
+                    take_up,
+                    update,
+                } => {
+                    let row = self.slots[*slot].row.clone();
+                    let moves = name.as_ref().is_some_and(|name| *name != row.name);
+                    if let Some(name) = name.as_ref().filter(|_| moves || *take_up) {
+                        self.note_name(&row.kind, name, tally);
+                    }
+                    if name.is_none() && update.refs.is_none() && !take_up {
+                        continue;
+                    }
+                    (*slot, moves)
+                }
+            };
+            if let Some(cycle) = self.slots[slot].cycle {
+                let members = self.dissolve(cycle);
+                tally.seeds.extend(&members);
+                tally.dissolved.extend(members);
+            }
+            if moves && self.slots[slot].is_live() {
+                tally.names.entry(self.slots[slot].name).or_insert(Some(slot));
+            }
+        }
+    }
+
+    fn note_name(&mut self, kind: &crate::Kind, name: &Name, tally: &mut Tally) {
+        let kind = self.kinds.intern(kind);
+        let id = self.names.intern(kind, name);
+        let live = self.names[id].live;
+        tally.names.entry(id).or_insert(live);
+    }
+
+    fn unbind_if_live(&mut self, step: &Step) {
+        if let Step::Delete { slot, .. } = step
+            && self.slots[*slot].is_live()
+        {
+            self.unbind(*slot);
+        }
+    }
+
+    /// Deletes wait for those of what referred to them before the batch, or was owned by them.
+    fn order_new_deletes(&mut self, steps: &[Step], own: Option<Slot>) {
+        let deleted = steps.iter().filter_map(|step| match step {
+            Step::Delete { slot, force: false } if own != Some(*slot) && self.can_run(*slot) => {
+                Some((*slot, self.delete_targets(*slot)))
+            }
+            _ => None,
+        });
+        let deleted: Vec<_> = deleted.collect();
+        self.order_deletes(&deleted);
+    }
+
+    fn create(&mut self, new: NewResource, tally: &mut Tally) {
+        let kind = self.kinds.intern(&new.kind);
+        let name = self.names.intern(kind, &new.name);
+        let row = Row {
+            uid: new.uid,
+            kind: new.kind,
+            name: new.name,
+            refs: new.refs,
+            owner: new.owner,
+            paths: new.paths,
+            labels: new.labels,
+            marks: Marks::default(),
+            revision: self.revision,
+            spec_version: SpecVersion(1),
+            state_version: StateVersion(0),
+            error: None,
+            next_reconcile: None,
+            attempts: 0,
+            paused: false,
+            hidden: new.hidden,
+            refreshes: Refreshes::default(),
+            created_at: self.now.wall,
+            updated_at: self.now.wall,
+            spec_format: new.spec_format,
+            state_format: 0,
+            runs_total: 0,
+            last_run: None,
+            last_success: None,
+            spec: new.spec,
+            state: None,
+        };
+        let slot = self
+            .slots
+            .insert(Resource::new(Arc::new(row), kind, name, Life::Live));
+        self.write(slot, |_| {});
+        self.gate_if_first(slot);
+        self.attach(slot);
+        tally.to_bind.push(slot);
+        tally.seeds.push(slot);
+        tally.asks.push((slot, Why::Created));
+    }
+
+    /// Resources of `first` kinds settle once before any other regular invocation starts.
+    pub(crate) fn gate_if_first(&mut self, slot: Slot) {
+        if self.options(slot).is_some_and(|options| options.first) {
+            self.slots[slot].gates = true;
+            self.gate.insert(slot);
+        }
+    }
+
+    /// Marks a resource that is unbound by now, or takes it out at once.
+    fn delete(&mut self, slot: Slot, force: bool, own: Option<Slot>, cause: &Cause) {
+        if self.slots[slot].is_live() {
+            self.leave_graph(slot);
+        }
+        let never_made = !self.can_run(slot) && self.slots[slot].row.state.is_none();
+        if own == Some(slot) || force || (never_made && self.slots[slot].unreadable.is_none()) {
+            if force {
+                self.record_forced(slot, cause);
+            }
+            if own != Some(slot) {
+                self.cancel_run(slot, Cancelled::ToRunAgain);
+            }
+            return self.remove(slot);
+        }
+        self.end_op(slot);
+        let at = self.now.wall;
+        self.write(slot, |row| {
+            row.marks.deletion = Some(Deletion { at });
+            row.spec_version = row.spec_version.next();
+            row.next_reconcile = None;
+            row.attempts = 0;
+        });
+        self.clear_times(slot);
+        let name = self.slots[slot].name;
+        self.names.claim(name, slot);
+        let resource = &mut self.slots[slot];
+        resource.life = Life::Deleted;
+        resource.hold = self.revision;
+        self.begin_op(slot);
+        let reason = Arc::new(Reason::because(Why::Deleted, cause.clone()));
+        self.holds.no_longer_pending(slot);
+        self.set_aside(slot, reason);
+    }
+
+    /// A deleted resource waits for its delete, or first for its invocation to return.
+    fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
+        match &mut self.slots[slot].stage {
+            Stage::Running(run) => {
+                run.again = Some(reason);
+                self.cancel_run(slot, Cancelled::ToRunAgain);
+            }
+            _ => self.set_pending(slot, reason),
+        }
+        if self.slots[slot].gates {
+            self.slots[slot].gates = false;
+            self.gate.remove(&slot);
+        }
+    }
+
+    /// Takes a resource out of the graph; it is unbound already.
+    fn leave_graph(&mut self, slot: Slot) {
+        self.detach(slot);
+        if self.slots[slot].run().is_some_and(|run| run.busy) {
+            self.uncount_running(slot);
+            if let Some(run) = self.slots[slot].run_mut() {
+                run.busy = false;
+            }
+        }
+        let resource = &mut self.slots[slot];
+        debug_assert!(
+            resource.unsettled_parents == 0 && resource.busy_children == 0 && resource.running == 0
+        );
+        resource.own = false;
+    }
+
+    /// Gives a deleted resource its life back; its name follows when names are bound.
+    fn enter_graph(&mut self, slot: Slot) {
+        self.end_op(slot);
+        self.release_delete_waits(slot);
+        let name = self.slots[slot].name;
+        self.names.unclaim(name, slot);
+        self.slots[slot].life = Life::Live;
+        self.cancel_run(slot, Cancelled::ToRunAgain);
+        match self.slots[slot].run_mut() {
+            Some(run) => {
+                run.busy = true;
+                run.again = None;
+                self.count_running(slot);
+            }
+            None => self.set_stage(slot, Stage::Settled(Settled::Idle)),
+        }
+    }
+
+    fn change_row(
+        &mut self,
+        slot: Slot,
+        update: Update,
+        name: Option<Name>,
+        take_up: bool,
+        tally: &mut Tally,
+    ) {
+        let before = self.slots[slot].row.clone();
+        let refs = update.refs.clone().filter(|refs| *refs != before.refs);
+        let name = name.filter(|name| !name.same_case(&before.name));
+        let spec = update
+            .spec
+            .as_ref()
+            .is_some_and(|spec| (&spec.0, spec.1) != (&before.spec, before.spec_format));
+        if take_up {
+            self.enter_graph(slot);
+        } else if name.as_ref().is_some_and(|name| *name != before.name) {
+            self.unbind(slot);
+        }
+        if refs.is_some() && !take_up {
+            self.detach(slot);
+        }
+        let versioned = take_up || spec || refs.is_some() || name.is_some();
+        self.write(slot, |row| {
+            if take_up {
+                row.marks.deletion = None;
+                row.error = None;
+                row.attempts = 0;
+            }
+            if versioned {
+                row.spec_version = row.spec_version.next();
+            }
+            overwrite(row, update);
+        });
+        if let Some(name) = name.clone() {
+            self.rename(slot, name, take_up);
+        }
+        if take_up || refs.is_some() {
+            self.attach(slot);
+        }
+        if self.names[self.slots[slot].name].live != Some(slot) {
+            tally.to_bind.push(slot);
+        }
+        if versioned {
+            tally.seeds.push(slot);
+            let why = match (take_up, spec || refs.is_some()) {
+                (true, _) => Why::Created,
+                (false, true) => Why::Edited,
+                (false, false) => Why::Renamed,
+            };
+            tally.asks.push((slot, why));
+        }
+        if take_up && self.slots[slot].row.marks.is_renamed() {
+            self.begin_op(slot);
+        }
+    }
+
+    /// Gives a resource, unbound if its name really changes, another name and the mark that goes with it.
+    fn rename(&mut self, slot: Slot, name: Name, take_up: bool) {
+        let kind = self.slots[slot].kind;
+        let id = self.names.intern(kind, &name);
+        self.slots[slot].name = id;
+        let keeps_mark = self.can_run(slot) || self.slots[slot].row.state.is_some();
+        self.write(slot, |row| {
+            let old = std::mem::replace(&mut row.name, name);
+            if keeps_mark {
+                let known = row.marks.former_names.iter().any(|former| former.same_case(&old));
+                let former = row.marks.former_names.iter().cloned();
+                row.marks.former_names = former.chain((!known).then_some(old)).collect();
+            }
+        });
+        self.claim_former_names(slot);
+        if !take_up {
+            self.begin_op(slot);
+        }
+    }
+
+    /// Looks for cycles, and asks for all that the batch concerns.
+    fn ask_for_changed(&mut self, mut tally: Tally, own: Option<Slot>, cause: &Cause) {
+        let moved: Vec<(NameId, Option<Slot>)> = std::mem::take(&mut tally.names)
+            .into_iter()
+            .filter(|(name, before)| self.names[*name].live != *before)
+            .collect();
+        let dissolved = std::mem::take(&mut tally.dissolved);
+        let changes = self.find_cycles(&tally.seeds, &dissolved);
+        self.write_cycle_errors(&changes.entered, &changes.left);
+        for (slot, why) in &tally.asks {
+            if self.slots.get(*slot).is_some_and(|resource| resource.is_live()) {
+                self.ask_for_edited(*slot, *why, own, cause);
+            }
+        }
+        for slot in changes.entered {
+            self.hold_and_ask(slot, Why::Edited, cause);
+        }
+        for slot in changes.left {
+            if self.slots.get(slot).is_some_and(|resource| resource.is_live()) {
+                self.hold_and_ask(slot, Why::Recovered, cause);
+            }
+        }
+        for (name, _) in moved {
+            let referrers: BTreeSet<Slot> = self.names[name]
+                .referrers
+                .iter()
+                .map(|referrer| referrer.slot)
+                .collect();
+            let cause = match self.names[name].live.map(|live| &self.slots[live].row) {
+                Some(row) => Cause::Resource {
+                    uid: row.uid,
+                    key: row.key(),
+                },
+                None => cause.clone(),
+            };
+            for slot in referrers {
+                self.hold_and_ask(slot, Why::RefChanged, &cause);
+            }
+            self.names.release(name);
+        }
+    }
+
+    fn hold_and_ask(&mut self, slot: Slot, why: Why, cause: &Cause) {
+        self.slots[slot].hold = self.revision;
+        self.ask(slot, &Arc::new(Reason::because(why, cause.clone())));
+    }
+
+    /// An edit by the resource's own invocation counts as seen, unless it put an unsettled parent above (C5).
+    fn ask_for_edited(&mut self, slot: Slot, why: Why, own: Option<Slot>, cause: &Cause) {
+        let rep = self.rep(slot);
+        if own != Some(slot) || self.slots[rep].unsettled_parents > 0 {
+            return self.hold_and_ask(slot, why, cause);
+        }
+        self.slots[slot].hold = self.revision;
+        let now = self.see(slot);
+        if let Some(seen) = self.slots[slot].run_mut().and_then(|run| run.seen.as_mut()) {
+            if seen.refs.len() != now.refs.len() || why == Why::Edited {
+                seen.refs = now.refs;
+            }
+            seen.spec_version = now.spec_version;
+        }
+    }
+
+    /// Gives the members of new cycles their errors, and takes them from what is on none any more (C7).
+    pub(crate) fn write_cycle_errors(&mut self, entered: &[Slot], left: &[Slot]) {
+        for slot in left.iter().copied() {
+            let on_cycle = |resource: &&Resource| {
+                resource
+                    .row
+                    .error
+                    .as_ref()
+                    .is_some_and(|error| &*error.code == CYCLE_CODE)
+            };
+            if self.slots.get(slot).as_ref().is_some_and(on_cycle) {
+                self.write(slot, |row| row.error = None);
+            }
+        }
+        let mut cycles: Vec<_> = entered
+            .iter()
+            .filter_map(|slot| self.slots[*slot].cycle)
+            .collect();
+        cycles.dedup();
+        for cycle in cycles {
+            for (slot, error) in self.spell(cycle) {
+                if self.slots[slot].row.error.as_deref() != Some(&*error) {
+                    self.write(slot, |row| row.error = Some(error));
+                }
+            }
+        }
+    }
+}
+
+fn update_is_idle(row: &Row, update: &Update) -> bool {
+    fn same<T: PartialEq>(new: &Option<T>, old: &T) -> bool {
+        new.as_ref().is_none_or(|new| new == old)
+    }
+    update
+        .spec
+        .as_ref()
+        .is_none_or(|(spec, format)| *spec == row.spec && *format == row.spec_format)
+        && same(&update.refs, &row.refs)
+        && same(&update.paths, &row.paths)
+        && same(&update.labels, &row.labels)
+        && same(&update.owner, &row.owner)
+        && same(&update.hidden, &row.hidden)
+}
+
+fn overwrite(row: &mut Row, update: Update) {
+    if let Some((spec, format)) = update.spec {
+        (row.spec, row.spec_format) = (spec, format);
+    }
+    row.refs = update.refs.unwrap_or_else(|| row.refs.clone());
+    row.paths = update.paths.unwrap_or_else(|| row.paths.clone());
+    row.labels = update.labels.unwrap_or_else(|| row.labels.clone());
+    row.owner = update.owner.unwrap_or(row.owner);
+    row.hidden = update.hidden.unwrap_or(row.hidden);
+}

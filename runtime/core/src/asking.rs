@@ -1,0 +1,313 @@
+//! Asking for a resource (C4): it and all of its descendants become pending.
+//!
+//! Pending is closed downwards: what is below an unsettled resource is unsettled. So a walk stops at what is
+//! unsettled already, and asking again for a pending resource costs O(1).
+
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
+use crate::{Cause, Effect, OnTimedAncestor, Reason, Settled, Why};
+
+/// One resource whose edges downwards are being walked.
+struct Frame {
+    slot: Slot,
+    next: usize,
+    /// Why its children are asked for; made when the first one is.
+    parent_reason: Option<Arc<Reason>>,
+}
+
+impl Core {
+    /// Asks for a live resource by a request of its own.
+    pub(crate) fn ask(&mut self, slot: Slot, reason: &Arc<Reason>) {
+        let why = reason.why;
+        self.counters.nodes += 1;
+        debug_assert!(self.slots[slot].is_live());
+        self.slots[slot].own = true;
+        if why.cancels() {
+            self.retry_rename_now(slot);
+        }
+        match &mut self.slots[slot].stage {
+            Stage::Settled(_) => return self.unsettle(slot, reason, why),
+            Stage::Pending(pending) => {
+                pending.cancelled = false;
+                if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
+                    pending.reason = reason.clone();
+                    pending.late = false;
+                    self.touch_status(slot);
+                }
+                self.enqueue(slot);
+            }
+            Stage::Running(run) => {
+                if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
+                    run.again = Some(reason.clone());
+                }
+                if run.cancelled == Cancelled::ByCaller {
+                    run.cancelled = Cancelled::ToRunAgain;
+                }
+                if why.cancels() {
+                    self.cancel_run(slot, Cancelled::ToRunAgain);
+                }
+            }
+        }
+        if self.lingering > 0 && (why.cancels() || why.is_timed()) {
+            self.touch_lingering_below(slot, why);
+        }
+    }
+
+    /// Makes a settled resource, and whatever is settled below it, pending.
+    fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
+        let mut frames: Vec<Frame> = Vec::new();
+        self.enter(slot, reason, &mut frames);
+        while let Some(frame) = frames.last_mut() {
+            let (above, next) = (frame.slot, frame.next);
+            let Some((referrer, link)) = self.referrer(self.slots[above].name, next) else {
+                frames.pop();
+                self.sum_up(above);
+                continue;
+            };
+            frame.next += 1;
+            self.counters.edges += 1;
+            let (child, rep) = (referrer.slot, self.rep(referrer.slot));
+            if !link.counted || rep == self.rep(above) {
+                continue;
+            }
+            self.slots[rep].unsettled_parents += 1;
+            match self.slots[child].stage {
+                Stage::Pending(_) => {}
+                Stage::Settled(_) => {
+                    let reason = self.parent_reason(&mut frames);
+                    self.enter(child, &reason, &mut frames);
+                }
+                Stage::Running(_) => {
+                    let reason = self.parent_reason(&mut frames);
+                    self.touch_run(child, &reason, why);
+                }
+            }
+        }
+        if self.lingering > 0 && (why.cancels() || why.is_timed()) {
+            self.touch_lingering_below(slot, why);
+        }
+    }
+
+    /// Makes one resource pending, and with it the cycle that it is on.
+    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, frames: &mut Vec<Frame>) {
+        let rep = self.rep(slot);
+        let mut index = 0;
+        while let Some(member) = self.member(rep, index) {
+            index += 1;
+            if self.slots[member].is_unsettled() {
+                continue;
+            }
+            self.counters.nodes += 1;
+            self.set_pending(member, reason.clone());
+            self.slots[member].summing = true;
+            frames.push(Frame {
+                slot: member,
+                next: 0,
+                parent_reason: None,
+            });
+        }
+    }
+
+    /// Counts the busy children of a resource that has become unsettled, all of its children having done so.
+    fn sum_up(&mut self, slot: Slot) {
+        let rep = self.rep(slot);
+        let was_busy = self.is_busy(rep);
+        let mut next = 0;
+        while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
+            next += 1;
+            let below = self.rep(referrer.slot);
+            if link.counted && below != rep && self.is_busy(below) {
+                self.slots[rep].busy_children += 1;
+            }
+        }
+        self.slots[slot].summing = false;
+        if !was_busy && self.is_busy(rep) {
+            self.became_busy(rep);
+        }
+    }
+
+    fn parent_reason(&self, frames: &mut [Frame]) -> Arc<Reason> {
+        let Some(frame) = frames.last_mut() else {
+            return Arc::new(Reason::bare(Why::Parent));
+        };
+        let row = &self.slots[frame.slot].row;
+        let make = || {
+            let cause = Cause::Resource {
+                uid: row.uid,
+                key: row.key(),
+            };
+            Arc::new(Reason::because(Why::Parent, cause))
+        };
+        frame.parent_reason.get_or_insert_with(make).clone()
+    }
+
+    /// A running resource below one that is asked for: it runs again, and is cancelled or not (C4).
+    fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
+        let now = self.now.mono;
+        let on_timed = self
+            .options(slot)
+            .map(|options| options.on_timed_ancestor)
+            .unwrap_or_default();
+        let Some(run) = self.slots[slot].run_mut() else {
+            return;
+        };
+        run.again.get_or_insert_with(|| reason.clone());
+        if run.cancelled != Cancelled::No {
+            return;
+        }
+        if !run.lingering {
+            run.lingering = true;
+            self.lingering += 1;
+        }
+        if why.cancels() {
+            return self.cancel_run(slot, Cancelled::ToRunAgain);
+        }
+        if !why.is_timed() {
+            return;
+        }
+        match on_timed {
+            OnTimedAncestor::Cancel => self.cancel_run(slot, Cancelled::ToRunAgain),
+            OnTimedAncestor::Finish(wait) if run.finish_by.is_none() => {
+                let by = now.after(wait);
+                run.finish_by = Some(by);
+                let invocation = run.invocation;
+                self.timeline
+                    .set(by, crate::timeline::Alarm::FinishBy(invocation));
+            }
+            OnTimedAncestor::Finish(_) => {}
+        }
+    }
+
+    /// A further request for an ancestor of lingering invocations: follows busy nodes down to them.
+    fn touch_lingering_below(&mut self, slot: Slot, why: Why) {
+        let reason = Arc::new(Reason::bare(Why::Parent));
+        let start = self.rep(slot);
+        let mut seen = std::collections::HashSet::from([start]);
+        let mut stack = vec![start];
+        while let Some(rep) = stack.pop() {
+            self.counters.nodes += 1;
+            let mut index = 0;
+            while let Some(member) = self.member(rep, index) {
+                index += 1;
+                let below: Vec<Slot> = self.children(member).collect();
+                self.counters.edges += below.len() as u64;
+                for child in below {
+                    let child_rep = self.rep(child);
+                    if child_rep == rep || !self.is_busy(child_rep) {
+                        continue;
+                    }
+                    if self.slots[child].run().is_some_and(|run| run.lingering) {
+                        self.touch_run(child, &reason, why);
+                    }
+                    if seen.insert(child_rep) {
+                        stack.push(child_rep);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tells an invocation to stop; what it returns is dropped.
+    pub(crate) fn cancel_run(&mut self, slot: Slot, by: Cancelled) {
+        let Some(run) = self.slots[slot].run_mut() else {
+            return;
+        };
+        if run.cancelled != Cancelled::No {
+            run.cancelled = by;
+            return;
+        }
+        run.cancelled = by;
+        let invocation = run.invocation;
+        if std::mem::take(&mut run.lingering) {
+            self.lingering -= 1;
+        }
+        self.out.push(Effect::Cancel(invocation));
+        self.touch_status(slot);
+    }
+
+    /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
+    pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>) {
+        self.set_stage(
+            slot,
+            Stage::Pending(Pending {
+                reason,
+                cancelled: false,
+                late: false,
+            }),
+        );
+        self.enqueue(slot);
+    }
+
+    pub(crate) fn set_stage(&mut self, slot: Slot, stage: Stage) {
+        let resource = &mut self.slots[slot];
+        let before = resource.is_unsettled();
+        let pending = matches!(stage, Stage::Pending(_));
+        resource.stage = stage;
+        match (before, resource.is_unsettled()) {
+            (false, true) => self.unsettled += 1,
+            (true, false) => self.unsettled -= 1,
+            _ => {}
+        }
+        if !pending {
+            self.holds.no_longer_pending(slot);
+        }
+        self.touch_status(slot);
+    }
+
+    /// Settles one resource, or all of the cycle that it is on, and tells those below.
+    pub(crate) fn settle(&mut self, slot: Slot, why: &Settled) {
+        let rep = self.rep(slot);
+        debug_assert_eq!(
+            self.slots[rep].unsettled_parents, 0,
+            "pending is closed downwards"
+        );
+        let mut index = 0;
+        while let Some(member) = self.member(rep, index) {
+            index += 1;
+            self.counters.nodes += 1;
+            self.set_stage(member, Stage::Settled(why.clone()));
+            let mut next = 0;
+            while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
+                next += 1;
+                self.counters.edges += 1;
+                let below = self.rep(referrer.slot);
+                if link.counted && below != rep {
+                    self.slots[below].unsettled_parents -= 1;
+                    if self.slots[below].unsettled_parents == 0 {
+                        self.enqueue(below);
+                    }
+                }
+            }
+            self.sync_retrigger(member);
+            self.has_settled(member);
+        }
+        self.slots[rep].busy_children = 0;
+    }
+
+    /// What follows for waits and gates when a resource has settled, or has gone.
+    pub(crate) fn has_settled(&mut self, slot: Slot) {
+        if self.slots[slot].gates {
+            self.slots[slot].gates = false;
+            self.gate.remove(&slot);
+        }
+        self.answer_settled(slot);
+    }
+
+    /// Has the resource considered before the input is done with.
+    pub(crate) fn enqueue(&mut self, slot: Slot) {
+        let listed = &mut self.slots[slot].listed;
+        if !listed.queued {
+            listed.queued = true;
+            self.queue.push_back(slot);
+        }
+    }
+
+    /// A rename that failed is tried at once when something asks for its resource anew.
+    fn retry_rename_now(&mut self, slot: Slot) {
+        if let Op::Failed { .. } = self.slots[slot].op {
+            self.rearm(slot);
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Cycles of the graph (C7): found once per batch by one pass over what the changed edges reach.
+//!
+//! A batch first *dissolves* the cycles that it touches, changes the structure, and then *regroups* whatever
+//! is a cycle now. Counts stay exact in between because only counted edges are in them, and a member's edges
+//! are taken out while its node changes.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::components::components;
+use crate::core::Core;
+use crate::graph::index_u32;
+use crate::resource::{CycleId, Slot};
+use crate::{Error, Key};
+
+/// The code of the error that the members of a cycle carry.
+pub(crate) const CYCLE_CODE: &str = "cycle";
+
+/// How many different ways round one knot of cycles are spelled out: beyond that, members carry the first.
+/// Bounds the cost of an error text at so many passes over the knot.
+const SPELLED_MAX: usize = 16;
+
+/// The cycles of the graph.
+#[derive(Debug, Default)]
+pub(crate) struct Cycles {
+    members: Vec<Vec<Slot>>,
+    free: Vec<CycleId>,
+}
+
+impl Cycles {
+    pub(crate) fn members(&self, cycle: CycleId) -> &[Slot] {
+        &self.members[cycle.0 as usize]
+    }
+
+    pub(crate) fn first(&self, cycle: CycleId) -> Slot {
+        self.members[cycle.0 as usize][0]
+    }
+
+    fn add(&mut self, members: Vec<Slot>) -> CycleId {
+        match self.free.pop() {
+            Some(cycle) => {
+                self.members[cycle.0 as usize] = members;
+                cycle
+            }
+            None => {
+                self.members.push(members);
+                CycleId(index_u32(self.members.len() - 1))
+            }
+        }
+    }
+
+    fn remove(&mut self, cycle: CycleId) -> Vec<Slot> {
+        self.free.push(cycle);
+        std::mem::take(&mut self.members[cycle.0 as usize])
+    }
+}
+
+/// What a search for cycles found.
+#[derive(Debug, Default)]
+pub(crate) struct CycleChanges {
+    /// On a cycle now, and not before, or on another one.
+    pub(crate) entered: Vec<Slot>,
+    /// No longer on one.
+    pub(crate) left: Vec<Slot>,
+}
+
+impl Core {
+    /// Makes the members of a cycle nodes of their own again.
+    pub(crate) fn dissolve(&mut self, cycle: CycleId) -> Vec<Slot> {
+        let members = self.cycles.members(cycle).to_vec();
+        for &member in &members {
+            self.uncount_edges_of(member);
+        }
+        self.cycles.remove(cycle);
+        let first = members[0];
+        self.slots[first].running = 0;
+        for &member in &members {
+            self.slots[member].cycle = None;
+            self.slots[member].running = u32::from(self.slots[member].run().is_some_and(|run| run.busy));
+        }
+        for &member in &members {
+            self.count_edges_of(member);
+        }
+        members
+    }
+
+    fn group(&mut self, members: Vec<Slot>) {
+        for &member in &members {
+            self.uncount_edges_of(member);
+        }
+        let cycle = self.cycles.add(members.clone());
+        let mut running = 0;
+        for &member in &members {
+            running += std::mem::take(&mut self.slots[member].running);
+            self.slots[member].cycle = Some(cycle);
+        }
+        self.slots[members[0]].running = running;
+        for &member in &members {
+            self.count_edges_of(member);
+        }
+    }
+
+    fn uncount_edges_of(&mut self, slot: Slot) {
+        for index in 0..self.slots[slot].links.len() {
+            self.uncount_edge(slot, index);
+        }
+        let name = self.slots[slot].name;
+        if self.names[name].live == Some(slot) {
+            for index in 0..self.names[name].referrers.len() {
+                let referrer = self.names[name].referrers[index];
+                self.uncount_edge(referrer.slot, referrer.index as usize);
+            }
+        }
+    }
+
+    fn count_edges_of(&mut self, slot: Slot) {
+        for index in 0..self.slots[slot].links.len() {
+            self.count_edge(slot, index);
+        }
+        let name = self.slots[slot].name;
+        if self.names[name].live == Some(slot) {
+            for index in 0..self.names[name].referrers.len() {
+                let referrer = self.names[name].referrers[index];
+                self.count_edge(referrer.slot, referrer.index as usize);
+            }
+        }
+    }
+
+    /// Groups every cycle that can be reached from the seeds. `dissolved` were on a cycle before the batch.
+    pub(crate) fn find_cycles(&mut self, seeds: &[Slot], dissolved: &BTreeSet<Slot>) -> CycleChanges {
+        let (nodes, children) = self.reach(seeds);
+        let component = components(&children);
+        let mut sizes = HashMap::new();
+        for number in &component {
+            *sizes.entry(*number).or_insert(0_usize) += 1;
+        }
+        let mut knots: std::collections::BTreeMap<u32, Vec<Slot>> = std::collections::BTreeMap::new();
+        for (index, slot) in nodes.iter().enumerate() {
+            let on_itself = children[index].contains(&index_u32(index));
+            if sizes[&component[index]] > 1 || on_itself {
+                knots.entry(component[index]).or_default().push(*slot);
+            }
+        }
+        let mut changes = CycleChanges::default();
+        let mut still_on = BTreeSet::new();
+        for mut members in knots.into_values() {
+            members.sort_unstable();
+            still_on.extend(members.iter().copied());
+            if self.is_grouped(&members) {
+                continue;
+            }
+            let cycles: Vec<_> = members
+                .iter()
+                .filter_map(|member| self.slots[*member].cycle)
+                .collect();
+            for cycle in cycles {
+                if !self.cycles.members(cycle).is_empty() {
+                    self.dissolve(cycle);
+                }
+            }
+            self.group(members.clone());
+            changes.entered.extend(members);
+        }
+        changes.left = dissolved
+            .iter()
+            .copied()
+            .filter(|slot| !still_on.contains(slot))
+            .collect();
+        changes
+    }
+
+    fn is_grouped(&self, members: &[Slot]) -> bool {
+        let cycle = members.first().and_then(|first| self.slots[*first].cycle);
+        cycle.is_some_and(|cycle| self.cycles.members(cycle) == members)
+    }
+
+    /// Everything below the seeds, themselves included, with its edges as indexes into the first list.
+    fn reach(&mut self, seeds: &[Slot]) -> (Vec<Slot>, Vec<Vec<u32>>) {
+        let mut index_of: HashMap<Slot, u32> = HashMap::new();
+        let mut nodes: Vec<Slot> = Vec::new();
+        let mut children: Vec<Vec<u32>> = Vec::new();
+        let visit = |slot: Slot, nodes: &mut Vec<Slot>, index_of: &mut HashMap<Slot, u32>| {
+            *index_of.entry(slot).or_insert_with(|| {
+                nodes.push(slot);
+                index_u32(nodes.len() - 1)
+            })
+        };
+        for seed in seeds
+            .iter()
+            .filter(|seed| self.slots.get(**seed).is_some_and(|found| found.is_live()))
+        {
+            visit(*seed, &mut nodes, &mut index_of);
+        }
+        let mut edges = 0;
+        while children.len() < nodes.len() {
+            let below: Vec<u32> = self
+                .children(nodes[children.len()])
+                .map(|child| visit(child, &mut nodes, &mut index_of))
+                .collect();
+            edges += below.len() as u64;
+            children.push(below);
+        }
+        self.counters.nodes += nodes.len() as u64;
+        self.counters.edges += edges;
+        (nodes, children)
+    }
+
+    /// The errors of the members of one cycle, each spelling out a way round that it is on.
+    pub(crate) fn spell(&self, cycle: CycleId) -> Vec<(Slot, Arc<Error>)> {
+        let members = self.cycles.members(cycle);
+        let mut uncovered: BTreeSet<(Key, Slot)> = members
+            .iter()
+            .map(|slot| (self.slots[*slot].row.key(), *slot))
+            .collect();
+        let mut spelled: Vec<(Slot, Arc<Error>)> = Vec::with_capacity(members.len());
+        for _ in 0..SPELLED_MAX {
+            let Some((_, from)) = uncovered.first().cloned() else {
+                break;
+            };
+            let way = self.way_round(from);
+            let error = Arc::new(self.cycle_error(&way));
+            for slot in way {
+                if uncovered.remove(&(self.slots[slot].row.key(), slot)) {
+                    spelled.push((slot, error.clone()));
+                }
+            }
+        }
+        if let Some(first) = spelled.first().map(|(_, error)| error.clone()) {
+            spelled.extend(uncovered.into_iter().map(|(_, slot)| (slot, first.clone())));
+        }
+        spelled
+    }
+
+    /// A shortest way from a member of a cycle over refs back to itself, each member once.
+    fn way_round(&self, from: Slot) -> Vec<Slot> {
+        let cycle = self.slots[from].cycle;
+        let mut reached_from: HashMap<Slot, Slot> = HashMap::new();
+        let mut queue = VecDeque::from([from]);
+        while let Some(slot) = queue.pop_front() {
+            for parent in self
+                .parents(slot)
+                .filter(|parent| self.slots[*parent].cycle == cycle)
+            {
+                if parent == from {
+                    let mut way = vec![slot];
+                    while let Some(before) = way.last().and_then(|last| reached_from.get(last)) {
+                        way.push(*before);
+                    }
+                    way.reverse();
+                    return way;
+                }
+                if let std::collections::hash_map::Entry::Vacant(entry) = reached_from.entry(parent) {
+                    entry.insert(slot);
+                    queue.push_back(parent);
+                }
+            }
+        }
+        vec![from]
+    }
+
+    fn cycle_error(&self, way: &[Slot]) -> Error {
+        let mut text = String::from("on a cycle: ");
+        for slot in way {
+            text.push_str(&format!("\"{}\" -> ", self.slots[*slot].row.key()));
+        }
+        if let Some(first) = way.first() {
+            text.push_str(&format!("\"{}\"", self.slots[*first].row.key()));
+        }
+        let mut error = Error::permanent(CYCLE_CODE, text);
+        error.hint = Some(Arc::from(
+            "an arrow points from a resource to one that it reads; remove one of them",
+        ));
+        error
+    }
+}

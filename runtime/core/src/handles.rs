@@ -1,0 +1,210 @@
+//! Callers who wait: for the outcome of a request, for what is below it to settle, for everything to be idle.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::core::Core;
+use crate::resource::{Life, Slot, Stage};
+use crate::{Answer, CallId, InvocationId, RunOutcome, Settlement};
+
+/// What a handle still waits for.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    outcome: bool,
+    settled: bool,
+}
+
+/// Handles that wait for the same resources to settle once.
+#[derive(Debug)]
+struct Group {
+    calls: Vec<CallId>,
+    root: Slot,
+    total: usize,
+    remaining: usize,
+    /// The edges when it was made.
+    edges_changed: u64,
+}
+
+/// All who wait.
+#[derive(Debug, Default)]
+pub(crate) struct Handles {
+    open: HashMap<CallId, Open>,
+    /// Per resource: who waits for the first run that starts from this invocation on.
+    outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>>,
+    groups: HashMap<u64, Group>,
+    next_group: u64,
+    /// Per resource: the groups that wait for it to settle.
+    waits: HashMap<Slot, Vec<u64>>,
+    latest: HashMap<Slot, u64>,
+    idle: Vec<CallId>,
+    /// Raised with every change of the graph's edges.
+    pub(crate) edges_changed: u64,
+}
+
+impl Handles {
+    pub(crate) fn forget(&mut self, call: CallId) {
+        self.open.remove(&call);
+        self.idle.retain(|idle| *idle != call);
+    }
+
+    pub(crate) fn wait_until_idle(&mut self, call: CallId) {
+        self.idle.push(call);
+    }
+
+    pub(crate) fn take_idle(&mut self) -> Vec<CallId> {
+        std::mem::take(&mut self.idle)
+    }
+
+    /// Every handle with an answer to come, and which: outcome, settled.
+    pub(crate) fn take_open(&mut self) -> Vec<(CallId, bool, bool)> {
+        let mut open: Vec<_> = self
+            .open
+            .drain()
+            .map(|(call, open)| (call, open.outcome, open.settled))
+            .collect();
+        open.sort_unstable();
+        open
+    }
+
+    fn joinable(&self, root: Slot) -> Option<u64> {
+        let number = *self.latest.get(&root)?;
+        let group = self.groups.get(&number)?;
+        (group.remaining == group.total && group.edges_changed == self.edges_changed).then_some(number)
+    }
+}
+
+impl Core {
+    /// Makes the handle of a request that has just been taken up.
+    pub(crate) fn open_handle(&mut self, call: CallId, slot: Slot) {
+        self.handles.open.insert(
+            call,
+            Open {
+                outcome: true,
+                settled: true,
+            },
+        );
+        self.handles
+            .outcomes
+            .entry(slot)
+            .or_default()
+            .push((call, self.next_invocation));
+        if let Some(group) = self.handles.joinable(slot) {
+            if let Some(group) = self.handles.groups.get_mut(&group) {
+                group.calls.push(call);
+            }
+            return;
+        }
+        let members = self.unsettled_from(slot);
+        let number = self.handles.next_group;
+        self.handles.next_group += 1;
+        for member in &members {
+            self.handles.waits.entry(*member).or_default().push(number);
+        }
+        let (total, edges_changed) = (members.len(), self.handles.edges_changed);
+        let group = Group {
+            calls: vec![call],
+            root: slot,
+            total,
+            remaining: total,
+            edges_changed,
+        };
+        self.handles.groups.insert(number, group);
+        self.handles.latest.insert(slot, number);
+        if total == 0 {
+            self.close_group(number);
+        }
+    }
+
+    /// A resource and its descendants, as far as they are unsettled.
+    fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
+        let mut seen = HashSet::from([slot]);
+        let mut members = vec![slot];
+        let mut next = 0;
+        while let Some(member) = members.get(next).copied() {
+            next += 1;
+            for child in self.children(member) {
+                if seen.insert(child) {
+                    members.push(child);
+                }
+            }
+        }
+        self.counters.nodes += members.len() as u64;
+        members.retain(|member| self.slots[*member].is_unsettled());
+        members
+    }
+
+    fn close_group(&mut self, number: u64) {
+        let Some(group) = self.handles.groups.remove(&number) else {
+            return;
+        };
+        if self.handles.latest.get(&group.root) == Some(&number) {
+            self.handles.latest.remove(&group.root);
+        }
+        for call in group.calls {
+            self.give(call, Answer::Settled(Settlement::Settled));
+        }
+    }
+
+    /// Gives an answer to a handle, if it is still held and waits for one of this sort.
+    fn give(&mut self, call: CallId, answer: Answer) {
+        let Some(open) = self.handles.open.get_mut(&call) else {
+            return;
+        };
+        let waits = match answer {
+            Answer::Outcome(_) => std::mem::take(&mut open.outcome),
+            Answer::Settled(_) => std::mem::take(&mut open.settled),
+            _ => false,
+        };
+        if !(open.outcome || open.settled) {
+            self.handles.open.remove(&call);
+        }
+        if waits {
+            self.answer(call, answer);
+        }
+    }
+
+    /// An invocation completed: who asked before it started has an outcome.
+    pub(crate) fn answer_outcome(&mut self, slot: Slot, invocation: InvocationId, outcome: RunOutcome) {
+        let Some(mut waiting) = self.handles.outcomes.remove(&slot) else {
+            return;
+        };
+        let later: Vec<_> = waiting.extract_if(.., |(_, since)| *since > invocation).collect();
+        for (call, _) in waiting {
+            self.give(call, Answer::Outcome(outcome.clone()));
+        }
+        if !later.is_empty() {
+            self.handles.outcomes.insert(slot, later);
+        }
+    }
+
+    /// A resource has settled once.
+    pub(crate) fn answer_settled(&mut self, slot: Slot) {
+        if self.handles.outcomes.is_empty() && self.handles.waits.is_empty() {
+            return;
+        }
+        let outcome = match &self.slots[slot].stage {
+            Stage::Settled(why) if self.slots[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
+            _ => RunOutcome::Deleted,
+        };
+        for (call, _) in self.handles.outcomes.remove(&slot).unwrap_or_default() {
+            self.give(call, Answer::Outcome(outcome.clone()));
+        }
+        for number in self.handles.waits.remove(&slot).unwrap_or_default() {
+            let Some(group) = self.handles.groups.get_mut(&number) else {
+                continue;
+            };
+            group.remaining -= 1;
+            if group.remaining == 0 {
+                self.close_group(number);
+            }
+        }
+    }
+
+    /// Answers those who wait for everything to be settled, if it is.
+    pub(crate) fn answer_idle(&mut self) {
+        if self.unsettled == 0 && self.is_serving() {
+            for call in self.handles.take_idle() {
+                self.answer(call, Answer::Done);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Opening a stored catalog, and asking for what a start asks for (request 1).
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::resource::{Life, Resource, Slot};
+use crate::slots::Slots;
+use crate::{
+    AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Uid, Why,
+};
+
+/// Why a stored catalog was not taken.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// Two live rows have one kind and name.
+    #[error("the catalog holds \"{key}\" twice: {first} and {second}")]
+    DuplicateName {
+        /// The name.
+        key: Key,
+        /// One of the two.
+        first: Uid,
+        /// The other.
+        second: Uid,
+    },
+    /// Two rows have one uid.
+    #[error("the catalog holds {0} twice")]
+    DuplicateUid(Uid),
+    /// A row is newer than the catalog.
+    #[error("row {0} is newer than its catalog")]
+    RowFromTheFuture(Uid),
+    /// A kind is registered twice.
+    #[error("kind \"{0}\" is registered twice")]
+    DuplicateKind(Kind),
+}
+
+impl Core {
+    /// Takes a stored catalog and asks for what a start asks for. The effects are the first to be carried out.
+    ///
+    /// # Errors
+    /// If the catalog breaks an invariant that the core relies upon, or two kinds have one name.
+    pub fn open(
+        now: Now,
+        limits: Limits,
+        kinds: Vec<KindOptions>,
+        stored: Stored,
+    ) -> Result<(Core, Vec<Effect>), OpenError> {
+        let mut core = Core::empty(limits);
+        core.now = now;
+        core.epoch = stored.epoch;
+        core.revision = stored.revision;
+        core.commits.loaded(stored.revision);
+        core.commits.begin_input();
+        for options in kinds {
+            let kind = options.kind.clone();
+            if !core.kinds.register(options) {
+                return Err(OpenError::DuplicateKind(kind));
+            }
+        }
+        core.slots = Slots::with_capacity(stored.rows.len());
+        for row in stored.rows {
+            core.load(row)?;
+        }
+        core.link_loaded();
+        core.ask_at_start();
+        core.ring_alarms();
+        core.pump();
+        let effects = std::mem::take(&mut core.out);
+        Ok((core, effects))
+    }
+
+    fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
+        let StoredRow { row, unreadable } = stored;
+        if row.revision > self.revision {
+            return Err(OpenError::RowFromTheFuture(row.uid));
+        }
+        if self.slots.find(row.uid).is_some() {
+            return Err(OpenError::DuplicateUid(row.uid));
+        }
+        let kind = self.kinds.intern(&row.kind);
+        let name = self.names.intern(kind, &row.name);
+        let life = if row.marks.is_deleted() {
+            Life::Deleted
+        } else {
+            Life::Live
+        };
+        if let (Some(other), Life::Live) = (self.names[name].live, life) {
+            let first = self.slots[other].row.uid;
+            return Err(OpenError::DuplicateName {
+                key: row.key(),
+                first,
+                second: row.uid,
+            });
+        }
+        let retrigger = row.next_reconcile.filter(|_| life == Life::Live);
+        let mut resource = Resource::new(Arc::new(row), kind, name, life);
+        resource.stored = true;
+        resource.published = true;
+        resource.retrigger = retrigger;
+        resource.unreadable = unreadable.map(Arc::new);
+        let slot = self.slots.insert(resource);
+        match life {
+            Life::Live => self.names[name].live = Some(slot),
+            Life::Deleted | Life::Gone => self.names.claim(name, slot),
+        }
+        if let Some(at) = retrigger {
+            self.timeline.set_retrigger(at, slot);
+        }
+        let standing = match self.unrunnable(slot) {
+            Some(why) => why,
+            None => self.rest(slot),
+        };
+        self.set_stage(slot, crate::resource::Stage::Settled(standing));
+        Ok(())
+    }
+
+    fn link_loaded(&mut self) {
+        let slots: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let deleted: Vec<Slot> = slots
+            .iter()
+            .copied()
+            .filter(|slot| self.slots[*slot].life == Life::Deleted)
+            .collect();
+        let live: Vec<Slot> = slots
+            .iter()
+            .copied()
+            .filter(|slot| self.slots[*slot].is_live())
+            .collect();
+        for &slot in &live {
+            self.attach(slot);
+            self.gate_if_first(slot);
+        }
+        let changes = self.find_cycles(&live, &BTreeSet::new());
+        let stale: Vec<Slot> = live
+            .iter()
+            .copied()
+            .filter(|slot| self.slots[*slot].cycle.is_none())
+            .collect();
+        self.write_cycle_errors(&changes.entered, &stale);
+        self.order_loaded_deletes(&deleted);
+        for slot in slots {
+            self.claim_former_names(slot);
+            let marks = &self.slots[slot].row.marks;
+            if marks.is_deleted() || marks.is_renamed() {
+                self.begin_op(slot);
+            }
+        }
+    }
+
+    /// What referred to what was stored only by name: deleted resources of that name count as well.
+    fn order_loaded_deletes(&mut self, deleted: &[Slot]) {
+        let order: Vec<(Slot, Vec<Slot>)> = deleted
+            .iter()
+            .filter(|slot| self.can_run(**slot))
+            .map(|slot| (*slot, self.stored_targets(*slot)))
+            .collect();
+        self.order_deletes(&order);
+    }
+
+    fn stored_targets(&self, slot: Slot) -> Vec<Slot> {
+        let row = &self.slots[slot].row;
+        let names = row.refs.iter().filter_map(|to| self.name_id(&to.kind, &to.name));
+        let deleted = names.flat_map(|name| self.names[name].others.iter().copied());
+        deleted
+            .chain(row.owner.and_then(|owner| self.slots.find(owner)))
+            .collect()
+    }
+
+    fn ask_at_start(&mut self) {
+        let reason = Arc::new(Reason::bare(Why::Start));
+        let asked: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let mut unasked = HashSet::new();
+        for slot in asked {
+            if !self.slots[slot].is_live() {
+                self.set_pending(slot, reason.clone());
+            } else if !self.can_run(slot) || self.is_settled_as_stored(slot) {
+                unasked.insert(slot);
+            } else {
+                self.ask(slot, &reason);
+            }
+        }
+        for slot in unasked {
+            if !self.slots[slot].is_unsettled() && self.slots[slot].gates {
+                self.slots[slot].gates = false;
+                self.gate.remove(&slot);
+            }
+        }
+    }
+
+    /// `ask_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
+    fn is_settled_as_stored(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        let asks = self
+            .options(slot)
+            .is_none_or(|options| options.at_start == AtStart::AskAlways);
+        if asks || resource.has_op() || resource.row.error.is_some() {
+            return false;
+        }
+        let Some(last) = &resource.row.last_run else {
+            return false;
+        };
+        let Some(seen) = &last.seen else { return false };
+        matches!(last.result, RunResult::Done(_)) && *seen == self.see(slot)
+    }
+}

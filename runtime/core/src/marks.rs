@@ -1,0 +1,174 @@
+//! Unfinished deletes and renames: in which order they run, and which names they keep.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::components::components;
+use crate::core::Core;
+use crate::graph::index_u32;
+use crate::resource::{Life, NameId, Slot, Stage};
+use crate::{Reason, Settled, Uid, Why};
+
+/// The first wait after a failed delete or rename.
+const RETRY_BASE: Duration = Duration::from_secs(1);
+/// The longest such wait.
+const RETRY_CAP: Duration = Duration::from_secs(300);
+
+/// How long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
+pub(crate) fn op_backoff(attempts: u32) -> Duration {
+    let doublings = attempts.saturating_sub(1).min(16);
+    RETRY_BASE.saturating_mul(1 << doublings).min(RETRY_CAP)
+}
+
+/// Which deletes wait for the delete of a resource.
+pub(crate) type DeleteOrder = HashMap<Slot, Vec<(Slot, Uid)>>;
+
+impl Core {
+    /// Makes the claims of a resource fit its rename mark, and wakes what waited for a name that it gave up.
+    pub(crate) fn claim_former_names(&mut self, slot: Slot) {
+        let resource = &self.slots[slot];
+        let (kind, name, row) = (resource.kind, resource.name, resource.row.clone());
+        let mut claims = BTreeSet::new();
+        for former in row.marks.former_names.iter() {
+            let id = self.names.intern(kind, former);
+            if id != name {
+                claims.insert(id);
+            }
+        }
+        let before = std::mem::replace(&mut self.slots[slot].claims, claims.iter().copied().collect());
+        for id in &claims {
+            self.names.claim(*id, slot);
+        }
+        for id in before.iter().copied().filter(|id| !claims.contains(id)) {
+            self.give_up(id, slot);
+        }
+    }
+
+    /// Takes a resource out of the claimants of a name, and asks for the one that waits for that.
+    pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) {
+        self.names.unclaim(name, slot);
+        if let Some(live) = self.names[name].live {
+            let waits = matches!(
+                self.slots[live].stage,
+                Stage::Settled(Settled::WaitingForName { .. })
+            );
+            if waits && self.held_name(live).is_none() {
+                let row = &self.slots[slot].row;
+                let cause = crate::Cause::Resource {
+                    uid: row.uid,
+                    key: row.key(),
+                };
+                self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));
+            } else {
+                self.enqueue(live);
+            }
+        }
+        self.names.release(name);
+    }
+
+    /// Which deletes have to wait for these new ones: those of what they refer to or are owned by. Deletes that
+    /// would wait for one another in a circle don't.
+    pub(crate) fn order_deletes(&mut self, deleted: &[(Slot, Vec<Slot>)]) {
+        let index_of: HashMap<Slot, u32> = deleted
+            .iter()
+            .enumerate()
+            .map(|(index, (slot, _))| (*slot, index_u32(index)))
+            .collect();
+        let edges: Vec<Vec<u32>> = deleted
+            .iter()
+            .map(|(_, targets)| {
+                targets
+                    .iter()
+                    .filter_map(|target| index_of.get(target).copied())
+                    .collect()
+            })
+            .collect();
+        let component = components(&edges);
+        for (index, (slot, targets)) in deleted.iter().enumerate() {
+            let in_circle = |target: &Slot| {
+                index_of
+                    .get(target)
+                    .is_some_and(|other| component[*other as usize] == component[index])
+            };
+            let waiting: BTreeSet<Slot> = targets
+                .iter()
+                .copied()
+                .filter(|target| target != slot && !in_circle(target))
+                .collect();
+            let mut entries = Vec::with_capacity(waiting.len());
+            for target in waiting {
+                self.slots[target].delete_waits += 1;
+                entries.push((target, self.slots[target].row.uid));
+            }
+            if !entries.is_empty() {
+                self.holds.delete_order.insert(*slot, entries);
+            }
+        }
+    }
+
+    /// The delete of `slot` is done, failed, or has been waited for long enough.
+    pub(crate) fn release_delete_waits(&mut self, slot: Slot) {
+        for (target, uid) in self.holds.delete_order.remove(&slot).unwrap_or_default() {
+            let waiting = self
+                .slots
+                .get_mut(target)
+                .filter(|resource| resource.row.uid == uid);
+            if let Some(resource) = waiting {
+                resource.delete_waits -= 1;
+                self.enqueue(target);
+            }
+        }
+    }
+
+    /// What a resource refers to or is owned by: the deletes of these wait for its own.
+    pub(crate) fn delete_targets(&self, slot: Slot) -> Vec<Slot> {
+        let resource = &self.slots[slot];
+        let owner = resource.row.owner.and_then(|owner| self.slots.find(owner));
+        resource
+            .links
+            .iter()
+            .filter_map(|link| self.names[link.name].live)
+            .chain(owner)
+            .collect()
+    }
+
+    /// A failed delete or rename is tried again.
+    pub(crate) fn retry_op(&mut self, slot: Slot) {
+        self.rearm(slot);
+        let reason = Arc::new(Reason::bare(Why::Retry));
+        match self.slots[slot].life {
+            Life::Live => self.ask(slot, &reason),
+            Life::Deleted if !self.slots[slot].is_unsettled() => self.set_pending(slot, reason),
+            Life::Deleted | Life::Gone => {}
+        }
+    }
+
+    /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        self.slots[slot].life = Life::Gone;
+        self.end_op(slot);
+        self.release_delete_waits(slot);
+        self.clear_times(slot);
+        self.write_removal(slot);
+        self.holds.no_longer_pending(slot);
+        self.has_settled(slot);
+        if self.slots[slot].is_running() {
+            let name = self.slots[slot].name;
+            return self.names.claim(name, slot); // until its invocation has returned (C1)
+        }
+        if self.slots[slot].is_unsettled() {
+            self.unsettled -= 1;
+        }
+        self.forget(slot);
+    }
+
+    /// Gives up the names of a gone resource whose invocation has returned, and its slot.
+    pub(crate) fn forget(&mut self, slot: Slot) {
+        let names: Vec<NameId> = self.slots[slot].names().collect();
+        for name in names {
+            self.give_up(name, slot);
+        }
+        self.slots.remove(slot);
+    }
+}

@@ -1,0 +1,108 @@
+//! The names of the catalog: who has each, who still claims it, and who refers to it.
+//!
+//! Edges hang on names rather than on resources: when a name passes to another resource its referrers follow
+//! without being touched.
+
+use std::collections::HashMap;
+use std::ops::{Index, IndexMut};
+
+use crate::Name;
+use crate::resource::{KindId, NameId, Slot};
+
+/// A ref that names this name: link `index` of `slot`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Referrer {
+    pub(crate) slot: Slot,
+    pub(crate) index: u32,
+}
+
+#[derive(Debug)]
+pub(crate) struct NameEntry {
+    pub(crate) kind: KindId,
+    pub(crate) name: Name,
+    /// The one live resource of that name.
+    pub(crate) live: Option<Slot>,
+    /// Others that still have to do with it: deleted ones, those renamed away, gone ones that still run.
+    /// In the order in which they came.
+    pub(crate) others: Vec<Slot>,
+    pub(crate) referrers: Vec<Referrer>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    entries: Vec<NameEntry>,
+    free: Vec<NameId>,
+    by_key: HashMap<(KindId, Name), NameId>,
+}
+
+impl Names {
+    pub(crate) fn find(&self, kind: KindId, name: &Name) -> Option<NameId> {
+        self.by_key.get(&(kind, name.clone())).copied()
+    }
+
+    /// The entry of that name, made if need be.
+    pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
+        if let Some(id) = self.find(kind, name) {
+            return id;
+        }
+        let entry = NameEntry {
+            kind,
+            name: name.clone(),
+            live: None,
+            others: Vec::new(),
+            referrers: Vec::new(),
+        };
+        let id = match self.free.pop() {
+            Some(id) => {
+                self.entries[id.0 as usize] = entry;
+                id
+            }
+            None => {
+                let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 names");
+                self.entries.push(entry);
+                NameId(index)
+            }
+        };
+        self.by_key.insert((kind, name.clone()), id);
+        id
+    }
+
+    /// Forgets a name that nothing has to do with any more.
+    pub(crate) fn release(&mut self, id: NameId) {
+        let entry = &self.entries[id.0 as usize];
+        let unused = entry.live.is_none() && entry.others.is_empty() && entry.referrers.is_empty();
+        if unused && self.by_key.remove(&(entry.kind, entry.name.clone())).is_some() {
+            self.free.push(id);
+        }
+    }
+
+    pub(crate) fn claim(&mut self, id: NameId, slot: Slot) {
+        let others = &mut self[id].others;
+        if !others.contains(&slot) {
+            others.push(slot);
+        }
+    }
+
+    pub(crate) fn unclaim(&mut self, id: NameId, slot: Slot) {
+        self[id].others.retain(|other| *other != slot);
+    }
+
+    /// Every entry in use.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
+        self.by_key.values().map(|id| (*id, &self[*id]))
+    }
+}
+
+impl Index<NameId> for Names {
+    type Output = NameEntry;
+
+    fn index(&self, id: NameId) -> &NameEntry {
+        &self.entries[id.0 as usize]
+    }
+}
+
+impl IndexMut<NameId> for Names {
+    fn index_mut(&mut self, id: NameId) -> &mut NameEntry {
+        &mut self.entries[id.0 as usize]
+    }
+}

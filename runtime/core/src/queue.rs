@@ -1,0 +1,317 @@
+//! The queue: what is considered, what is ready, and what starts first within the limits (C12).
+
+use std::cmp::Ordering;
+
+use crate::core::Core;
+use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::{Name, Parents, Phase, Required, Revision, RunResult, Settled};
+
+/// A resource that is ready to start, in the order of starts within its kind: by name, late ones last.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Ready {
+    late: bool,
+    name: Name,
+    slot: Slot,
+}
+
+impl Ord for Ready {
+    /// Greatest first, as heaps want it.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.late, &other.name, other.slot).cmp(&(self.late, &self.name, self.slot))
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// What can be done with a resource now.
+#[derive(Debug)]
+enum Verdict {
+    /// Nothing; whatever it waits for has it considered again.
+    Wait,
+    /// Nothing before this revision is committed.
+    AwaitCommit(Revision),
+    /// Considered by the first member of its cycle.
+    AskFirst(Slot),
+    /// It settles without an invocation.
+    Release(Settled),
+    /// It may start, as far as limits, gates and names allow.
+    Start(Phase),
+}
+
+impl Core {
+    /// Decides what becomes of a resource that something has happened to.
+    pub(crate) fn consider(&mut self, slot: Slot) {
+        self.counters.nodes += 1;
+        match self.verdict(slot) {
+            Verdict::Wait => {}
+            Verdict::AwaitCommit(revision) => self.awaiting.entry(revision).or_default().push(slot),
+            Verdict::AskFirst(first) => self.enqueue(first),
+            Verdict::Release(why) => self.release(slot, &why),
+            Verdict::Start(phase) => self.push_ready(slot, phase),
+        }
+    }
+
+    fn verdict(&self, slot: Slot) -> Verdict {
+        let resource = &self.slots[slot];
+        let Stage::Pending(pending) = &resource.stage else {
+            return Verdict::Wait;
+        };
+        if resource.hold > self.commits.durable() {
+            return Verdict::AwaitCommit(resource.hold);
+        }
+        if resource.life == Life::Deleted {
+            return self.delete_verdict(slot);
+        }
+        if let (Op::Due { .. }, true) = (resource.op, self.can_run(slot)) {
+            return Verdict::Start(Phase::Rename);
+        }
+        let rep = self.rep(slot);
+        if self.slots[rep].unsettled_parents > 0 {
+            return Verdict::Wait;
+        }
+        if resource.cycle.is_some() {
+            return self.cycle_verdict(slot, rep);
+        }
+        if let Some(why) = self.unrunnable(slot) {
+            return Verdict::Release(why);
+        }
+        if resource.has_op() {
+            return Verdict::Release(Settled::Retrying);
+        }
+        if pending.cancelled {
+            return Verdict::Release(Settled::Cancelled);
+        }
+        self.regular_verdict(slot, rep)
+    }
+
+    fn delete_verdict(&self, slot: Slot) -> Verdict {
+        let resource = &self.slots[slot];
+        if !self.can_run(slot) {
+            return Verdict::Release(self.unrunnable(slot).unwrap_or(Settled::Unsupported));
+        }
+        match resource.op {
+            Op::Due { .. } if resource.delete_waits == 0 => Verdict::Start(Phase::Delete),
+            _ => Verdict::Wait,
+        }
+    }
+
+    /// A cycle is released as one, when nothing above it is unsettled and none of its invocations runs.
+    fn cycle_verdict(&self, slot: Slot, rep: Slot) -> Verdict {
+        if slot != rep {
+            return Verdict::AskFirst(rep);
+        }
+        let mut hold = Revision(0);
+        let mut index = 0;
+        while let Some(member) = self.member(rep, index) {
+            index += 1;
+            let member = &self.slots[member];
+            if member.is_running() || matches!(member.op, Op::Due { .. }) {
+                return Verdict::Wait;
+            }
+            hold = hold.max(member.hold);
+        }
+        if hold > self.commits.durable() {
+            return Verdict::AwaitCommit(hold);
+        }
+        Verdict::Release(Settled::OnCycle)
+    }
+
+    /// Whether a reconciler is registered and the stored bytes could be read.
+    pub(crate) fn can_run(&self, slot: Slot) -> bool {
+        self.unrunnable(slot).is_none()
+    }
+
+    pub(crate) fn unrunnable(&self, slot: Slot) -> Option<Settled> {
+        if let Some(error) = &self.slots[slot].unreadable {
+            return Some(Settled::Unreadable(error.clone()));
+        }
+        self.options(slot).is_none().then_some(Settled::Unsupported)
+    }
+
+    fn regular_verdict(&self, slot: Slot, rep: Slot) -> Verdict {
+        let resource = &self.slots[slot];
+        let mut hold = Revision(0);
+        for link in &resource.links {
+            if let Some(target) = self.names[link.name].live {
+                hold = hold.max(self.slots[target].hold);
+            }
+        }
+        if hold > self.commits.durable() {
+            return Verdict::AwaitCommit(hold);
+        }
+        if let Some(index) = self.unmet_ref(slot) {
+            return Verdict::Release(Settled::WaitingForRef(resource.row.refs[index].clone()));
+        }
+        if self.is_unchanged(slot) {
+            return Verdict::Release(self.rest(slot));
+        }
+        if self.slots[rep].busy_children > 0 {
+            return Verdict::Wait;
+        }
+        Verdict::Start(Phase::Reconcile)
+    }
+
+    /// The first ref whose requirement does not hold.
+    fn unmet_ref(&self, slot: Slot) -> Option<usize> {
+        let unmet = |name: NameId, required: Required| match (required, self.names[name].live) {
+            (Required::Completed, _) | (Required::Exists, Some(_)) => false,
+            (_, None) => true,
+            (Required::Ready, Some(target)) => !self.is_ready(target),
+        };
+        self.slots[slot]
+            .links
+            .iter()
+            .position(|link| unmet(link.name, link.required))
+    }
+
+    /// Whether its last completed invocation succeeded and saw its present spec version.
+    fn is_ready(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        if resource.is_failed() {
+            return false;
+        }
+        let Some(seen) = resource.row.last_run.as_ref().and_then(|run| run.seen.as_ref()) else {
+            return false;
+        };
+        seen.spec_version == resource.row.spec_version
+    }
+
+    /// `parents: changed`: nothing but finished parents asked for it, and nothing that it sees has changed.
+    fn is_unchanged(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        let only_changed = self
+            .options(slot)
+            .is_some_and(|options| options.parents == Parents::Changed);
+        if !only_changed || resource.own {
+            return false;
+        }
+        let Some(last) = &resource.row.last_run else {
+            return false;
+        };
+        let Some(seen) = &last.seen else { return false };
+        matches!(last.result, RunResult::Done(_)) && self.refs_now(slot).eq(seen.refs.iter().copied())
+    }
+
+    /// How a resource stands that has nothing to do.
+    pub(crate) fn rest(&self, slot: Slot) -> Settled {
+        if self.slots[slot].row.error.is_some() {
+            Settled::Failed
+        } else {
+            Settled::Idle
+        }
+    }
+
+    fn release(&mut self, slot: Slot, why: &Settled) {
+        self.counters.releases += 1;
+        if self.slots[slot].is_live() {
+            self.settle(slot, why);
+        } else {
+            self.set_stage(slot, Stage::Settled(why.clone()));
+            self.has_settled(slot);
+        }
+    }
+
+    fn push_ready(&mut self, slot: Slot, phase: Phase) {
+        let resource = &mut self.slots[slot];
+        if std::mem::replace(&mut resource.listed.ready, true) {
+            return;
+        }
+        let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
+        let ready = Ready {
+            late,
+            name: resource.row.name.clone(),
+            slot,
+        };
+        let kind = resource.kind;
+        self.kinds[kind].ready(phase).push(ready);
+    }
+
+    /// Starts what is ready: deletes, then renames, then the rest (C6), each in order of (kind, name), as far as
+    /// the limits allow.
+    pub(crate) fn start_ready(&mut self) {
+        for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
+            for index in 0..self.kinds.registered.len() {
+                let kind = self.kinds.registered[index];
+                while self.runs.len() < self.limits.concurrency && self.kinds[kind].has_room() {
+                    let first = self.kinds[kind]
+                        .options
+                        .as_ref()
+                        .is_some_and(|options| options.first);
+                    if !self.phase_may_start(phase, first) {
+                        break;
+                    }
+                    let Some(ready) = self.kinds[kind].ready(phase).pop() else {
+                        break;
+                    };
+                    if let Some(resource) = self.slots.get_mut(ready.slot) {
+                        resource.listed.ready = false;
+                        self.start_if_still_ready(ready.slot, phase);
+                    }
+                }
+            }
+        }
+    }
+
+    fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {
+        match self.verdict(slot) {
+            Verdict::Start(now) if now == phase => {}
+            // Something else became of it meanwhile, which the next look at it finds out.
+            _ => return self.consider(slot),
+        }
+        if self.runs_under_its_names(slot) {
+            return; // the return of that invocation has it considered again
+        }
+        if phase == Phase::Reconcile
+            && let Some(why) = self.held_name(slot)
+        {
+            return self.release(slot, &why);
+        }
+        self.start(slot, phase);
+    }
+
+    /// Whether another invocation runs that began under one of its names (C1).
+    fn runs_under_its_names(&self, slot: Slot) -> bool {
+        self.slots[slot].names().any(|name| {
+            let entry = &self.names[name];
+            let mut claimants = entry.others.iter().copied().chain(entry.live);
+            claimants.any(|other| {
+                other != slot
+                    && self.slots[other]
+                        .run()
+                        .is_some_and(|run| run.under.contains(&name))
+            })
+        })
+    }
+
+    /// Who holds its name by a delete or rename that no longer counts (C6).
+    pub(crate) fn held_name(&self, slot: Slot) -> Option<Settled> {
+        let others = &self.names[self.slots[slot].name].others;
+        let holds = |other: &&Slot| {
+            let resource = &self.slots[**other];
+            **other != slot && resource.has_op() && resource.life != Life::Gone
+        };
+        let holder = &self.slots[*others.iter().find(holds)?];
+        Some(Settled::WaitingForName {
+            holder: holder.row.uid,
+            key: holder.row.key(),
+        })
+    }
+
+    /// When nothing can start because a resource of a `first` kind waits for one that is not, the gate opens.
+    pub(crate) fn open_gate_if_stuck(&mut self) -> bool {
+        let stuck = !self.gate.is_empty()
+            && self.runs.is_empty()
+            && self.awaiting.is_empty()
+            && !self.holds.block(Phase::Reconcile);
+        if stuck {
+            for slot in std::mem::take(&mut self.gate) {
+                self.slots[slot].gates = false;
+            }
+        }
+        stuck
+    }
+}

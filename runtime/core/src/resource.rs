@@ -1,0 +1,257 @@
+//! One resource as the machine holds it: its row and where it stands.
+
+use std::sync::Arc;
+
+use crate::timeline::Nudged;
+use crate::{
+    Error, InvocationId, Mono, Name, Phase, Reason, Required, Revision, Row, Seen, Settled, Timestamp,
+};
+
+/// Dense index of a resource; used again after it is gone.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct Slot(pub(crate) u32);
+
+/// Dense index of a (kind, name) that something has or refers to.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct NameId(pub(crate) u32);
+
+/// Dense index of a kind, in order of first sight.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct KindId(pub(crate) u32);
+
+/// Dense index of a cycle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CycleId(pub(crate) u32);
+
+/// One ref, bound to the name that it names. Parallel to `row.refs`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) name: NameId,
+    /// Where this link stands among the name's referrers.
+    pub(crate) position: u32,
+    pub(crate) required: Required,
+    /// Whether it makes an edge when its name is live: not `exists`, and the first such ref of its name.
+    pub(crate) edge: bool,
+    /// Whether that edge is in the counts of its two ends.
+    pub(crate) counted: bool,
+}
+
+/// Whether a resource is part of the graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Life {
+    /// Has its name; part of the graph.
+    Live,
+    /// Marked for deletion: stored, but no longer part of the graph.
+    Deleted,
+    /// No longer stored; its last invocation has yet to return.
+    Gone,
+}
+
+/// Where a resource stands.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    Settled(Settled),
+    Pending(Pending),
+    Running(Box<Running>),
+}
+
+/// Asked for.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    pub(crate) reason: Arc<Reason>,
+    /// A caller cancelled what was pending; it is released without an invocation.
+    pub(crate) cancelled: bool,
+    /// At the end of the queue.
+    pub(crate) late: bool,
+}
+
+/// Who cancelled an invocation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cancelled {
+    No,
+    /// A request, an edit, a timed request of an ancestor: it runs again.
+    ToRunAgain,
+    /// `cancel(name)`: it does not, unless something asks again.
+    ByCaller,
+    /// The controller is shutting down.
+    ByShutdown,
+}
+
+/// An invocation that has not returned.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) invocation: InvocationId,
+    pub(crate) phase: Phase,
+    pub(crate) reason: Arc<Reason>,
+    pub(crate) started_at: Timestamp,
+    pub(crate) cancelled: Cancelled,
+    /// Set when something asked for the resource meanwhile.
+    pub(crate) again: Option<Arc<Reason>>,
+    /// Every name that the resource had at the start.
+    pub(crate) under: Vec<NameId>,
+    /// What it sees; none for deletes and renames.
+    pub(crate) seen: Option<Seen>,
+    /// Whether it answers a request of the resource's own.
+    pub(crate) answers: bool,
+    /// Whether it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
+    pub(crate) busy: bool,
+    /// Not cancelled although an ancestor was asked for.
+    pub(crate) lingering: bool,
+    /// When a lingering invocation is cancelled after all.
+    pub(crate) finish_by: Option<Mono>,
+    pub(crate) progress: Option<Arc<str>>,
+}
+
+/// The unfinished delete or rename of a resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Op {
+    None,
+    /// Waits or runs. While it counts, others wait for it (C6).
+    Due {
+        since: Mono,
+        counts: bool,
+    },
+    /// Failed; tried again then.
+    Failed {
+        retry_at: Mono,
+    },
+}
+
+/// Marks on a resource that say in which list it stands already.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Listed {
+    pub(crate) queued: bool,
+    pub(crate) ready: bool,
+    pub(crate) row_dirty: bool,
+    pub(crate) status_dirty: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) row: Arc<Row>,
+    pub(crate) kind: KindId,
+    pub(crate) name: NameId,
+    pub(crate) life: Life,
+    pub(crate) links: Box<[Link]>,
+    /// Other names that it still claims: those of its rename mark. Sorted, without its present name.
+    pub(crate) claims: Box<[NameId]>,
+    pub(crate) stage: Stage,
+    pub(crate) op: Op,
+    /// A request of its own that no completed invocation has answered.
+    pub(crate) own: bool,
+    /// Not considered before this revision is committed.
+    pub(crate) hold: Revision,
+    pub(crate) cycle: Option<CycleId>,
+    /// For a cycle, the next three stand with its first member.
+    pub(crate) unsettled_parents: u32,
+    pub(crate) busy_children: u32,
+    pub(crate) running: u32,
+    /// Newly unsettled; `busy_children` is not summed up yet.
+    pub(crate) summing: bool,
+    /// Deletes that its own waits for.
+    pub(crate) delete_waits: u32,
+    /// The retrigger time that is still to come.
+    pub(crate) retrigger: Option<Timestamp>,
+    /// How many times in a row it returned a time in the past, and when the last was taken up.
+    pub(crate) past_times: u32,
+    pub(crate) last_past: Mono,
+    pub(crate) nudged: Option<Box<Nudged>>,
+    pub(crate) unreadable: Option<Arc<Error>>,
+    /// Of a `first` kind and not settled once yet.
+    pub(crate) gates: bool,
+    /// In some commit that was handed out; readers know it.
+    pub(crate) stored: bool,
+    pub(crate) published: bool,
+    pub(crate) listed: Listed,
+}
+
+impl Resource {
+    pub(crate) fn new(row: Arc<Row>, kind: KindId, name: NameId, life: Life) -> Self {
+        Self {
+            row,
+            kind,
+            name,
+            life,
+            links: Box::default(),
+            claims: Box::default(),
+            stage: Stage::Settled(Settled::Idle),
+            op: Op::None,
+            own: false,
+            hold: Revision(0),
+            cycle: None,
+            unsettled_parents: 0,
+            busy_children: 0,
+            running: 0,
+            summing: false,
+            delete_waits: 0,
+            retrigger: None,
+            past_times: 0,
+            last_past: Mono(0),
+            nudged: None,
+            unreadable: None,
+            gates: false,
+            stored: false,
+            published: false,
+            listed: Listed::default(),
+        }
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        self.life == Life::Live
+    }
+
+    pub(crate) fn is_unsettled(&self) -> bool {
+        !matches!(self.stage, Stage::Settled(_))
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
+
+    pub(crate) fn run(&self) -> Option<&Running> {
+        match &self.stage {
+            Stage::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn run_mut(&mut self) -> Option<&mut Running> {
+        match &mut self.stage {
+            Stage::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Whether to those below it is a failed parent.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.row.error.is_some()
+            || self.unreadable.is_some()
+            || matches!(
+                self.stage,
+                Stage::Settled(
+                    Settled::WaitingForRef(_)
+                        | Settled::WaitingForName { .. }
+                        | Settled::OnCycle
+                        | Settled::Retrying
+                )
+            )
+    }
+
+    /// Whether a delete or rename is waited for by others (C6).
+    pub(crate) fn op_counts(&self) -> bool {
+        matches!(self.op, Op::Due { counts: true, .. })
+    }
+
+    pub(crate) fn has_op(&self) -> bool {
+        self.op != Op::None
+    }
+
+    /// Every name that it has or claims.
+    pub(crate) fn names(&self) -> impl Iterator<Item = NameId> + '_ {
+        std::iter::once(self.name).chain(self.claims.iter().copied())
+    }
+
+    pub(crate) fn has_name(&self, name: &Name) -> bool {
+        self.row.name == *name
+    }
+}

@@ -1,0 +1,301 @@
+//! An invocation has come back: what becomes of its outcome and of its resource.
+
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::resource::{Cancelled, Life, Op, Pending, Running, Slot, Stage};
+use crate::{
+    Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
+    Why, Work,
+};
+
+/// The code of the error that stands for a panic (C9).
+pub(crate) const PANIC_CODE: &str = "panic";
+
+impl Core {
+    pub(crate) fn returned(&mut self, invocation: InvocationId, result: Returned) {
+        let Some(slot) = self.runs.remove(&invocation) else {
+            return;
+        };
+        let Some(run) = self.take_run(slot) else { return };
+        let kind = self.slots[slot].kind;
+        self.kinds[kind].running -= 1;
+        if run.lingering {
+            self.lingering -= 1;
+        }
+        if let Some(by) = run.finish_by {
+            self.timeline
+                .clear(by, crate::timeline::Alarm::FinishBy(invocation));
+        }
+        let result = match result {
+            Returned::Done(outcome) => Ok(outcome),
+            Returned::Failed(error) => Err(Arc::new(error)),
+            Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
+        };
+        self.conclude(slot, &run, result);
+        self.free_names(slot, &run);
+    }
+
+    /// Takes the invocation out of the stage; the resource is pending in name until its end is decided.
+    fn take_run(&mut self, slot: Slot) -> Option<Running> {
+        let resource = &mut self.slots[slot];
+        if !resource.is_running() {
+            return None;
+        }
+        let pending = Pending {
+            reason: Arc::new(Reason::bare(Why::Recovered)),
+            cancelled: false,
+            late: false,
+        };
+        let Stage::Running(run) = std::mem::replace(&mut resource.stage, Stage::Pending(pending)) else {
+            return None;
+        };
+        self.touch_status(slot);
+        if run.busy && self.slots[slot].is_live() {
+            self.uncount_running(slot);
+        }
+        Some(*run)
+    }
+
+    fn conclude(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+        if self.slots[slot].life == Life::Gone {
+            return self.conclude_gone(slot, run, result);
+        }
+        if run.cancelled != Cancelled::No {
+            return self.conclude_cancelled(slot, run);
+        }
+        match run.phase {
+            Phase::Delete => self.conclude_delete(slot, run, result),
+            Phase::Rename => self.conclude_rename(slot, run, result),
+            Phase::Reconcile => self.conclude_reconcile(slot, run, result),
+        }
+    }
+
+    /// It was deleted at once while this ran: only history is left to be written.
+    fn conclude_gone(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+        let (ended, error) = match result {
+            _ if run.cancelled != Cancelled::No => (RunResult::Cancelled, None),
+            Ok(outcome) => (RunResult::Done(outcome.work), None),
+            Err(error) => (RunResult::Failed, Some(error)),
+        };
+        self.record(slot, run, ended, error);
+        self.unsettled -= 1;
+    }
+
+    fn conclude_cancelled(&mut self, slot: Slot, run: &Running) {
+        self.record(slot, run, RunResult::Cancelled, None);
+        self.slots[slot].own |= run.answers;
+        self.write(slot, |row| row.runs_total += 1);
+        self.write_last_run(slot, run, RunResult::Cancelled);
+        if run.phase != Phase::Reconcile && run.cancelled == Cancelled::ByCaller {
+            let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
+            return self.op_failed(slot, run, error);
+        }
+        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+        self.set_pending(slot, reason);
+        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+            pending.cancelled = run.cancelled == Cancelled::ByCaller;
+        }
+    }
+
+    fn conclude_reconcile(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+        let ended = match &result {
+            Ok(outcome) => RunResult::Done(outcome.work),
+            Err(_) => RunResult::Failed,
+        };
+        self.record(slot, run, ended, result.as_ref().err().cloned());
+        let retrigger = match &result {
+            Ok(outcome) => Some(outcome.retrigger),
+            Err(error) => error.retrigger.map(Some),
+        };
+        let past = retrigger.and_then(|time| self.take_retrigger(slot, time));
+        let next = past.or(self.slots[slot].retrigger);
+        let (now, done) = (self.now.wall, result.is_ok());
+        let error = result.as_ref().err().cloned();
+        self.write(slot, |row| {
+            row.runs_total += 1;
+            row.error = error;
+            row.attempts = if done { 0 } else { row.attempts.saturating_add(1) };
+            row.next_reconcile = next;
+            if done {
+                row.last_success = Some(now);
+            }
+        });
+        self.write_last_run(slot, run, ended);
+        self.answer_outcome(
+            slot,
+            run.invocation,
+            match result {
+                Ok(outcome) => RunOutcome::Done {
+                    invocation: run.invocation,
+                    outcome,
+                },
+                Err(error) => RunOutcome::Failed {
+                    invocation: run.invocation,
+                    error,
+                },
+            },
+        );
+        self.go_on(slot, run, past.is_some());
+    }
+
+    /// After a completed reconcile: run again, rename, or settle.
+    fn go_on(&mut self, slot: Slot, run: &Running, past: bool) {
+        if let Some(again) = &run.again {
+            self.set_pending(slot, again.clone());
+        } else if let Op::Due { .. } = self.slots[slot].op {
+            // It renamed itself meanwhile.
+            self.slots[slot].own = true;
+            self.set_pending(slot, Arc::new(Reason::bare(Why::Renamed)));
+        } else {
+            self.settle(slot, &self.rest(slot));
+        }
+        if past {
+            self.ask_for_the_past(slot);
+        }
+    }
+
+    fn conclude_rename(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+        let work = match result {
+            Err(error) => {
+                self.record(slot, run, RunResult::Failed, Some(error.clone()));
+                return self.op_failed(slot, run, error);
+            }
+            Ok(outcome) => outcome.work,
+        };
+        self.record(slot, run, RunResult::Done(work), None);
+        self.write(slot, |row| {
+            row.runs_total += 1;
+            row.marks = Marks {
+                deletion: row.marks.deletion,
+                former_names: Arc::from([]),
+            };
+            row.attempts = 0;
+            row.error = None;
+        });
+        self.write_last_run(slot, run, RunResult::Done(work));
+        self.end_op(slot);
+        self.claim_former_names(slot);
+        self.slots[slot].own = true;
+        let reason = run.again.clone().filter(|again| again.why != Why::Parent);
+        self.set_pending(
+            slot,
+            reason.unwrap_or_else(|| Arc::new(Reason::bare(Why::Renamed))),
+        );
+    }
+
+    fn conclude_delete(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+        match result {
+            Err(error) => {
+                self.record(slot, run, RunResult::Failed, Some(error.clone()));
+                self.op_failed(slot, run, error);
+            }
+            Ok(outcome) => {
+                self.record(slot, run, RunResult::Done(outcome.work), None);
+                self.remove(slot);
+            }
+        }
+    }
+
+    /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
+    fn op_failed(&mut self, slot: Slot, run: &Running, error: Arc<Error>) {
+        let cancelled = run.cancelled != Cancelled::No;
+        self.write(slot, |row| {
+            row.runs_total += u64::from(!cancelled);
+            row.attempts = row.attempts.saturating_add(1);
+            row.error = Some(error.clone());
+        });
+        if !cancelled {
+            self.write_last_run(slot, run, RunResult::Failed);
+        }
+        self.fail_op(slot);
+        self.answer_outcome(
+            slot,
+            run.invocation,
+            RunOutcome::Failed {
+                invocation: run.invocation,
+                error,
+            },
+        );
+        if self.slots[slot].is_live() {
+            let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+            self.set_pending(slot, reason);
+        } else {
+            self.set_stage(slot, Stage::Settled(crate::Settled::Retrying));
+            self.has_settled(slot);
+        }
+    }
+
+    fn write_last_run(&mut self, slot: Slot, run: &Running, result: RunResult) {
+        let completed = run.phase == Phase::Reconcile && result != RunResult::Cancelled;
+        let (epoch, now) = (self.epoch, self.now.wall);
+        self.write(slot, |row| {
+            let before = row.last_run.as_ref().and_then(|last| last.seen.clone());
+            row.last_run = Some(Arc::new(LastRun {
+                id: run.invocation,
+                epoch,
+                phase: run.phase,
+                reason: run.reason.clone(),
+                started_at: run.started_at,
+                ended_at: now,
+                result,
+                seen: if completed { run.seen.clone() } else { before },
+            }));
+        });
+    }
+
+    /// A row of history, unless the run found nothing to do.
+    fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
+        if matches!(result, RunResult::Done(Work::None | Work::Checked)) {
+            return;
+        }
+        let row = &self.slots[slot].row;
+        self.commits.history(HistoryRow {
+            uid: row.uid,
+            key: row.key(),
+            invocation: Some(run.invocation),
+            phase: run.phase,
+            reason: run.reason.clone(),
+            started_at: run.started_at,
+            ended_at: self.now.wall,
+            result,
+            error,
+            seen: run.seen.clone(),
+        });
+    }
+
+    /// History of a delete that gave up on the reconciler.
+    pub(crate) fn record_forced(&mut self, slot: Slot, cause: &crate::Cause) {
+        let row = &self.slots[slot].row;
+        self.commits.history(HistoryRow {
+            uid: row.uid,
+            key: row.key(),
+            invocation: None,
+            phase: Phase::Delete,
+            reason: Arc::new(Reason::because(Why::Deleted, cause.clone())),
+            started_at: self.now.wall,
+            ended_at: self.now.wall,
+            result: RunResult::Done(Work::None),
+            error: None,
+            seen: None,
+        });
+    }
+
+    /// Whatever waited for this invocation to be out of the way of a name is considered again.
+    fn free_names(&mut self, slot: Slot, run: &Running) {
+        for &name in &run.under {
+            let entry = &self.names[name];
+            let waiting: Vec<Slot> = entry.others.iter().copied().chain(entry.live).collect();
+            for other in waiting.into_iter().filter(|other| *other != slot) {
+                self.enqueue(other);
+            }
+        }
+        let gone = self
+            .slots
+            .get(slot)
+            .is_some_and(|resource| resource.life == Life::Gone);
+        if gone {
+            self.forget(slot);
+        }
+    }
+}

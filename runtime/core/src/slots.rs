@@ -1,0 +1,88 @@
+//! Dense storage of resources, indexed by slot.
+
+use std::collections::HashMap;
+use std::ops::{Index, IndexMut};
+
+use crate::Uid;
+use crate::resource::{Resource, Slot};
+
+/// All resources that are stored, or gone with an invocation that has yet to return.
+#[derive(Debug, Default)]
+pub(crate) struct Slots {
+    entries: Vec<Option<Resource>>,
+    free: Vec<Slot>,
+    by_uid: HashMap<Uid, Slot>,
+}
+
+impl Slots {
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self {
+            entries: Vec::with_capacity(count),
+            free: Vec::new(),
+            by_uid: HashMap::with_capacity(count),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, resource: Resource) -> Slot {
+        let uid = resource.row.uid;
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.entries[slot.0 as usize] = Some(resource);
+                slot
+            }
+            None => {
+                let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 resources");
+                self.entries.push(Some(resource));
+                Slot(index)
+            }
+        };
+        self.by_uid.insert(uid, slot);
+        slot
+    }
+
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        if let Some(resource) = self.entries[slot.0 as usize].take() {
+            self.by_uid.remove(&resource.row.uid);
+            self.free.push(slot);
+        }
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Resource> {
+        self.entries.get(slot.0 as usize).and_then(Option::as_ref)
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Resource> {
+        self.entries.get_mut(slot.0 as usize).and_then(Option::as_mut)
+    }
+
+    pub(crate) fn find(&self, uid: Uid) -> Option<Slot> {
+        self.by_uid.get(&uid).copied()
+    }
+
+    /// One more than the highest slot in use.
+    pub(crate) fn bound(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Resource)> {
+        self.entries
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| Some((Slot(u32::try_from(index).ok()?), entry.as_ref()?)))
+    }
+}
+
+/// Slots are made here and handed around inside the core only: one without a resource is a bug of the core.
+impl Index<Slot> for Slots {
+    type Output = Resource;
+
+    fn index(&self, slot: Slot) -> &Resource {
+        self.entries[slot.0 as usize].as_ref().expect("a slot in use")
+    }
+}
+
+impl IndexMut<Slot> for Slots {
+    fn index_mut(&mut self, slot: Slot) -> &mut Resource {
+        self.entries[slot.0 as usize].as_mut().expect("a slot in use")
+    }
+}

@@ -1,0 +1,150 @@
+//! Stopping: in order when shut down, at once when the store fails or the lease is lost.
+
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::resource::{Cancelled, Slot};
+use crate::timeline::Alarm;
+use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
+
+/// Whether the core takes work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Service {
+    Serving,
+    /// Shut down: invocations may return until the grace is over.
+    Returning,
+    /// What did not return is given up; what is changed is still committed.
+    Committing,
+    Stopped,
+}
+
+impl Core {
+    /// Whether the core takes calls and starts work.
+    pub fn is_serving(&self) -> bool {
+        self.service == Service::Serving
+    }
+
+    /// Whether the core has emitted [`Effect::Stopped`]; it takes and emits nothing more.
+    pub fn is_stopped(&self) -> bool {
+        self.service == Service::Stopped
+    }
+
+    /// Stops in order. A second one ends the grace.
+    pub(crate) fn shutdown(&mut self, grace: Duration) {
+        if self.service != Service::Serving {
+            self.service = Service::Committing;
+            return;
+        }
+        self.service = Service::Returning;
+        self.timeline.set(self.now.mono.after(grace), Alarm::Grace);
+        self.cancel_everything();
+        for call in self.handles.take_idle() {
+            self.answer(call, Answer::Refused(Refusal::ShuttingDown));
+        }
+        for (call, outcome, settled) in self.handles.take_open() {
+            if outcome {
+                self.answer(call, Answer::Outcome(RunOutcome::ShutDown));
+            }
+            if settled {
+                self.answer(call, Answer::Settled(Settlement::ShutDown));
+            }
+        }
+    }
+
+    pub(crate) fn grace_is_over(&mut self) {
+        if self.service == Service::Returning {
+            self.service = Service::Committing;
+        }
+    }
+
+    fn cancel_everything(&mut self) {
+        let mut running: Vec<_> = self
+            .runs
+            .iter()
+            .map(|(invocation, slot)| (*invocation, *slot))
+            .collect();
+        running.sort_unstable();
+        for (_, slot) in running {
+            self.cancel_run(slot, Cancelled::ByShutdown);
+        }
+    }
+
+    /// After a shutdown: ends once everything has returned, or the grace is over, and all is durable.
+    pub(crate) fn stop_if_done(&mut self) {
+        if self.service == Service::Returning && self.runs.is_empty() {
+            self.service = Service::Committing;
+        }
+        if self.service == Service::Committing && self.commits.is_clean() {
+            self.service = Service::Stopped;
+            let unreturned = self.unreturned();
+            self.out.push(Effect::Stopped {
+                reason: StopReason::Shutdown,
+                unreturned,
+            });
+        }
+    }
+
+    /// Stops at once: nothing more can be committed.
+    pub(crate) fn stop(&mut self, reason: StopReason) {
+        let lease_lost = reason == StopReason::LeaseLost;
+        let refusal = if lease_lost {
+            Refusal::LeaseLost
+        } else {
+            Refusal::OutcomeUnknown
+        };
+        self.publish();
+        self.release_answers();
+        self.cancel_everything();
+        let waiting = self.commits.take_answers().into_iter().map(|(call, _)| call);
+        let idle = self.handles.take_idle();
+        let mut calls: Vec<CallId> = waiting.chain(idle).collect();
+        let handles = self.handles.take_open();
+        if !lease_lost {
+            calls.extend(handles.iter().map(|(call, _, _)| *call));
+        }
+        calls.sort_unstable();
+        calls.dedup();
+        for call in &calls {
+            self.out.push(Effect::Answer {
+                call: *call,
+                answer: Answer::Refused(refusal.clone()),
+            });
+        }
+        for (call, outcome, settled) in handles
+            .into_iter()
+            .filter(|(call, _, _)| calls.binary_search(call).is_err())
+        {
+            if outcome {
+                self.out.push(Effect::Answer {
+                    call,
+                    answer: Answer::Outcome(RunOutcome::LeaseLost),
+                });
+            }
+            if settled {
+                self.out.push(Effect::Answer {
+                    call,
+                    answer: Answer::Settled(Settlement::LeaseLost),
+                });
+            }
+        }
+        self.service = Service::Stopped;
+        let unreturned = self.unreturned();
+        self.out.push(Effect::Stopped { reason, unreturned });
+    }
+
+    fn unreturned(&self) -> Vec<Unreturned> {
+        let describe = |(invocation, slot): (&crate::InvocationId, &Slot)| {
+            let resource = &self.slots[*slot];
+            let phase = resource.run()?.phase;
+            Some(Unreturned {
+                invocation: *invocation,
+                uid: resource.row.uid,
+                key: resource.row.key(),
+                phase,
+            })
+        };
+        let mut unreturned: Vec<_> = self.runs.iter().filter_map(describe).collect();
+        unreturned.sort_unstable_by_key(|one| one.invocation);
+        unreturned
+    }
+}

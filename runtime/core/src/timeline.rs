@@ -1,0 +1,266 @@
+//! The timeline: what is due when.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::Core;
+use crate::resource::{Cancelled, Life, Slot, Stage};
+use crate::{Effect, InvocationId, Mono, Now, Reason, Timestamp, Why};
+
+/// How many times in a row a retrigger time in the past is taken up at once.
+const PAST_AT_ONCE: u32 = 3;
+/// How far apart further ones are.
+const PAST_INTERVAL: Duration = Duration::from_secs(1);
+/// The longest that the timer is set ahead for a wall time: a clock that jumps is noticed after so long.
+const WALL_CHECK: Duration = Duration::from_secs(60);
+
+/// What is due at a monotonic time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Alarm {
+    /// A delete or rename has held others back for long enough.
+    HoldLimit(Slot),
+    /// Deletes and renames together have.
+    Stretch,
+    /// A failed delete or rename is tried again.
+    OpRetry(Slot),
+    /// A lingering invocation is cancelled.
+    FinishBy(InvocationId),
+    /// A debounced nudge counts.
+    Nudge(Slot),
+    /// A retrigger time in the past is taken up.
+    Past(Slot),
+    /// A failed commit is tried again.
+    CommitRetry,
+    /// The grace of a shutdown is over.
+    Grace,
+}
+
+/// Nudges of one resource.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Nudged {
+    /// When the last one counted.
+    pub(crate) last: Mono,
+    /// When the first of those that wait came, and when they will count.
+    pub(crate) waiting: Option<(Mono, Mono)>,
+}
+
+/// Everything that is due at some time.
+#[derive(Debug, Default)]
+pub(crate) struct Timeline {
+    alarms: BTreeSet<(Mono, Alarm)>,
+    retriggers: BTreeSet<(Timestamp, Slot)>,
+    /// What the host's timer was last set to.
+    set_to: Option<Mono>,
+}
+
+impl Timeline {
+    pub(crate) fn set(&mut self, at: Mono, alarm: Alarm) {
+        self.alarms.insert((at, alarm));
+    }
+
+    pub(crate) fn clear(&mut self, at: Mono, alarm: Alarm) {
+        self.alarms.remove(&(at, alarm));
+    }
+
+    pub(crate) fn set_retrigger(&mut self, at: Timestamp, slot: Slot) {
+        self.retriggers.insert((at, slot));
+    }
+
+    pub(crate) fn clear_retrigger(&mut self, at: Timestamp, slot: Slot) {
+        self.retriggers.remove(&(at, slot));
+    }
+
+    fn next_alarm(&mut self, now: Now) -> Option<Alarm> {
+        let (_, alarm) = self.alarms.first().copied().filter(|(at, _)| *at <= now.mono)?;
+        self.alarms.pop_first();
+        Some(alarm)
+    }
+
+    fn next_retrigger(&mut self, now: Now) -> Option<Slot> {
+        let (_, slot) = self
+            .retriggers
+            .first()
+            .copied()
+            .filter(|(at, _)| *at <= now.wall)?;
+        self.retriggers.pop_first();
+        Some(slot)
+    }
+
+    fn next(&self, now: Now) -> Option<Mono> {
+        let wall = self.retriggers.first().map(|(at, _)| {
+            let wait = u64::try_from(at.0.saturating_sub(now.wall.0)).unwrap_or(0);
+            now.mono.after(Duration::from_millis(wait).min(WALL_CHECK))
+        });
+        self.alarms
+            .first()
+            .map(|(at, _)| *at)
+            .into_iter()
+            .chain(wall)
+            .min()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.alarms.is_empty() && self.retriggers.is_empty()
+    }
+}
+
+impl Core {
+    /// Does what is due.
+    pub(crate) fn ring_alarms(&mut self) {
+        while let Some(alarm) = self.timeline.next_alarm(self.now) {
+            match alarm {
+                Alarm::HoldLimit(slot) => self.stop_counting(slot),
+                Alarm::Stretch => self.lift(),
+                Alarm::OpRetry(slot) => self.retry_op(slot),
+                Alarm::FinishBy(invocation) => self.finish_no_longer(invocation),
+                Alarm::Nudge(slot) => self.nudge_now(slot),
+                Alarm::Past(slot) => self.take_up_past(slot),
+                Alarm::CommitRetry => self.retry_commit(),
+                Alarm::Grace => self.grace_is_over(),
+            }
+        }
+        if self.is_serving() {
+            while let Some(slot) = self.timeline.next_retrigger(self.now) {
+                self.slots[slot].retrigger = None;
+                self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+            }
+        }
+        self.end_lift_if_over();
+    }
+
+    fn finish_no_longer(&mut self, invocation: InvocationId) {
+        if let Some(slot) = self.runs.get(&invocation).copied() {
+            self.cancel_run(slot, Cancelled::ToRunAgain);
+        }
+    }
+
+    /// Sets the host's timer if another time is due first now.
+    pub(crate) fn set_timer(&mut self) {
+        let next = self.timeline.next(self.now);
+        // A wall time that is checked in between moves with the clock; that alone is no reason to set it anew.
+        let due_earlier = match (next, self.timeline.set_to) {
+            (Some(next), Some(set_to)) => next < set_to || set_to <= self.now.mono,
+            (next, set_to) => next != set_to,
+        };
+        if due_earlier {
+            self.timeline.set_to = next;
+            self.out.push(Effect::Timer(next));
+        }
+    }
+
+    /// A completed run returned this time, or none, in place of what was still to come. Gives back a time that
+    /// is past already.
+    pub(crate) fn take_retrigger(&mut self, slot: Slot, time: Option<Timestamp>) -> Option<Timestamp> {
+        if let Some(before) = self.slots[slot].retrigger.take() {
+            self.timeline.clear_retrigger(before, slot);
+        }
+        match time {
+            Some(at) if at > self.now.wall => {
+                self.slots[slot].retrigger = Some(at);
+                self.timeline.set_retrigger(at, slot);
+                self.slots[slot].past_times = 0;
+                None
+            }
+            Some(past) => Some(past),
+            None => {
+                self.slots[slot].past_times = 0;
+                None
+            }
+        }
+    }
+
+    /// A time in the past means the end of the queue, at most once a second after three in a row.
+    pub(crate) fn ask_for_the_past(&mut self, slot: Slot) {
+        let resource = &mut self.slots[slot];
+        resource.past_times = resource.past_times.saturating_add(1);
+        let earliest = resource.last_past.after(PAST_INTERVAL);
+        if resource.past_times <= PAST_AT_ONCE || earliest <= self.now.mono {
+            self.take_up_past(slot);
+        } else {
+            self.timeline.set(earliest, Alarm::Past(slot));
+        }
+    }
+
+    fn take_up_past(&mut self, slot: Slot) {
+        let now = self.now.mono;
+        let Some(resource) = self.slots.get_mut(slot).filter(|resource| resource.is_live()) else {
+            return;
+        };
+        resource.last_past = now;
+        let was_settled = !resource.is_unsettled();
+        self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+            pending.late = was_settled;
+        }
+    }
+
+    /// After a release: the stored time is what is still to come.
+    pub(crate) fn sync_retrigger(&mut self, slot: Slot) {
+        let resource = &self.slots[slot];
+        let past = resource.past_times > 0;
+        if !past && resource.row.next_reconcile != resource.retrigger {
+            let next = resource.retrigger;
+            self.write(slot, |row| row.next_reconcile = next);
+        }
+    }
+
+    /// Nothing is due for this resource any more.
+    pub(crate) fn clear_times(&mut self, slot: Slot) {
+        let resource = &mut self.slots[slot];
+        resource.past_times = 0;
+        let past = (resource.last_past.after(PAST_INTERVAL), Alarm::Past(slot));
+        let nudge = resource.nudged.take().and_then(|nudged| nudged.waiting);
+        if let Some(at) = resource.retrigger.take() {
+            self.timeline.clear_retrigger(at, slot);
+        }
+        self.timeline.clear(past.0, past.1);
+        if let Some((_, due)) = nudge {
+            self.timeline.clear(due, Alarm::Nudge(slot));
+        }
+    }
+
+    /// Request 8, debounced: the first counts at once, further ones once they pause or have waited for long.
+    pub(crate) fn nudge(&mut self, slot: Slot) {
+        let now = self.now.mono;
+        let nudging = self
+            .options(slot)
+            .map(|options| options.nudging)
+            .unwrap_or_default();
+        let nudged = self.slots[slot].nudged.as_deref().copied();
+        let fresh = match nudged {
+            None => return self.nudge_now(slot),
+            Some(nudged) if nudged.waiting.is_none() && now.since(nudged.last) >= nudging.interval => {
+                return self.nudge_now(slot);
+            }
+            Some(nudged) => nudged,
+        };
+        let since = match fresh.waiting {
+            None => now,
+            Some((since, due)) => {
+                self.timeline.clear(due, Alarm::Nudge(slot));
+                since
+            }
+        };
+        let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
+        let due = due.max(fresh.last.after(nudging.interval));
+        self.slots[slot].nudged = Some(Box::new(Nudged {
+            last: fresh.last,
+            waiting: Some((since, due)),
+        }));
+        self.timeline.set(due, Alarm::Nudge(slot));
+    }
+
+    fn nudge_now(&mut self, slot: Slot) {
+        let last = self.now.mono;
+        if self
+            .slots
+            .get(slot)
+            .is_some_and(|resource| resource.life == Life::Live)
+        {
+            self.slots[slot].nudged = Some(Box::new(Nudged { last, waiting: None }));
+            self.ask(slot, &Arc::new(Reason::bare(Why::Nudge)));
+        }
+    }
+}
