@@ -133,7 +133,7 @@ pub(crate) fn reason(why: Why) -> Reason {
 
 /// Who asked, as `kind/name`; calls from outside have no name that means anything later.
 pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
-    match reason.cause.as_deref() {
+    match reason.cause.as_ref() {
         Some(Cause::Resource { key, .. } | Cause::Invocation { key, .. }) => vec![key.to_string()],
         Some(Cause::Call(_)) | None => Vec::new(),
     }
