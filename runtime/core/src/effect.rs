@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Applied, CallId, CommitId, Epoch, Error, InvocationId, Key, Mono, Outcome, Phase, Reason, Ref, Refusal,
     Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp, Uid,
@@ -45,7 +47,7 @@ pub enum Write {
 }
 
 /// An invocation that did something, failed or was cancelled; or a delete that gave up on the reconciler.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// Whose.
     pub uid: Uid,

@@ -15,8 +15,12 @@ use thiserror::Error;
 use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
 
 mod memory;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
 
 pub use memory::MemoryStore;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqliteStore;
 
 /// A future behind a pointer, so that the traits can be used without knowing the store.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

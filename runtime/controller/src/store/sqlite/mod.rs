@@ -1,0 +1,298 @@
+//! Catalogs in SQLite: in a file of their own, or in tables of the embedder's database.
+//!
+//! A file is opened with WAL and `synchronous=FULL`, and held by a lock of the operating system, so one process at a
+//! time uses it and a commit that returned survives `kill -9` and a power cut. A damaged file or one of a newer
+//! version is refused and stays as it is, byte for byte; an older one is copied to `<file>.v<N>.bak` and migrated.
+//!
+//! There is one writing connection, because SQLite has one writer at a time anyway. Every commit checks the epoch in
+//! the same transaction, so a controller that lost its lease can't write.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use sqlx::pool::PoolOptions;
+use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::{AssertSqlSafe, Connection, Row};
+use tokio::sync::Mutex;
+use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
+
+mod columns;
+mod commit;
+mod lock;
+mod open;
+mod schema;
+mod statements;
+#[cfg(test)]
+mod tests;
+
+pub use schema::TablePrefix;
+
+use self::commit::Writer;
+use self::lock::Lock;
+use self::open::Found;
+use self::schema::{MIGRATIONS, Migration};
+use self::statements::Statements;
+use super::{BoxFuture, Catalog, Opened, Store, StoreError};
+use crate::crash::{LEASE_AFTER, LEASE_BEFORE, crash_point};
+
+/// Connections that read history beside the writer, in a file of our own.
+const READERS: u32 = 2;
+
+/// A database with catalogs in it.
+#[derive(Debug)]
+pub struct SqliteStore {
+    database: Arc<Database>,
+}
+
+/// What the store and its open catalogs share; the last of them closes it.
+struct Database {
+    writer: Mutex<Option<Writer>>,
+    readers: SqlitePool,
+    statements: Statements,
+    ownership: Ownership,
+}
+
+/// Whose the database is.
+#[derive(Debug)]
+enum Ownership {
+    /// Ours: the file is locked until this is dropped, after the connections.
+    Own { _lock: Lock },
+    /// The embedder's, who closes it.
+    Guest,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("ownership", &self.ownership)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SqliteStore {
+    /// Opens a catalog file, made if it is not there, and keeps other processes out of it.
+    ///
+    /// The folder must exist. The lock is on `<path>.lock`.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        Self::open_with(path.as_ref(), MIGRATIONS).await
+    }
+
+    async fn open_with(path: &Path, migrations: &[Migration]) -> Result<Self, StoreError> {
+        let prefix = TablePrefix::default();
+        let lock = Lock::take(path)?;
+        let known = migrations.last().map_or(0, |step| step.version);
+        match open::inspect(path, &prefix).await? {
+            Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
+            Found::Version(found) if found < known => open::back_up(path, found).await?,
+            Found::Version(_) | Found::Nothing => {}
+        }
+        let mut connection = open::connect(path).await?;
+        open::migrate(&mut connection, &prefix, migrations, now_ms()).await?;
+        let readers = PoolOptions::new()
+            .max_connections(READERS)
+            .connect_lazy_with(open::reading(path));
+        Ok(Self::new(
+            connection,
+            readers,
+            &prefix,
+            Ownership::Own { _lock: lock },
+        ))
+    }
+
+    /// Keeps catalogs in the embedder's database, in tables whose names begin with `prefix`, with a migrations table
+    /// of our own. One connection is taken out of the pool for writing.
+    ///
+    /// The embedder keeps other processes out if it must, and decides on the journal mode; commits are made with
+    /// `synchronous=FULL` whatever the pool says. Copying an older catalog before it is migrated is the embedder's.
+    pub async fn with_pool(pool: SqlitePool, prefix: TablePrefix) -> Result<Self, StoreError> {
+        let connection = pool.acquire().await.map_err(database("take a connection"))?;
+        let mut connection = connection.detach();
+        let full = sqlx::query("PRAGMA synchronous = FULL")
+            .execute(&mut connection)
+            .await;
+        full.map_err(database("ask for durable commits"))?;
+        open::migrate(&mut connection, &prefix, MIGRATIONS, now_ms()).await?;
+        Ok(Self::new(connection, pool, &prefix, Ownership::Guest))
+    }
+
+    fn new(
+        connection: SqliteConnection,
+        readers: SqlitePool,
+        prefix: &TablePrefix,
+        ownership: Ownership,
+    ) -> Self {
+        let writer = Mutex::new(Some(Writer::new(connection)));
+        let database = Database {
+            writer,
+            readers,
+            statements: Statements::new(prefix),
+            ownership,
+        };
+        Self {
+            database: Arc::new(database),
+        }
+    }
+
+    /// Closes the database if no catalog of it is open any more. Dropping the store does so as well, but does not
+    /// wait for it.
+    pub async fn close(self) {
+        release(self.database).await;
+    }
+}
+
+/// Gives up one share of the database; the last one closes it, and only then is the lock given back.
+async fn release(shared: Arc<Database>) {
+    let Some(last) = Arc::into_inner(shared) else {
+        return;
+    };
+    if let Ownership::Own { .. } = last.ownership {
+        last.readers.close().await;
+    }
+    if let Some(writer) = last.writer.into_inner() {
+        // What was committed is durable already; closing only tidies the journal up.
+        let _ = writer.connection.close().await;
+    }
+}
+
+impl Store for SqliteStore {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        Box::pin(async move {
+            let mut writer = self.database.writer.lock().await;
+            let writer = writer.as_mut().ok_or_else(closed)?;
+            let stored = take_lease(&mut writer.connection, &self.database.statements, instance).await?;
+            let database = StdMutex::new(Some(Arc::clone(&self.database)));
+            Ok(Opened {
+                stored,
+                catalog: Box::new(SqliteCatalog {
+                    database,
+                    instance: Arc::from(instance),
+                }),
+            })
+        })
+    }
+}
+
+/// Raises the epoch and reads the rows in one transaction: a catalog that can't be read is left as it is.
+async fn take_lease(
+    connection: &mut SqliteConnection,
+    statements: &Statements,
+    instance: &str,
+) -> Result<Stored, StoreError> {
+    crash_point(LEASE_BEFORE);
+    let failed = database("take the lease");
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(&failed)?;
+    let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
+    let lease = lease.fetch_one(&mut *transaction).await.map_err(&failed)?;
+    let unreadable = |source| StoreError::Database {
+        doing: "read the catalog",
+        source,
+    };
+    let epoch = columns::epoch(&lease, 0).map_err(unreadable)?;
+    let revision = columns::natural(&lease, 1).map(Revision).map_err(unreadable)?;
+    let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
+    let rows = rows
+        .fetch_all(&mut *transaction)
+        .await
+        .map_err(database("read the catalog"))?;
+    let rows = rows
+        .iter()
+        .map(columns::read)
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(unreadable)?;
+    transaction.commit().await.map_err(failed)?;
+    crash_point(LEASE_AFTER);
+    Ok(Stored {
+        revision,
+        epoch,
+        rows,
+    })
+}
+
+/// The open catalog of one instance.
+#[derive(Debug)]
+struct SqliteCatalog {
+    /// None when it has been closed.
+    database: StdMutex<Option<Arc<Database>>>,
+    instance: Arc<str>,
+}
+
+impl SqliteCatalog {
+    fn database(&self) -> Option<Arc<Database>> {
+        self.database
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+}
+
+impl Catalog for SqliteCatalog {
+    fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
+        Box::pin(async move {
+            let closed = || CommitError::Failed(closed().to_string());
+            let database = self.database().ok_or_else(closed)?;
+            let mut writer = database.writer.lock().await;
+            let writer = writer.as_mut().ok_or_else(closed)?;
+            writer.commit(&database.statements, &self.instance, commit).await
+        })
+    }
+
+    fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(async move {
+            let shared = self.database().ok_or_else(closed)?;
+            let rows = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.history)))
+                .bind(&*self.instance)
+                .bind(columns::uid_bytes(uid))
+                .bind(limit)
+                .fetch_all(&shared.readers)
+                .await
+                .map_err(database("read the history"))?;
+            let entry = |row: &sqlx::sqlite::SqliteRow| {
+                let json: &str = row.try_get(0)?;
+                Ok(serde_json::from_str(json)?)
+            };
+            let unreadable = |source| StoreError::Database {
+                doing: "read the history",
+                source,
+            };
+            rows.iter()
+                .map(entry)
+                .collect::<Result<_, _>>()
+                .map_err(unreadable)
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        let database = self
+            .database
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        Box::pin(async move {
+            if let Some(database) = database {
+                release(database).await;
+            }
+        })
+    }
+}
+
+/// Turns an error of the database into ours, with what was attempted.
+fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |source| StoreError::Database {
+        doing,
+        source: Box::new(source),
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Database {
+        doing: "use the catalog",
+        source: "it is closed".into(),
+    }
+}
+
+fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}

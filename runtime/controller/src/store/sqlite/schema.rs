@@ -1,0 +1,121 @@
+//! The tables of the catalog, and how an older catalog becomes a present one.
+//!
+//! Every table's name begins with the embedder's [`TablePrefix`], so that a catalog can live among other tables.
+//! The version of the schema is the highest row of our own migrations table; nobody else's is read or written.
+
+use super::StoreError;
+
+/// What the names of a catalog's tables begin with: a letter or `_`, then letters, digits and `_`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TablePrefix(String);
+
+impl TablePrefix {
+    /// The prefix that is used where nothing else is asked for.
+    pub const DEFAULT: &str = "watershed_";
+
+    /// Takes a prefix; one that could not stand in SQL as it is, is refused.
+    pub fn new(prefix: impl Into<String>) -> Result<Self, StoreError> {
+        let prefix = prefix.into();
+        let mut chars = prefix.chars();
+        let begins_well = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
+        if begins_well && chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
+            Ok(Self(prefix))
+        } else {
+            Err(StoreError::Prefix { prefix })
+        }
+    }
+
+    /// Puts the prefix where a statement says `{p}`.
+    pub(super) fn apply(&self, sql: &str) -> String {
+        sql.replace("{p}", &self.0)
+    }
+}
+
+impl Default for TablePrefix {
+    fn default() -> Self {
+        Self(Self::DEFAULT.to_owned())
+    }
+}
+
+/// One step from a schema version to the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Migration {
+    /// The version that the step leads to.
+    pub(super) version: u32,
+    /// What the step does, for people who look into the database.
+    pub(super) name: &'static str,
+    /// Statements, with `{p}` for the prefix.
+    pub(super) sql: &'static str,
+}
+
+/// All steps, oldest first, without gaps. A released step is never changed, only followed by another.
+pub(super) const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "instances, resources, history",
+    sql: INITIAL,
+}];
+
+/// The table that says which steps were done.
+pub(super) const MIGRATIONS_TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS {p}migrations (
+        version INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        applied_at INTEGER NOT NULL
+    )";
+
+/// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by
+/// row, so the swap of two names would break it. Times are milliseconds since 1970.
+const INITIAL: &str = "
+    CREATE TABLE {p}instances (
+        instance TEXT PRIMARY KEY,
+        epoch INTEGER NOT NULL,
+        revision INTEGER NOT NULL
+    ) WITHOUT ROWID;
+
+    CREATE TABLE {p}resources (
+        instance TEXT NOT NULL,
+        uid BLOB NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        refs TEXT NOT NULL,
+        owner_uid BLOB,
+        paths TEXT NOT NULL,
+        labels TEXT NOT NULL,
+        marks TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        spec_version INTEGER NOT NULL,
+        state_version INTEGER NOT NULL,
+        error TEXT,
+        next_reconcile INTEGER,
+        attempts INTEGER NOT NULL,
+        paused INTEGER NOT NULL,
+        hidden INTEGER NOT NULL,
+        refresh_plain INTEGER NOT NULL,
+        refresh_full INTEGER NOT NULL,
+        created_at INTEGER NOT NULL,
+        updated_at INTEGER NOT NULL,
+        spec_format INTEGER NOT NULL,
+        state_format INTEGER NOT NULL,
+        runs_total INTEGER NOT NULL,
+        last_run BLOB,
+        last_success INTEGER,
+        spec BLOB NOT NULL,
+        state BLOB,
+        PRIMARY KEY (instance, uid)
+    ) WITHOUT ROWID;
+
+    CREATE TABLE {p}history (
+        instance TEXT NOT NULL,
+        uid BLOB NOT NULL,
+        invocation INTEGER NOT NULL,
+        revision INTEGER NOT NULL,
+        epoch INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        ended_at INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        PRIMARY KEY (instance, uid, epoch, invocation)
+    ) WITHOUT ROWID;
+
+    CREATE INDEX {p}history_by_age ON {p}history (instance, ended_at)";

@@ -1,0 +1,128 @@
+//! The statements of the store, made once: each for a few numbers of rows, so that they stay prepared.
+
+use std::sync::Arc;
+
+use super::columns::COLUMNS;
+use super::schema::TablePrefix;
+
+/// Numbers of rows that one statement writes, largest first. A commit is cut into these.
+const SIZES: [usize; 3] = [128, 16, 1];
+
+/// The text of every statement. `?1` is the instance wherever there is one.
+#[derive(Debug)]
+pub(super) struct Statements {
+    pub(super) open: Arc<str>,
+    pub(super) load: Arc<str>,
+    pub(super) advance: Arc<str>,
+    pub(super) put: Sized,
+    pub(super) remove: Sized,
+    pub(super) record: Sized,
+    pub(super) prune_resource: Arc<str>,
+    pub(super) prune_age: Arc<str>,
+    pub(super) history: Arc<str>,
+}
+
+/// One statement in all its sizes.
+#[derive(Debug)]
+pub(super) struct Sized([Arc<str>; SIZES.len()]);
+
+impl Sized {
+    fn new(make: impl Fn(usize) -> String) -> Self {
+        Self(SIZES.map(|rows| Arc::from(make(rows))))
+    }
+
+    /// Cuts rows into pieces, each with the statement that writes so many.
+    pub(super) fn cut<'a, T>(&'a self, mut rows: &'a [T]) -> impl Iterator<Item = (Arc<str>, &'a [T])> {
+        std::iter::from_fn(move || {
+            let fits = SIZES.iter().position(|size| *size <= rows.len())?;
+            let (piece, rest) = rows.split_at(SIZES[fits]);
+            rows = rest;
+            Some((Arc::clone(&self.0[fits]), piece))
+        })
+    }
+}
+
+impl Statements {
+    pub(super) fn new(prefix: &TablePrefix) -> Self {
+        let columns = COLUMNS.join(", ");
+        let fixed = |sql: &str| Arc::from(prefix.apply(sql));
+        Self {
+            open: fixed(
+                "INSERT INTO {p}instances (instance, epoch, revision) VALUES (?1, 1, 0)
+                 ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision",
+            ),
+            load: fixed(&format!(
+                "SELECT {columns} FROM {{p}}resources WHERE instance = ?1"
+            )),
+            advance: fixed("UPDATE {p}instances SET revision = ?2 WHERE instance = ?1 AND epoch = ?3"),
+            put: Sized::new(|rows| {
+                let values = values(rows, 2, COLUMNS.len());
+                prefix.apply(&format!(
+                    "INSERT OR REPLACE INTO {{p}}resources (instance, epoch, {columns}) VALUES {values}"
+                ))
+            }),
+            remove: Sized::new(|rows| {
+                let uids = list(2, rows);
+                prefix.apply(&format!(
+                    "DELETE FROM {{p}}resources WHERE instance = ?1 AND uid IN ({uids})"
+                ))
+            }),
+            record: Sized::new(|rows| {
+                let values = values(rows, 2, HISTORY_COLUMNS);
+                prefix.apply(&format!(
+                    "INSERT OR REPLACE INTO {{p}}history
+                     (instance, epoch, uid, invocation, revision, kind, name, ended_at, entry) VALUES {values}"
+                ))
+            }),
+            prune_resource: fixed(
+                "DELETE FROM {p}history WHERE instance = ?1 AND uid = ?2 AND (epoch, invocation) <= (
+                     SELECT epoch, invocation FROM {p}history WHERE instance = ?1 AND uid = ?2
+                     ORDER BY epoch DESC, invocation DESC LIMIT 1 OFFSET ?3)",
+            ),
+            prune_age: fixed("DELETE FROM {p}history WHERE instance = ?1 AND ended_at < ?2"),
+            history: fixed(
+                "SELECT entry FROM {p}history WHERE instance = ?1 AND uid = ?2
+                 ORDER BY epoch DESC, invocation DESC LIMIT ?3",
+            ),
+        }
+    }
+}
+
+/// Columns of an entry of history after `instance` and `epoch`.
+const HISTORY_COLUMNS: usize = 7;
+
+/// `(?1, ?2, ?3, ...), (?1, ?2, ...)`: so many rows, which share their first `shared` values.
+fn values(rows: usize, shared: usize, own: usize) -> String {
+    let row = |at: usize| format!("({}, {})", list(1, shared), list(shared + at * own + 1, own));
+    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+}
+
+/// `?first, ?first+1, ...`: so many numbered parameters.
+fn list(first: usize, count: usize) -> String {
+    (first..first + count)
+        .map(|n| format!("?{n}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_cut_into_the_sizes_that_have_statements() {
+        let statements = Statements::new(&TablePrefix::default());
+        let rows = vec![(); 128 + 2 * 16 + 3];
+        let sizes: Vec<usize> = statements
+            .remove
+            .cut(&rows)
+            .map(|(_, piece)| piece.len())
+            .collect();
+        assert_eq!(sizes, [128, 16, 16, 1, 1, 1]);
+    }
+
+    #[test]
+    fn rows_of_one_statement_share_the_first_parameters() {
+        assert_eq!(values(2, 1, 2), "(?1, ?2, ?3), (?1, ?4, ?5)");
+    }
+}
