@@ -1,1 +1,300 @@
-//! x
+//! Files that are not as they should be, and what else the conformance test of all stores can't see.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
+use tempfile::TempDir;
+use uuid::Uuid;
+use watershed_core::{CommitId, Epoch, NewResource, Revision, Write};
+
+use super::*;
+
+/// A row as the core would make it.
+fn row(number: u128, name: &str) -> watershed_core::Row {
+    let new = NewResource::new(Uid(Uuid::from_u128(number)), "thing", name, b"spec".to_vec());
+    watershed_core::Row {
+        uid: new.uid,
+        kind: new.kind,
+        name: new.name,
+        refs: vec![watershed_core::Ref::completed("thing", "other")].into(),
+        owner: None,
+        paths: new.paths,
+        labels: new.labels,
+        marks: watershed_core::Marks::default(),
+        revision: Revision(1),
+        spec_version: watershed_core::SpecVersion(1),
+        state_version: watershed_core::StateVersion(0),
+        error: None,
+        next_reconcile: None,
+        attempts: 0,
+        paused: false,
+        hidden: false,
+        refreshes: watershed_core::Refreshes::default(),
+        created_at: watershed_core::Timestamp(1),
+        updated_at: watershed_core::Timestamp(1),
+        spec_format: 1,
+        state_format: 0,
+        runs_total: 0,
+        last_run: None,
+        last_success: None,
+        spec: new.spec,
+        state: None,
+    }
+}
+
+fn put(epoch: Epoch, rows: Vec<watershed_core::Row>) -> Commit {
+    Commit {
+        id: CommitId(1),
+        epoch,
+        revision: Revision(1),
+        writes: rows.into_iter().map(|row| Write::Put(Arc::new(row))).collect(),
+        history: Arc::from([]),
+    }
+}
+
+/// Makes a catalog with two resources at `path`, closed in order.
+async fn make(path: &Path) {
+    let store = SqliteStore::open(path).await.unwrap();
+    let Opened { stored, catalog } = Store::open(&store, "flights").await.unwrap();
+    catalog
+        .commit(&put(stored.epoch, vec![row(1, "one"), row(2, "two")]))
+        .await
+        .unwrap();
+    catalog.close().await;
+    store.close().await;
+}
+
+fn catalog_in(folder: &TempDir) -> PathBuf {
+    folder.path().join("catalog.db")
+}
+
+/// Runs one statement behind the store's back, closed without a trace.
+async fn tamper(path: &Path, sql: &'static str) {
+    let mut connection = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .connect()
+        .await
+        .unwrap();
+    sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+    connection.close().await.unwrap();
+}
+
+async fn refused(path: &Path) -> StoreError {
+    let before = fs::read(path).unwrap();
+    let error = SqliteStore::open(path).await.unwrap_err();
+    assert!(fs::read(path).unwrap() == before, "the file was touched: {error}");
+    error
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_database_is_refused_and_left_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    for contents in [
+        "",
+        "x",
+        "a page of notes, longer than any header of a database would be",
+    ] {
+        fs::write(&path, contents).unwrap();
+        if contents.is_empty() {
+            SqliteStore::open(&path).await.unwrap().close().await;
+        } else {
+            assert!(matches!(refused(&path).await, StoreError::Damaged { .. }));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_refused_and_left_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    make(&path).await;
+    let sound = fs::read(&path).unwrap();
+    for page in 1..sound.len() / 4096 {
+        let mut damaged = sound.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0xA5);
+        fs::write(&path, damaged).unwrap();
+        assert!(
+            matches!(refused(&path).await, StoreError::Damaged { .. }),
+            "page {page}"
+        );
+    }
+    fs::write(&path, &sound[..sound.len() / 2]).unwrap();
+    assert!(
+        matches!(refused(&path).await, StoreError::Damaged { .. }),
+        "cut in half"
+    );
+}
+
+#[tokio::test]
+async fn a_database_of_something_else_is_refused_and_left_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    tamper(&path, "CREATE TABLE notes (text TEXT)").await;
+    let error = refused(&path).await;
+    assert!(error.to_string().contains("something else"), "{error}");
+}
+
+#[tokio::test]
+async fn a_newer_catalog_is_refused_and_left_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    make(&path).await;
+    tamper(
+        &path,
+        "INSERT INTO watershed_migrations VALUES (99, 'from the future', 0)",
+    )
+    .await;
+    assert!(matches!(
+        refused(&path).await,
+        StoreError::Newer { found: 99, .. }
+    ));
+}
+
+#[tokio::test]
+async fn an_older_catalog_is_copied_and_then_migrated() {
+    const NEXT: Migration = Migration {
+        version: 99,
+        name: "next",
+        sql: "CREATE TABLE {p}more (x INTEGER)",
+    };
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    make(&path).await;
+    let newest = MIGRATIONS.last().unwrap().version;
+    let steps: Vec<Migration> = MIGRATIONS.iter().copied().chain([NEXT]).collect();
+
+    let store = SqliteStore::open_with(&path, &steps).await.unwrap();
+    assert_eq!(Store::open(&store, "flights").await.unwrap().stored.rows.len(), 2);
+    store.close().await;
+
+    let copy = folder.path().join(format!("catalog.db.v{newest}.bak"));
+    let prefix = TablePrefix::default();
+    assert_eq!(
+        open::inspect(&copy, &prefix).await.unwrap(),
+        Found::Version(newest)
+    );
+    assert_eq!(open::inspect(&path, &prefix).await.unwrap(), Found::Version(99));
+    assert!(matches!(
+        refused(&path).await,
+        StoreError::Newer { found: 99, .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_second_opening_is_refused_until_the_first_is_closed() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    let first = SqliteStore::open(&path).await.unwrap();
+    let opened = Store::open(&first, "flights").await.unwrap();
+    assert!(matches!(
+        SqliteStore::open(&path).await,
+        Err(StoreError::Locked { .. })
+    ));
+    first.close().await;
+    assert!(matches!(
+        SqliteStore::open(&path).await,
+        Err(StoreError::Locked { .. })
+    ));
+    opened.catalog.close().await;
+    SqliteStore::open(&path).await.unwrap();
+}
+
+#[tokio::test]
+async fn columns_that_cannot_be_read_are_reported_and_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    make(&path).await;
+    tamper(
+        &path,
+        "UPDATE watershed_resources SET last_run = x'ff' WHERE name = 'one'",
+    )
+    .await;
+    let store = SqliteStore::open(&path).await.unwrap();
+    let stored = Store::open(&store, "flights").await.unwrap().stored;
+    let by_name = |name: &str| {
+        stored
+            .rows
+            .iter()
+            .find(|entry| entry.row.name.as_str() == name)
+            .unwrap()
+    };
+    let message = &by_name("one").unreadable.as_ref().unwrap().message;
+    assert!(message.contains("`last_run`"), "{message}");
+    assert_eq!(by_name("two").row, row(2, "two"));
+}
+
+#[tokio::test]
+async fn a_guest_in_a_pool_keeps_to_its_prefix() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("host.db");
+    tamper(
+        &path,
+        "CREATE TABLE migrations (mine INTEGER); CREATE TABLE resources (mine INTEGER)",
+    )
+    .await;
+    let options = SqliteConnectOptions::new().filename(&path);
+    let pool = SqlitePoolOptions::new()
+        .max_connections(2)
+        .connect_with(options)
+        .await
+        .unwrap();
+    let prefix = TablePrefix::new("ws_").unwrap();
+    for epoch in [Epoch(1), Epoch(2)] {
+        let store = SqliteStore::with_pool(pool.clone(), prefix.clone())
+            .await
+            .unwrap();
+        let Opened { stored, catalog } = Store::open(&store, "flights").await.unwrap();
+        assert_eq!(stored.epoch, epoch);
+        catalog.commit(&put(epoch, vec![row(1, "one")])).await.unwrap();
+        catalog.close().await;
+        store.close().await;
+    }
+    let others =
+        "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'ws~_%' ESCAPE '~'";
+    assert_eq!(
+        sqlx::query_scalar::<_, i64>(others)
+            .fetch_one(&pool)
+            .await
+            .unwrap(),
+        2
+    );
+    assert!(matches!(
+        TablePrefix::new("a; drop table b"),
+        Err(StoreError::Prefix { .. })
+    ));
+}
+
+/// Every schema version that was ever released has a catalog in `testdata`; `WATERSHED_BLESS` makes the newest one.
+#[tokio::test]
+async fn a_stored_catalog_of_every_schema_version_opens() {
+    let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/catalogs");
+    let newest = stored.join(format!("v{}.db", MIGRATIONS.last().unwrap().version));
+    if std::env::var_os("WATERSHED_BLESS").is_some() && !newest.exists() {
+        let folder = TempDir::new().unwrap();
+        make(&catalog_in(&folder)).await;
+        fs::create_dir_all(&stored).unwrap();
+        fs::copy(catalog_in(&folder), &newest).unwrap();
+    }
+    for version in MIGRATIONS.iter().map(|step| step.version) {
+        let folder = TempDir::new().unwrap();
+        let path = catalog_in(&folder);
+        fs::copy(stored.join(format!("v{version}.db")), &path).unwrap();
+        let store = SqliteStore::open(&path).await.unwrap();
+        let opened = Store::open(&store, "flights").await.unwrap().stored;
+        let mut names: Vec<_> = opened
+            .rows
+            .iter()
+            .map(|entry| entry.row.name.to_string())
+            .collect();
+        names.sort();
+        assert_eq!(
+            (names, opened.epoch),
+            (vec!["one".to_owned(), "two".to_owned()], Epoch(2))
+        );
+        assert!(opened.rows.iter().all(|entry| entry.unreadable.is_none()));
+    }
+}
