@@ -60,7 +60,7 @@ impl Controller {
     }
 
     /// Stops in order: takes no further calls, cancels what runs, waits up to `grace` for it, commits, and gives the
-    /// lease back. Asked again meanwhile, with no grace for instance, the shorter one counts.
+    /// lease back. Asked again meanwhile, the grace is over at once.
     ///
     /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
@@ -183,6 +183,7 @@ impl Builder {
         })?;
         mark_unreadable(&mut stored, &self.runners);
         let revision = stored.revision;
+        let view = View::of(&stored);
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let (core, effects) = Core::open(clock.now(), self.limits, self.kinds, stored).map_err(|source| {
             StartError::Catalog {
@@ -197,7 +198,6 @@ impl Builder {
         let (signals, signals_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
         let (commits, commits_in) = mpsc::channel(1);
-        let view = View::empty(revision);
         let shared = Arc::new(Shared {
             commands,
             signals: signals.clone(),

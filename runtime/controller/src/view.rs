@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rpds::HashTrieMapSync;
 use watershed_core::{
-    Key, Kind, Name, Publish, Refusal, Revision, Row, Settled, Standing, Status, Target, Uid,
+    Key, Kind, Name, Publish, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target, Uid,
 };
 
 use crate::resource::Resource;
@@ -48,13 +48,18 @@ impl Entry {
 }
 
 impl View {
-    pub(crate) fn empty(revision: Revision) -> Self {
-        Self {
-            revision,
+    /// The catalog as it was found.
+    pub(crate) fn of(stored: &Stored) -> Self {
+        let mut view = Self {
+            revision: stored.revision,
             rows: HashTrieMapSync::new_sync(),
             live: HashTrieMapSync::new_sync(),
             kinds: BTreeMap::new(),
+        };
+        for entry in &stored.rows {
+            view.put(&entry.row);
         }
+        view
     }
 
     pub(crate) fn revision(&self) -> Revision {

@@ -22,14 +22,14 @@ pub struct Stored {
 #[derive(Clone, Debug)]
 pub struct StoredRow {
     /// The row; where bytes could not be read, as far as it could be.
-    pub row: Row,
+    pub row: Arc<Row>,
     /// Set if its spec or state could not be read: the row is listed with this error, and neither run nor
     /// overwritten.
     pub unreadable: Option<Error>,
 }
 
-impl From<Row> for StoredRow {
-    fn from(row: Row) -> Self {
+impl From<Arc<Row>> for StoredRow {
+    fn from(row: Arc<Row>) -> Self {
         Self {
             row,
             unreadable: None,

@@ -93,7 +93,7 @@ impl Core {
             });
         }
         let retrigger = row.next_reconcile.filter(|_| life == Life::Live);
-        let mut resource = Resource::new(Arc::new(row), kind, name, life);
+        let mut resource = Resource::new(row, kind, name, life);
         resource.stored = true;
         resource.published = true;
         resource.retrigger = retrigger;

@@ -94,7 +94,7 @@ impl Bench {
         self.epoch += 1;
         let row = |row: &std::sync::Arc<Row>| StoredRow {
             unreadable: unreadable(row),
-            row: (**row).clone(),
+            row: row.clone(),
         };
         let stored = Stored {
             revision: self.durable,

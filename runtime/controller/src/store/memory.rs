@@ -31,7 +31,7 @@ impl Store for MemoryStore {
             let rows = held
                 .rows
                 .values()
-                .map(|row| StoredRow::from(Row::clone(row)))
+                .map(|row| StoredRow::from(Arc::clone(row)))
                 .collect();
             let stored = Stored {
                 revision: held.revision,

@@ -126,7 +126,10 @@ pub(super) fn read(row: &SqliteRow) -> Result<StoredRow, ColumnError> {
         spec: row.try_get::<&[u8], _>(25)?.into(),
         state: row.try_get::<Option<&[u8]>, _>(26)?.map(Arc::from),
     };
-    Ok(StoredRow { row, unreadable })
+    Ok(StoredRow {
+        row: Arc::new(row),
+        unreadable,
+    })
 }
 
 fn default<T: Default>(

@@ -224,7 +224,7 @@ async fn columns_that_cannot_be_read_are_reported_and_kept() {
     };
     let message = &by_name("one").unreadable.as_ref().unwrap().message;
     assert!(message.contains("`last_run`"), "{message}");
-    assert_eq!(by_name("two").row, row(2, "two"));
+    assert_eq!(*by_name("two").row, row(2, "two"));
 }
 
 #[tokio::test]
