@@ -19,6 +19,11 @@ pub mod render;
 pub mod resource;
 pub mod sql;
 
+mod finding;
+mod template;
+mod text;
+mod yaml;
+
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use options::Options;
 pub use project::{Changes, FileEvent, FileProblem, Project, Trust};

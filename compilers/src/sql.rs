@@ -1,5 +1,17 @@
 //! What the engine's parser is asked, and what is read from its answer.
 
+mod analysis;
+mod cache;
+mod scan;
+mod token;
+mod walk;
+
+pub use analysis::{Outcome, SqlAnalysis, TableUse};
+
+pub(crate) use analysis::TableHole;
+pub(crate) use cache::Cache;
+pub(crate) use token::{Token, TokenKind, action_length, tokens};
+
 use serde_json::Value;
 
 /// The engine's parser: the authority on its dialect. Implemented outside, so that this crate links no engine.

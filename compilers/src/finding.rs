@@ -1,0 +1,83 @@
+//! Findings while a group of files is compiled, before they are tied to paths.
+
+use crate::diagnostics::{Code, Severity, Span};
+
+/// Which of the files that make up a resource is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
+    /// The project's manifest.
+    Manifest,
+    /// The resource's YAML file.
+    Yaml,
+    /// The resource's SQL file.
+    Sql,
+}
+
+/// A place in one of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct At {
+    pub(crate) role: Role,
+    pub(crate) span: Span,
+}
+
+impl At {
+    /// The beginning of a file.
+    pub(crate) fn start(role: Role) -> Self {
+        Self {
+            role,
+            span: Span::START,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    pub(crate) at: At,
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+/// What was found so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Findings(Vec<Finding>);
+
+impl Findings {
+    pub(crate) fn add(&mut self, at: At, code: Code, message: impl Into<String>) {
+        self.0.push(Finding {
+            at,
+            code,
+            message: message.into(),
+            hint: None,
+        });
+    }
+
+    pub(crate) fn add_with_hint(
+        &mut self,
+        at: At,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.0.push(Finding {
+            at,
+            code,
+            message: message.into(),
+            hint: Some(hint.into()),
+        });
+    }
+
+    pub(crate) fn push(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.0
+            .iter()
+            .any(|finding| finding.code.severity() == Severity::Error)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,107 @@
+//! What is read from one statement: kept between processes, so that a text is parsed by the engine once.
+
+use super::{SqlError, SqlPlace, Tree, scan, walk};
+
+/// What a statement's text says, whatever else is in the project. Serialisable as a message.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct SqlAnalysis {
+    /// How it was come by.
+    #[prost(enumeration = "Outcome", tag = "1")]
+    pub outcome: i32,
+    /// The engine's message, when it can't parse the statement.
+    #[prost(string, tag = "2")]
+    pub message: String,
+    /// Where in the statement, in Unicode scalar values, when it can't parse the statement and said where.
+    #[prost(uint64, optional, tag = "3")]
+    pub error_at: Option<u64>,
+    /// The tables that it reads, each once, in the order in which the fingerprint numbers them; no CTEs.
+    #[prost(message, repeated, tag = "4")]
+    pub tables: Vec<TableUse>,
+    /// The paths and globs of local files that it reads.
+    #[prost(string, repeated, tag = "5")]
+    pub files: Vec<String>,
+    /// 16 bytes that stand for the statement's meaning, with numbers in the places of tables.
+    #[prost(bytes = "vec", tag = "6")]
+    pub fingerprint: Vec<u8>,
+    /// The number of statements.
+    #[prost(uint32, tag = "7")]
+    pub statements: u32,
+}
+
+/// How an analysis was come by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
+#[repr(i32)]
+pub enum Outcome {
+    /// From the engine's tree.
+    Parsed = 0,
+    /// From the statement's tokens: the engine has no tree for it.
+    Scanned = 1,
+    /// The engine can't parse it.
+    Invalid = 2,
+}
+
+/// A table that a statement reads.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct TableUse {
+    /// The last part of its name, as written.
+    #[prost(string, tag = "1")]
+    pub name: String,
+    /// It is qualified with another schema than `main`.
+    #[prost(bool, tag = "2")]
+    pub foreign: bool,
+}
+
+/// What stands in a fingerprint in the place of a table: its number in the list of tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableHole(pub(crate) usize);
+
+impl SqlAnalysis {
+    /// Reads the engine's answer about a statement.
+    pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
+        match answer {
+            Ok(tree) => walk::analyse(tree).unwrap_or_else(|| scan::analyse(statement)),
+            Err(SqlError::NotSerialisable { .. }) => scan::analyse(statement),
+            Err(SqlError::Syntax { message, place }) => Self {
+                outcome: Outcome::Invalid.into(),
+                message: message.clone(),
+                error_at: char_offset(statement, *place),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+fn char_offset(statement: &str, place: SqlPlace) -> Option<u64> {
+    match place {
+        SqlPlace::Char(offset) => Some(offset as u64),
+        SqlPlace::Line { line, column } => {
+            let before: usize = statement
+                .split_inclusive('\n')
+                .take((line as usize).saturating_sub(1))
+                .map(|line| line.chars().count())
+                .sum();
+            Some((before + (column as usize).saturating_sub(1)) as u64)
+        }
+        SqlPlace::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_by_line_and_column_becomes_an_offset() {
+        let place = SqlPlace::Line { line: 2, column: 3 };
+        assert_eq!(char_offset("sé\nabc", place), Some(5));
+        let refused = Err(SqlError::Syntax {
+            message: "no".into(),
+            place,
+        });
+        let analysis = SqlAnalysis::read("sé\nabc", &refused);
+        assert_eq!(
+            (analysis.outcome(), analysis.error_at),
+            (Outcome::Invalid, Some(5))
+        );
+    }
+}

@@ -1,0 +1,368 @@
+//! Tables and meaning of a statement that has no tree, from its tokens.
+//!
+//! The engine accepts more than it can serialise: a PIVOT without IN, and anything that is not a SELECT. What stands
+//! where a table can stand is found by the words before it. It may find a name too many; as refs bind to models only,
+//! that rarely matters.
+
+use std::collections::BTreeSet;
+
+use super::{
+    SqlAnalysis, TableUse,
+    analysis::Outcome,
+    cache::digest,
+    token::{Token, TokenKind, tokens},
+};
+
+pub(super) fn analyse(statement: &str) -> SqlAnalysis {
+    let tokens: Vec<_> = tokens(statement)
+        .into_iter()
+        .filter(|token| token.kind != TokenKind::Comment)
+        .collect();
+    let mut scan = Scan::new(&tokens);
+    scan.run();
+    let fingerprint = scan.fingerprint();
+    SqlAnalysis {
+        outcome: Outcome::Scanned.into(),
+        message: String::new(),
+        error_at: None,
+        tables: scan.tables,
+        files: scan.files,
+        fingerprint,
+        statements: 1,
+    }
+}
+
+/// What a name would be, by what stands before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    /// Nothing in particular.
+    Anything,
+    /// A table: the words before it ask for one.
+    Table,
+    /// More of a list of tables, if a comma comes.
+    MoreTables,
+    /// Inside a call whose FROM is none, as in `extract(year FROM x)`.
+    CallWithFrom,
+}
+
+struct Scan<'a> {
+    tokens: &'a [Token<'a>],
+    ctes: BTreeSet<String>,
+    tables: Vec<TableUse>,
+    files: Vec<String>,
+    /// The table that each token stands for, if it is the last part of a table's name.
+    holes: Vec<Option<usize>>,
+    /// One entry for each open parenthesis, and one for the statement.
+    depths: Vec<Expect>,
+}
+
+impl<'a> Scan<'a> {
+    fn new(tokens: &'a [Token<'a>]) -> Self {
+        let ctes = cte_names(tokens);
+        let holes = vec![None; tokens.len()];
+        Self {
+            tokens,
+            ctes,
+            tables: Vec::new(),
+            files: Vec::new(),
+            holes,
+            depths: vec![Expect::Anything],
+        }
+    }
+
+    fn expect(&mut self, expect: Expect) {
+        if let Some(top) = self.depths.last_mut() {
+            *top = expect;
+        }
+    }
+
+    fn run(&mut self) {
+        let mut at = 0;
+        while let Some(token) = self.tokens.get(at) {
+            at = self.step(at, token);
+        }
+    }
+
+    /// Looks at one token, or at the whole of a table's name; answers where to go on.
+    fn step(&mut self, at: usize, token: &Token<'_>) -> usize {
+        let expected = self.depths.last().copied().unwrap_or(Expect::Anything);
+        match token.kind {
+            TokenKind::Sign => self.sign(at, token.text, expected),
+            TokenKind::Word if asks_for_table(self.tokens, at, expected) => self.expect(Expect::Table),
+            TokenKind::Word if expected == Expect::MoreTables && ends_tables(token.text) => {
+                self.expect(Expect::Anything);
+            }
+            TokenKind::Word if expected == Expect::Table && begins_query(token.text) => {
+                self.expect(Expect::Anything);
+            }
+            TokenKind::Word if expected == Expect::Table && is_filler(token.text) => {}
+            TokenKind::Text if expected == Expect::Table => {
+                self.file(token.meaning());
+                self.expect(Expect::MoreTables);
+            }
+            TokenKind::Word | TokenKind::Quoted if expected == Expect::Table => {
+                self.expect(Expect::MoreTables);
+                return self.name(at);
+            }
+            _ => {}
+        }
+        at + 1
+    }
+
+    fn sign(&mut self, at: usize, sign: &str, expected: Expect) {
+        match sign {
+            "(" => {
+                let call = at.checked_sub(1).and_then(|before| self.tokens.get(before));
+                let inside = match call {
+                    Some(call) if has_from_inside(call) => Expect::CallWithFrom,
+                    _ if expected == Expect::Table => Expect::Table,
+                    _ => Expect::Anything,
+                };
+                if expected == Expect::Table {
+                    self.expect(Expect::MoreTables);
+                }
+                self.depths.push(inside);
+            }
+            ")" if self.depths.len() > 1 => {
+                self.depths.pop();
+            }
+            "," if expected == Expect::MoreTables => self.expect(Expect::Table),
+            ";" => self.depths = vec![Expect::Anything],
+            _ => {}
+        }
+    }
+
+    /// A dotted name; a table unless a call follows or a CTE has the name.
+    fn name(&mut self, at: usize) -> usize {
+        let mut last = at;
+        while self.tokens.get(last + 1).is_some_and(|dot| dot.is_sign("."))
+            && self
+                .tokens
+                .get(last + 2)
+                .is_some_and(|part| part.kind != TokenKind::Sign)
+        {
+            last += 2;
+        }
+        let Some(token) = self.tokens.get(last) else {
+            return last + 1;
+        };
+        let name = token.meaning();
+        if self.tokens.get(last + 1).is_some_and(|open| open.is_sign("(")) {
+            self.call(last, &name);
+        } else if last > at || !self.ctes.contains(&name.to_lowercase()) {
+            let foreign = last >= at + 2
+                && !self
+                    .tokens
+                    .get(last - 2)
+                    .is_some_and(|schema| schema.meaning().eq_ignore_ascii_case("main"));
+            let table = TableUse { name, foreign };
+            let index = self
+                .tables
+                .iter()
+                .position(|known| same_table(known, &table))
+                .unwrap_or_else(|| {
+                    self.tables.push(table);
+                    self.tables.len() - 1
+                });
+            if let Some(hole) = self.holes.get_mut(last) {
+                *hole = Some(index);
+            }
+        }
+        last + 1
+    }
+
+    /// A function in a table's place: its texts are files if it reads files.
+    fn call(&mut self, at: usize, name: &str) {
+        if !super::walk::reads_files(name) {
+            return;
+        }
+        let arguments = self.tokens.get(at + 2..).unwrap_or_default();
+        let texts: Vec<_> = arguments
+            .iter()
+            .take_while(|token| token.kind == TokenKind::Text || matches!(token.text, "[" | "]" | ","))
+            .filter(|token| token.kind == TokenKind::Text)
+            .map(Token::meaning)
+            .collect();
+        for text in texts {
+            self.file(text);
+        }
+    }
+
+    fn file(&mut self, path: String) {
+        if super::walk::is_local(&path) && !self.files.contains(&path) {
+            self.files.push(path);
+        }
+    }
+
+    fn fingerprint(&self) -> Vec<u8> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(b"tokens\n");
+        let end = self
+            .tokens
+            .iter()
+            .rposition(|token| !token.is_sign(";"))
+            .map_or(0, |last| last + 1);
+        for (token, hole) in self.tokens.iter().zip(&self.holes).take(end) {
+            match hole {
+                Some(index) => hasher.update(b"table").update(&(*index as u64).to_le_bytes()),
+                None => hasher.update(token.text.as_bytes()),
+            };
+            hasher.update(b"\0");
+        }
+        digest(&hasher).to_vec()
+    }
+}
+
+fn same_table(a: &TableUse, b: &TableUse) -> bool {
+    a.foreign == b.foreign && a.name.to_lowercase() == b.name.to_lowercase()
+}
+
+/// Words after which a table stands.
+fn asks_for_table(tokens: &[Token<'_>], at: usize, expected: Expect) -> bool {
+    let Some(token) = tokens.get(at) else { return false };
+    let before = |n: usize| at.checked_sub(n).and_then(|before| tokens.get(before));
+    if token.is_word("from") {
+        let distinct = before(1).is_some_and(|word| word.is_word("distinct"))
+            && before(2).is_some_and(|word| word.is_word("is") || word.is_word("not"));
+        return expected != Expect::CallWithFrom && !distinct;
+    }
+    let leads = [
+        "pivot",
+        "unpivot",
+        "pivot_wider",
+        "pivot_longer",
+        "summarize",
+        "describe",
+    ];
+    token.is_word("join")
+        || (leads.iter().any(|lead| token.is_word(lead))
+            && before(1).is_none_or(|word| word.is_sign("(") || word.is_word("as") || word.is_sign(")")))
+}
+
+fn has_from_inside(call: &Token<'_>) -> bool {
+    ["extract", "substring", "trim", "overlay", "position"]
+        .iter()
+        .any(|name| call.is_word(name))
+}
+
+fn begins_query(word: &str) -> bool {
+    [
+        "select",
+        "with",
+        "values",
+        "from",
+        "pivot",
+        "unpivot",
+        "table",
+        "describe",
+        "summarize",
+        "show",
+    ]
+    .iter()
+    .any(|known| word.eq_ignore_ascii_case(known))
+}
+
+fn is_filler(word: &str) -> bool {
+    ["only", "lateral"]
+        .iter()
+        .any(|known| word.eq_ignore_ascii_case(known))
+}
+
+fn ends_tables(word: &str) -> bool {
+    [
+        "where",
+        "group",
+        "order",
+        "having",
+        "limit",
+        "offset",
+        "window",
+        "qualify",
+        "union",
+        "intersect",
+        "except",
+        "select",
+        "set",
+        "returning",
+    ]
+    .iter()
+    .any(|known| word.eq_ignore_ascii_case(known))
+}
+
+/// Names that WITH gives: `name AS (` or `name (columns) AS (`, after WITH or a comma.
+fn cte_names(tokens: &[Token<'_>]) -> BTreeSet<String> {
+    if !tokens.iter().any(|token| token.is_word("with")) {
+        return BTreeSet::new();
+    }
+    let mut names = BTreeSet::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if !matches!(token.kind, TokenKind::Word | TokenKind::Quoted) {
+            continue;
+        }
+        let after_with = at
+            .checked_sub(1)
+            .and_then(|before| tokens.get(before))
+            .is_some_and(|before| {
+                before.is_word("with") || before.is_word("recursive") || before.is_sign(",")
+            });
+        let mut rest = tokens.get(at + 1..).unwrap_or_default();
+        if rest.first().is_some_and(|open| open.is_sign("(")) {
+            let close = rest.iter().take(100).position(|close| close.is_sign(")"));
+            rest = close.and_then(|close| rest.get(close + 1..)).unwrap_or_default();
+        }
+        let mut rest = rest
+            .iter()
+            .skip_while(|word| word.is_word("not") || word.is_word("materialized"));
+        let is_as = rest.next().is_some_and(|word| word.is_word("as"));
+        let opens = rest
+            .find(|word| !word.is_word("not") && !word.is_word("materialized"))
+            .is_some_and(|open| open.is_sign("("));
+        if after_with && is_as && opens {
+            names.insert(token.meaning().to_lowercase());
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tables(sql: &str) -> Vec<String> {
+        analyse(sql).tables.into_iter().map(|table| table.name).collect()
+    }
+
+    #[test]
+    fn tables_are_found_where_a_tree_is_missing() {
+        assert_eq!(tables("PIVOT sales ON city USING sum(amount)"), ["sales"]);
+        assert_eq!(
+            tables("WITH t AS (SELECT * FROM a, main.b x) PIVOT t ON c USING sum(d)"),
+            ["a", "b"]
+        );
+        assert_eq!(
+            tables("FROM (PIVOT a ON b) JOIN \"C d\" USING (x) WHERE y IN (SELECT z FROM e)"),
+            ["a", "C d", "e"]
+        );
+        assert_eq!(
+            tables("SELECT extract(year FROM x) FROM a WHERE b IS DISTINCT FROM c, d"),
+            ["a"]
+        );
+        assert_eq!(
+            tables("SELECT 1 FROM a JOIN b ON a.x = b.x, c ORDER BY d, e"),
+            ["a", "b", "c"]
+        );
+    }
+
+    #[test]
+    fn files_are_found_where_a_tree_is_missing() {
+        let found = analyse("PIVOT (FROM read_csv(['a.csv', 'b.csv'], header = true), 'c.parquet') ON x");
+        assert_eq!(found.files, ["a.csv", "b.csv", "c.parquet"]);
+    }
+
+    #[test]
+    fn comments_and_blanks_are_no_meaning_and_tables_are_numbers() {
+        let print = |sql| analyse(sql).fingerprint;
+        assert_eq!(print("PIVOT a ON b"), print("PIVOT  other -- c\n ON b;"));
+        assert_ne!(print("PIVOT a ON b"), print("PIVOT a ON c"));
+    }
+}

@@ -1,0 +1,406 @@
+//! Tables, files and meaning of a statement, from the engine's tree.
+//!
+//! The fingerprint covers the whole tree but for positions. Where it names a table that is no CTE, or qualifies a
+//! column with such a table's unaliased name, a number stands instead, so that a rename upstream changes nothing.
+//! In an expression without an alias the names stay: they are part of the column's name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::{SqlAnalysis, TableHole, TableUse, Tree, analysis::Outcome, cache::digest};
+
+/// Levels of a document that are walked; deeper ones are read by their tokens. Bounds the stack.
+const MAX_DEPTH: usize = 400;
+
+/// Reads a tree; `None` when it is nested too deeply or is none.
+pub(super) fn analyse(tree: &Tree) -> Option<SqlAnalysis> {
+    let document = read(tree.document())?;
+    let statements = document.get("statements")?.as_array()?;
+    let mut names = Names::default();
+    names.value(&document, &mut Vec::new());
+    let mut printer = Printer {
+        hasher: blake3::Hasher::new(),
+        names: &names,
+        keep_names: 0,
+    };
+    printer.hasher.update(b"tree\n");
+    printer.value(&document, &mut Vec::new());
+    let fingerprint = digest(&printer.hasher).to_vec();
+    Some(SqlAnalysis {
+        outcome: Outcome::Parsed.into(),
+        message: String::new(),
+        error_at: None,
+        statements: u32::try_from(statements.len()).unwrap_or(u32::MAX),
+        fingerprint,
+        tables: names.tables,
+        files: names.files,
+    })
+}
+
+fn read(document: &str) -> Option<Value> {
+    if depth(document) > MAX_DEPTH {
+        return None;
+    }
+    let mut reader = serde_json::Deserializer::from_str(document);
+    reader.disable_recursion_limit();
+    serde::Deserialize::deserialize(&mut reader).ok()
+}
+
+fn depth(document: &str) -> usize {
+    let (mut deepest, mut depth, mut quoted, mut escaped) = (0_usize, 0_usize, false, false);
+    for byte in document.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !quoted => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+fn text<'a>(object: &'a Map<String, Value>, key: &str) -> &'a str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The CTEs of a node, in order: name, and the value that holds the query.
+fn ctes(object: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+    let entries = object
+        .get("cte_map")
+        .and_then(|map| map.get("map"))
+        .and_then(Value::as_array);
+    entries
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some((entry.get("key")?.as_str()?, entry.get("value")?)))
+}
+
+/// Whether a CTE may read itself.
+fn is_recursive(value: &Value) -> bool {
+    let node = value.get("query").and_then(|query| query.get("node"));
+    node.and_then(|node| node.get("type")).and_then(Value::as_str) == Some("RECURSIVE_CTE_NODE")
+}
+
+/// CTE names that can be seen, innermost last, in lower case.
+type Scope = Vec<String>;
+
+/// Goes through a node's CTEs, each of which sees those before it, then through the rest, which sees all.
+fn in_scope(
+    object: &Map<String, Value>,
+    scope: &mut Scope,
+    mut cte: impl FnMut(&str, &Value, &mut Scope),
+    mut rest: impl FnMut(&str, &Value, &mut Scope),
+) {
+    let outside = scope.len();
+    for (name, value) in ctes(object) {
+        let lower = name.to_lowercase();
+        let recursive = is_recursive(value);
+        if recursive {
+            scope.push(lower.clone());
+        }
+        cte(name, value, scope);
+        if !recursive {
+            scope.push(lower);
+        }
+    }
+    for (key, value) in object.iter().filter(|(key, _)| *key != "cte_map") {
+        rest(key, value, scope);
+    }
+    scope.truncate(outside);
+}
+
+fn is_base_table(object: &Map<String, Value>) -> bool {
+    text(object, "type") == "BASE_TABLE" && object.contains_key("table_name")
+}
+
+fn is_shadowed(object: &Map<String, Value>, scope: &Scope) -> bool {
+    let unqualified = text(object, "schema_name").is_empty() && text(object, "catalog_name").is_empty();
+    unqualified && scope.contains(&text(object, "table_name").to_lowercase())
+}
+
+fn is_foreign(object: &Map<String, Value>) -> bool {
+    let schema = text(object, "schema_name");
+    let catalog = text(object, "catalog_name");
+    !(schema.eq_ignore_ascii_case("main") || schema.is_empty() && catalog.is_empty())
+}
+
+/// First pass: what is read.
+#[derive(Default)]
+struct Names {
+    tables: Vec<TableUse>,
+    files: Vec<String>,
+    index: BTreeMap<(String, bool), usize>,
+    unaliased: BTreeSet<String>,
+    /// Aliases and names of CTEs: a qualifier of this name may mean them.
+    others: BTreeSet<String>,
+}
+
+impl Names {
+    fn value(&mut self, value: &Value, scope: &mut Scope) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.value(item, scope)),
+            Value::Object(object) => self.object(object, scope),
+            _ => {}
+        }
+    }
+
+    fn object(&mut self, object: &Map<String, Value>, scope: &mut Scope) {
+        if is_base_table(object) {
+            self.base_table(object, scope);
+        } else if text(object, "type") == "TABLE_FUNCTION" {
+            self.table_function(object);
+        }
+        let alias = text(object, "alias");
+        if object.contains_key("type") && !object.contains_key("class") && !alias.is_empty() {
+            self.others.insert(alias.to_lowercase());
+        }
+        self.others
+            .extend(ctes(object).map(|(name, _)| name.to_lowercase()));
+        let names = std::cell::RefCell::new(self);
+        in_scope(
+            object,
+            scope,
+            |_, value, scope| names.borrow_mut().value(value, scope),
+            |_, value, scope| names.borrow_mut().value(value, scope),
+        );
+    }
+
+    fn base_table(&mut self, object: &Map<String, Value>, scope: &Scope) {
+        let name = text(object, "table_name");
+        if name.is_empty() || is_shadowed(object, scope) {
+            return;
+        }
+        self.table(name, is_foreign(object));
+        if text(object, "alias").is_empty() {
+            self.unaliased.insert(name.to_lowercase());
+        }
+        if looks_like_file(name) {
+            self.file(name);
+        }
+    }
+
+    fn table(&mut self, name: &str, foreign: bool) {
+        let tables = &mut self.tables;
+        self.index
+            .entry((name.to_lowercase(), foreign))
+            .or_insert_with(|| {
+                tables.push(TableUse {
+                    name: name.to_owned(),
+                    foreign,
+                });
+                tables.len() - 1
+            });
+    }
+
+    fn table_function(&mut self, object: &Map<String, Value>) {
+        let Some(function) = object.get("function").and_then(Value::as_object) else {
+            return;
+        };
+        let name = text(function, "function_name");
+        let Some(first) = function
+            .get("children")
+            .and_then(Value::as_array)
+            .and_then(|all| all.first())
+        else {
+            return;
+        };
+        for constant in constants(first) {
+            if reads_files(name) {
+                self.file(constant);
+            } else if name.eq_ignore_ascii_case("query_table") {
+                self.table(constant, false);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &str) {
+        if is_local(path) && !self.files.iter().any(|known| known == path) {
+            self.files.push(path.to_owned());
+        }
+    }
+
+    /// The number of the table that a qualifier means, if it means an unaliased table and nothing else.
+    fn qualified(&self, qualifier: &str) -> Option<TableHole> {
+        let lower = qualifier.to_lowercase();
+        if !self.unaliased.contains(&lower) || self.others.contains(&lower) {
+            return None;
+        }
+        self.index.get(&(lower, false)).copied().map(TableHole)
+    }
+}
+
+/// The texts of a constant, or of a list of constants.
+fn constants(value: &Value) -> Vec<&str> {
+    match value.get("class").and_then(Value::as_str) {
+        Some("CONSTANT") => value
+            .pointer("/value/value")
+            .and_then(Value::as_str)
+            .into_iter()
+            .collect(),
+        Some("FUNCTION") => {
+            let children = value.get("children").and_then(Value::as_array);
+            children.into_iter().flatten().flat_map(constants).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Second pass: what it means.
+struct Printer<'a> {
+    hasher: blake3::Hasher,
+    names: &'a Names,
+    /// Above zero inside an expression whose text names its column.
+    keep_names: usize,
+}
+
+impl Printer<'_> {
+    fn piece(&mut self, tag: u8, bytes: &[u8]) {
+        self.hasher
+            .update(&[tag])
+            .update(&(bytes.len() as u64).to_le_bytes())
+            .update(bytes);
+    }
+
+    fn hole(&mut self, TableHole(index): TableHole) {
+        self.piece(b'#', &(index as u64).to_le_bytes());
+    }
+
+    fn value(&mut self, value: &Value, scope: &mut Scope) {
+        match value {
+            Value::Null => self.piece(b'n', b""),
+            Value::Bool(value) => self.piece(b'b', &[u8::from(*value)]),
+            Value::Number(value) => self.piece(b'd', value.to_string().as_bytes()),
+            Value::String(value) => self.piece(b's', value.as_bytes()),
+            Value::Array(items) => {
+                self.piece(b'[', &(items.len() as u64).to_le_bytes());
+                items.iter().for_each(|item| self.value(item, scope));
+            }
+            Value::Object(object) => self.object(object, scope),
+        }
+    }
+
+    fn object(&mut self, object: &Map<String, Value>, scope: &mut Scope) {
+        self.piece(b'{', b"");
+        let hole = self.table_hole(object, scope);
+        let printer = std::cell::RefCell::new(&mut *self);
+        in_scope(
+            object,
+            scope,
+            |name, value, scope| {
+                let mut printer = printer.borrow_mut();
+                printer.piece(b'w', name.as_bytes());
+                printer.value(value, scope);
+            },
+            |key, value, scope| printer.borrow_mut().entry(key, value, hole, scope),
+        );
+        self.piece(b'}', b"");
+    }
+
+    fn entry(&mut self, key: &str, value: &Value, hole: Option<TableHole>, scope: &mut Scope) {
+        if key == "query_location" {
+            return;
+        }
+        self.piece(b'k', key.as_bytes());
+        match key {
+            "table_name" if hole.is_some() => hole.into_iter().for_each(|hole| self.hole(hole)),
+            "select_list" => self.select_list(value, scope),
+            "column_names" => self.column_names(value, scope),
+            "relation_name" | "table" => self.qualifier(value, scope),
+            _ => self.value(value, scope),
+        }
+    }
+
+    fn table_hole(&self, object: &Map<String, Value>, scope: &Scope) -> Option<TableHole> {
+        if self.keep_names > 0 || !is_base_table(object) || is_shadowed(object, scope) {
+            return None;
+        }
+        let key = (text(object, "table_name").to_lowercase(), is_foreign(object));
+        self.names.index.get(&key).copied().map(TableHole)
+    }
+
+    /// A column's name is its alias, its last part, or else the expression's text.
+    fn select_list(&mut self, value: &Value, scope: &mut Scope) {
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        self.piece(b'[', &(items.len() as u64).to_le_bytes());
+        for item in items {
+            let class = item.get("class").and_then(Value::as_str).unwrap_or_default();
+            let alias = item.get("alias").and_then(Value::as_str).unwrap_or_default();
+            let named = !alias.is_empty() || matches!(class, "COLUMN_REF" | "STAR");
+            self.keep_names += usize::from(!named);
+            self.value(item, scope);
+            self.keep_names -= usize::from(!named);
+        }
+    }
+
+    fn column_names(&mut self, value: &Value, scope: &mut Scope) {
+        match value.as_array().map(Vec::as_slice) {
+            Some([first, rest @ ..]) if !rest.is_empty() => {
+                self.qualifier(first, scope);
+                rest.iter().for_each(|part| self.value(part, scope));
+            }
+            _ => self.value(value, scope),
+        }
+    }
+
+    fn qualifier(&mut self, value: &Value, scope: &mut Scope) {
+        let hole = value
+            .as_str()
+            .and_then(|name| self.names.qualified(name))
+            .filter(|_| self.keep_names == 0);
+        match hole {
+            Some(hole) => self.hole(hole),
+            None => self.value(value, scope),
+        }
+    }
+}
+
+/// Whether a table function's first argument is a path.
+pub(super) fn reads_files(function: &str) -> bool {
+    const READERS: [&str; 17] = [
+        "read_csv",
+        "read_csv_auto",
+        "sniff_csv",
+        "read_parquet",
+        "parquet_scan",
+        "parquet_metadata",
+        "parquet_schema",
+        "read_json",
+        "read_json_auto",
+        "read_json_objects",
+        "read_json_objects_auto",
+        "read_ndjson",
+        "read_ndjson_auto",
+        "read_ndjson_objects",
+        "read_text",
+        "read_blob",
+        "glob",
+    ];
+    READERS.iter().any(|reader| function.eq_ignore_ascii_case(reader))
+}
+
+/// Whether a path stands for files of this machine.
+pub(crate) fn is_local(path: &str) -> bool {
+    !path.is_empty() && !path.contains("://")
+}
+
+/// Whether a table's name is a path that the engine reads as a file when no table has the name.
+fn looks_like_file(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let plain = lower
+        .strip_suffix(".gz")
+        .or_else(|| lower.strip_suffix(".zst"))
+        .unwrap_or(&lower);
+    [".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx"]
+        .iter()
+        .any(|end| plain.ends_with(end))
+        || name.contains('*') && name.contains('.')
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Templates in SQL and in the values of YAML: Go's syntax, with the project's functions.
+//!
+//! A template is read once ([`Template`]). What it refers to is found by walking it ([`Facts`]), every branch
+//! included. To find the tables in the SQL around its actions it is rendered with neutral values, in as many
+//! [`Variant`]s as it takes to see every branch. For a run it is executed with real ones ([`execute`]).
+
+mod execute;
+mod facts;
+mod functions;
+mod variants;
+
+use std::collections::BTreeMap;
+
+use gotmpl::{
+    TemplateError,
+    parse::{DefineNode, ListNode, Parser},
+};
+
+pub(crate) use execute::{ExecuteError, execute};
+pub(crate) use facts::{Config, Facts, TemplateRef};
+pub(crate) use functions::quote_identifier;
+pub(crate) use variants::{Variant, variants};
+
+/// A template that was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Template {
+    pub(crate) body: ListNode,
+    pub(crate) defines: BTreeMap<String, ListNode>,
+}
+
+/// Why a text is no template. The line is 1-based, the column counts from 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SyntaxError {
+    pub(crate) message: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// Whether a text has template actions.
+pub(crate) fn is_template(text: &str) -> bool {
+    text.contains("{{")
+}
+
+impl Template {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// Where it is no template.
+    pub(crate) fn read(text: &str) -> Result<Self, SyntaxError> {
+        let (body, defines) = Parser::new(text, "{{", "}}")
+            .and_then(Parser::parse)
+            .map_err(|error| syntax_error(&error))?;
+        let template = Self {
+            body,
+            defines: defines
+                .into_iter()
+                .map(|DefineNode { name, body, .. }| (name.to_string(), body))
+                .collect(),
+        };
+        facts::check(&template, text)?;
+        Ok(template)
+    }
+}
+
+fn syntax_error(error: &TemplateError) -> SyntaxError {
+    let (message, line, column) = match error {
+        TemplateError::Parse {
+            message, line, col, ..
+        }
+        | TemplateError::Lex {
+            message, line, col, ..
+        } => (message.clone(), *line, *col),
+        other => (other.to_string(), 1, 1),
+    };
+    SyntaxError {
+        message,
+        line: crate::text::narrow(line.max(1)),
+        column: crate::text::narrow(column.max(1)),
+    }
+}

@@ -1,0 +1,324 @@
+//! SQL around a template's actions, with neutral values in their places.
+
+use std::collections::BTreeMap;
+
+use gotmpl::parse::{BranchNode, CommandNode, Expr, ListNode, Node, PipeNode};
+
+use super::{
+    Template,
+    facts::{Taken, incremental_branch},
+    functions::quote_identifier,
+};
+
+/// Renderings made of one template. Each takes branches that none before took; templates with more are read in part.
+const MAX_VARIANTS: usize = 32;
+/// Templates that call templates are followed so deep.
+const MAX_CALLS: usize = 16;
+
+/// What stands where a value is not known before the run: fits wherever a name or a value does.
+pub(crate) const NEUTRAL: &str = "_watershed_value";
+
+/// A template rendered with neutral values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Variant {
+    pub(crate) text: String,
+    /// It took a branch that only incremental runs take.
+    pub(crate) incremental: bool,
+    /// Every value in it is the one of a run: what the engine says about it is true of the run.
+    pub(crate) exact: bool,
+    /// Where stretches of the text come from: first character here, first byte in the template.
+    origins: Vec<(usize, usize)>,
+}
+
+impl Variant {
+    /// The byte of the template that a character of the text comes from.
+    pub(crate) fn origin(&self, source: &str, char_offset: usize) -> usize {
+        let after = self.origins.partition_point(|(start, _)| *start <= char_offset);
+        let Some((start, byte)) = after.checked_sub(1).and_then(|at| self.origins.get(at)) else {
+            return 0;
+        };
+        let stretch = source.get(*byte..).unwrap_or_default();
+        byte + stretch
+            .char_indices()
+            .nth(char_offset - start)
+            .map_or(stretch.len(), |(at, _)| at)
+    }
+}
+
+/// Renders a template until every branch was taken once.
+pub(crate) fn variants(
+    template: &Template,
+    source: &str,
+    variables: &BTreeMap<String, String>,
+) -> Vec<Variant> {
+    let mut taken = BTreeMap::new();
+    let mut found: Vec<Variant> = Vec::new();
+    while found.len() < MAX_VARIANTS {
+        let mut render = Render::new(template, source, variables, &mut taken);
+        render.list(&template.body);
+        let (variant, news) = (render.variant, render.news);
+        if !found.is_empty() && !news {
+            break;
+        }
+        found.push(variant);
+    }
+    found
+}
+
+/// Branches already taken, by the byte of their keyword: then, else.
+type Branches = BTreeMap<usize, (bool, bool)>;
+
+struct Render<'a> {
+    template: &'a Template,
+    source: &'a str,
+    variables: &'a BTreeMap<String, String>,
+    taken: &'a mut Branches,
+    locals: BTreeMap<String, Option<String>>,
+    calls: usize,
+    /// A branch was taken that none before took.
+    news: bool,
+    /// Characters in the text so far.
+    length: usize,
+    variant: Variant,
+}
+
+/// What an action puts into the text.
+enum Put {
+    Text(String),
+    Nothing,
+    Unknown,
+}
+
+impl<'a> Render<'a> {
+    fn new(
+        template: &'a Template,
+        source: &'a str,
+        variables: &'a BTreeMap<String, String>,
+        taken: &'a mut Branches,
+    ) -> Self {
+        let variant = Variant {
+            text: String::new(),
+            incremental: false,
+            exact: true,
+            origins: Vec::new(),
+        };
+        let locals = BTreeMap::new();
+        Self {
+            template,
+            source,
+            variables,
+            taken,
+            locals,
+            calls: 0,
+            news: false,
+            length: 0,
+            variant,
+        }
+    }
+
+    fn push(&mut self, text: &str, byte: usize) {
+        self.variant.origins.push((self.length, byte));
+        self.variant.text.push_str(text);
+        self.length += text.chars().count();
+    }
+
+    fn list(&mut self, list: &ListNode) {
+        for node in &list.nodes {
+            match node {
+                Node::List(list) => self.list(list),
+                Node::Text(text) => {
+                    let rest = self.source.get(text.pos.offset..).unwrap_or_default();
+                    let trimmed = rest.find(text.text.as_ref()).unwrap_or(0);
+                    self.push(&text.text, text.pos.offset + trimmed);
+                }
+                Node::Action(action) => self.action(&action.pipe),
+                Node::If(branch) => {
+                    let incremental = incremental_branch(&branch.pipe);
+                    self.branch(branch, incremental);
+                }
+                Node::Range(branch) | Node::With(branch) => self.branch(branch, None),
+                Node::Template(call) => self.call(&call.name),
+                Node::Define(_) | Node::Break(_) | Node::Continue(_) => {}
+            }
+        }
+    }
+
+    fn action(&mut self, pipe: &PipeNode) {
+        let put = self.pipe(pipe);
+        if let [name] = pipe.decl.as_slice() {
+            let value = match put {
+                Put::Text(text) => Some(text),
+                Put::Nothing | Put::Unknown => None,
+            };
+            self.locals.insert(name.to_string(), value);
+            return;
+        }
+        match put {
+            Put::Text(text) => self.push(&text, pipe.pos.offset),
+            Put::Nothing => {}
+            Put::Unknown => {
+                self.variant.exact = false;
+                self.push(NEUTRAL, pipe.pos.offset);
+            }
+        }
+    }
+
+    /// Takes the branch that was not taken yet or, when both were, `then`.
+    fn branch(&mut self, branch: &BranchNode, incremental: Option<Taken>) {
+        self.variant.exact = false;
+        let (then, other) = self.taken.get(&branch.pos.offset).copied().unwrap_or_default();
+        let take = match (then, other) {
+            (true, false) => Taken::Else,
+            // Deeper branches may still be new: look where something new is left.
+            (true, true) if !self.has_news(&branch.body) => Taken::Else,
+            _ => Taken::Then,
+        };
+        let body = match take {
+            Taken::Then => Some(&branch.body),
+            Taken::Else => branch.else_body.as_ref(),
+        };
+        self.news |= (take == Taken::Then && !then) || (take == Taken::Else && !other);
+        let entry = self.taken.entry(branch.pos.offset).or_default();
+        match take {
+            Taken::Then => entry.0 = true,
+            Taken::Else => entry.1 = true,
+        }
+        self.variant.incremental |= incremental == Some(take);
+        if let Some(body) = body {
+            self.list(body);
+        }
+    }
+
+    /// Whether a branch inside was not taken yet.
+    fn has_news(&self, list: &ListNode) -> bool {
+        list.nodes.iter().any(|node| match node {
+            Node::If(branch) | Node::Range(branch) | Node::With(branch) => {
+                self.taken
+                    .get(&branch.pos.offset)
+                    .is_none_or(|(then, other)| !then || !other)
+                    || self.has_news(&branch.body)
+                    || branch.else_body.as_ref().is_some_and(|list| self.has_news(list))
+            }
+            Node::List(list) => self.has_news(list),
+            _ => false,
+        })
+    }
+
+    fn call(&mut self, name: &str) {
+        let template = self.template;
+        if let Some(body) = template.defines.get(name)
+            && self.calls < MAX_CALLS
+        {
+            self.calls += 1;
+            self.list(body);
+        }
+    }
+
+    fn pipe(&self, pipe: &PipeNode) -> Put {
+        match pipe.commands.as_slice() {
+            [command] => self.command(command),
+            _ => Put::Unknown,
+        }
+    }
+
+    fn command(&self, command: &CommandNode) -> Put {
+        match command.args.as_slice() {
+            [Expr::Identifier(_, function), arguments @ ..] => self.function(function, arguments),
+            [Expr::String(_, text)] => Put::Text(text.to_string()),
+            [Expr::Number(_, gotmpl::parse::Number::Int(number))] => Put::Text(number.to_string()),
+            [Expr::Pipe(_, pipe)] => self.pipe(pipe),
+            [Expr::Variable(_, name, fields)] if fields.is_empty() => {
+                match self.locals.get(name.as_str()).cloned().flatten() {
+                    Some(text) => Put::Text(text),
+                    None => Put::Unknown,
+                }
+            }
+            [Expr::Field(_, fields)] => {
+                match fields.iter().map(AsRef::as_ref).collect::<Vec<&str>>().as_slice() {
+                    ["env" | "vars", name @ ..] => self.variable(&name.join(".")),
+                    _ => Put::Unknown,
+                }
+            }
+            _ => Put::Unknown,
+        }
+    }
+
+    fn function(&self, function: &str, arguments: &[Expr]) -> Put {
+        match (function, arguments) {
+            ("configure" | "dependency", _) => Put::Nothing,
+            ("ref", [.., Expr::String(_, name)]) => Put::Text(quote_identifier(name)),
+            ("env", [Expr::String(_, name)]) => self.variable(name),
+            _ => Put::Unknown,
+        }
+    }
+
+    fn variable(&self, name: &str) -> Put {
+        let exact = self.variables.get(name);
+        let found = exact.or_else(|| {
+            self.variables
+                .iter()
+                .find(|(known, _)| known.eq_ignore_ascii_case(name))
+                .map(|(_, value)| value)
+        });
+        found.map_or(Put::Unknown, |value| Put::Text(value.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rendered(text: &str) -> Vec<Variant> {
+        let variables = BTreeMap::from([("n".to_owned(), "5".to_owned())]);
+        variants(&Template::read(text).expect("a template"), text, &variables)
+    }
+
+    fn texts(text: &str) -> Vec<String> {
+        rendered(text).into_iter().map(|variant| variant.text).collect()
+    }
+
+    #[test]
+    fn known_values_are_put_in_and_others_are_neutral() {
+        assert_eq!(
+            texts("a {{ ref \"b c\" }} {{ .env.n }}{{ configure \"x\" \"y\" }} {{ .state.z }}"),
+            ["a \"b c\" 5 _watershed_value"]
+        );
+        assert_eq!(texts("{{ $t := ref \"b\" }}FROM {{ $t }}"), ["FROM \"b\""]);
+        assert!(rendered("{{ ref \"b\" }}").iter().all(|variant| variant.exact));
+        assert!(!rendered("{{ .state.z }}").iter().any(|variant| variant.exact));
+    }
+
+    #[test]
+    fn every_branch_is_taken_once() {
+        assert_eq!(
+            texts("{{ if dev }}a{{ else }}b{{ end }}{{ if prod }}c{{ end }}"),
+            ["ac", "b"]
+        );
+        assert_eq!(
+            texts("{{ if .a }}1{{ else if .b }}2{{ else if .c }}3{{ else }}4{{ end }}"),
+            ["1", "2", "3", "4"]
+        );
+        assert_eq!(
+            texts("{{ if .a }}{{ if .b }}1{{ else }}2{{ end }}{{ else }}3{{ end }}"),
+            ["1", "3", "2"]
+        );
+    }
+
+    #[test]
+    fn variants_with_an_incremental_branch_are_marked() {
+        let marks: Vec<_> = rendered("{{ if incremental }}a{{ end }}")
+            .into_iter()
+            .map(|v| (v.text, v.incremental))
+            .collect();
+        assert_eq!(marks, [("a".to_owned(), true), (String::new(), false)]);
+    }
+
+    #[test]
+    fn a_place_in_the_rendering_is_a_place_in_the_template() {
+        let text = "é {{ ref \"b\" -}}  x = = y";
+        let variants = rendered(text);
+        let variant = variants.first().expect("one");
+        let at = variant.text.chars().position(|c| c == '=').expect("a sign");
+        assert_eq!(text.get(variant.origin(text, at)..), Some("= = y"));
+    }
+}

@@ -1,0 +1,115 @@
+//! The text of a file, and where its characters stand.
+
+use std::ops::Range;
+
+use crate::diagnostics::Span;
+
+/// A file's text, its byte order mark left out.
+#[derive(Debug)]
+pub(crate) struct Text<'a> {
+    text: &'a str,
+    line_starts: Vec<usize>,
+}
+
+impl<'a> Text<'a> {
+    /// Reads bytes.
+    ///
+    /// # Errors
+    /// When they are not UTF-8: the place of the first byte that is none.
+    pub(crate) fn read(bytes: &'a [u8]) -> Result<Self, Span> {
+        let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Self::new(text)),
+            Err(error) => {
+                let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+                let text = Self::new(std::str::from_utf8(valid).unwrap_or_default());
+                let (line, column) = text.position(valid.len());
+                Err(Span {
+                    line,
+                    column,
+                    end_line: line,
+                    end_column: column + 1,
+                })
+            }
+        }
+    }
+
+    pub(crate) fn new(text: &'a str) -> Self {
+        let line_starts = std::iter::once(0)
+            .chain(
+                text.bytes()
+                    .enumerate()
+                    .filter(|(_, byte)| *byte == b'\n')
+                    .map(|(at, _)| at + 1),
+            )
+            .collect();
+        Self { text, line_starts }
+    }
+
+    pub(crate) fn str(&self) -> &'a str {
+        self.text
+    }
+
+    /// The 1-based line and column of a byte.
+    pub(crate) fn position(&self, byte: usize) -> (u32, u32) {
+        let byte = byte.min(self.text.len());
+        let line = self.line_starts.partition_point(|start| *start <= byte);
+        let start = self.line_starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        let before = self.text.get(start..byte).unwrap_or_default();
+        (narrow(line), narrow(before.chars().count() + 1))
+    }
+
+    pub(crate) fn span(&self, range: Range<usize>) -> Span {
+        let (line, column) = self.position(range.start);
+        let (end_line, end_column) = self.position(range.end);
+        Span {
+            line,
+            column,
+            end_line,
+            end_column,
+        }
+    }
+
+    /// The text of a 1-based line, without its end.
+    pub(crate) fn line(&self, line: u32) -> &'a str {
+        let index = (line as usize).saturating_sub(1);
+        let Some(start) = self.line_starts.get(index) else {
+            return "";
+        };
+        let end = self
+            .line_starts
+            .get(index + 1)
+            .copied()
+            .unwrap_or(self.text.len());
+        self.text
+            .get(*start..end)
+            .unwrap_or_default()
+            .trim_end_matches(['\n', '\r'])
+    }
+}
+
+/// Files are at most 128 KiB, so that lines and columns always fit.
+pub(crate) fn narrow(value: usize) -> u32 {
+    u32::try_from(value).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_count_characters_and_a_byte_order_mark_is_none() {
+        let text = Text::read("\u{feff}é1\r\nab".as_bytes()).expect("UTF-8");
+        assert_eq!(text.position(2), (1, 2));
+        assert_eq!(text.position(5), (2, 1));
+        assert_eq!(text.position(99), (2, 3));
+        assert_eq!(text.line(1), "é1");
+        assert_eq!(text.line(3), "");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_have_a_place() {
+        let place = Text::read(b"ab\nc\xff").expect_err("not UTF-8");
+        assert_eq!((place.line, place.column), (2, 2));
+    }
+}

@@ -1,0 +1,12 @@
+//! YAML with places.
+//!
+//! A file becomes one [`Node`]: its first document, aliases and merge keys resolved, every node with its span.
+//! Nesting, and what aliases may stand for, are bounded.
+
+mod load;
+mod node;
+mod scalar;
+mod template;
+
+pub(crate) use load::{Loaded, load};
+pub(crate) use node::{Data, Entry, Map, Node, Style, overlay};
