@@ -11,6 +11,8 @@ pub(crate) enum Role {
     Yaml,
     /// The resource's SQL file.
     Sql,
+    /// A second YAML file of the same name.
+    SecondYaml,
 }
 
 /// A place in one of the files.

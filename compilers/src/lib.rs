@@ -13,20 +13,36 @@
 //! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
 
 pub mod diagnostics;
+pub mod meaning;
 pub mod options;
 pub mod project;
 pub mod render;
 pub mod resource;
 pub mod sql;
 
+mod annotations;
+mod block;
+mod decode;
+mod draft;
+mod duration;
+mod env_file;
 mod finding;
+mod group;
+mod kinds;
+mod manifest;
+mod model;
+mod names;
+mod resolver;
+mod schedule;
 mod template;
 mod text;
+mod unsupported;
 mod yaml;
 
 pub use diagnostics::{Code, Diagnostic, Severity};
+pub use meaning::{Meanings, fingerprint};
 pub use options::Options;
-pub use project::{Changes, FileEvent, FileProblem, Project, Trust};
-pub use render::{RenderError, Scope, render};
+pub use project::{Changes, FileEvent, FileProblem, Project, Trust, is_relevant};
+pub use render::{RenderError, Scope, render, render_text};
 pub use resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec};
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};

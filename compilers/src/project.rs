@@ -1,22 +1,43 @@
 //! The project: file events in, changes out.
+//!
+//! # Invariants
+//! 1. Resources and findings are a function of files and options: the order of events leaves no trace.
+//! 2. Every group of files that declares something has an entry among the claims of each name that it declares.
+//! 3. Of the claims on a name the first wins: explicit before implied, then the smaller path.
+//! 4. A group is among the readers of every name that it may bind to.
 
-use std::{collections::BTreeMap, sync::Arc};
+mod apply;
+mod claims;
+mod cycles;
+mod files;
+mod link;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+pub use files::is_relevant;
 
 use crate::{
     diagnostics::Diagnostic,
+    draft::Compiled,
+    manifest::Manifest,
     options::Options,
     resource::{Resource, ResourceKey},
-    sql::SqlParser,
+    sql::{Cache, SqlAnalysis},
 };
+use claims::Claims;
+use files::Files;
 
-/// What happened to a file. Paths are relative to the project, `/` between parts, without a leading slash.
+/// What happened to a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEvent {
     /// It is there with this content. Equal content is no change.
     Written {
         /// The file's path.
         path: String,
-        /// The content; at most [`FileEvent::MAX_BYTES`] are read, more is a finding.
+        /// The content; more than [`FileEvent::MAX_BYTES`] is a finding.
         content: Arc<[u8]>,
     },
     /// It is gone.
@@ -80,12 +101,70 @@ pub struct Changes {
     pub diagnostics: bool,
 }
 
+impl Changes {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// A project's files and what they declare.
 #[derive(Debug, Default)]
 pub struct Project {
     options: Options,
+    files: Files,
+    manifest: Manifest,
+    manifest_trust: Option<Trust>,
+    manifest_path: String,
+    parser_version: String,
+    env_files: BTreeMap<String, BTreeMap<String, String>>,
+    variables: BTreeMap<String, String>,
+    drivers: BTreeMap<String, String>,
+    groups: BTreeMap<String, Group>,
+    claims: Claims,
+    readers: BTreeMap<ResourceKey, BTreeSet<String>>,
     resources: BTreeMap<ResourceKey, Resource>,
+    on_cycle: BTreeSet<ResourceKey>,
+    /// Findings by what they came from: a group, an `.env` file, the manifest, a cycle's member.
+    findings: BTreeMap<Source, Vec<Diagnostic>>,
     diagnostics: Vec<Diagnostic>,
+    cache: Cache,
+}
+
+/// What findings came from.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Project,
+    Env(String),
+    Group(String),
+    Cycle(ResourceKey),
+}
+
+/// The files of one stem and what they came to.
+#[derive(Debug, Default)]
+struct Group {
+    /// Paths by role.
+    sql: Option<String>,
+    yaml: Option<String>,
+    second_yaml: Option<String>,
+    compiled: Compiled,
+    /// Of each draft, of each of its blocks, of each statement.
+    analyses: Vec<Vec<Vec<Arc<SqlAnalysis>>>>,
+    /// Names that it may bind to.
+    reads: BTreeSet<ResourceKey>,
+}
+
+impl Group {
+    fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self.sql.iter().chain(&self.yaml).cloned().collect();
+        paths.sort();
+        paths
+    }
+
+    /// The path that decides who wins a name.
+    fn first_path(&self) -> String {
+        self.paths().into_iter().next().unwrap_or_default()
+    }
 }
 
 impl Project {
@@ -95,16 +174,10 @@ impl Project {
     /// A project without files.
     pub fn new(options: Options) -> Self {
         Self {
+            variables: options.variables.clone(),
             options,
             ..Self::default()
         }
-    }
-
-    /// Takes what happened to files and brings resources and findings up to date, asking `parser` for what it has
-    /// not seen before. Costs in proportion to what the events touch.
-    pub fn apply(&mut self, events: impl IntoIterator<Item = FileEvent>, parser: &dyn SqlParser) -> Changes {
-        let _ = (events.into_iter().count(), parser.version());
-        Changes::default()
     }
 
     /// What the parse depends on beside the files.
@@ -127,34 +200,71 @@ impl Project {
         &self.diagnostics
     }
 
-    /// Whether what is not declared may be deleted.
-    pub fn trust(&self) -> Trust {
-        Trust::NoFiles
+    /// The text of a file, for drawing findings about it; bytes that are no UTF-8 are replaced.
+    pub fn source(&self, path: &str) -> Option<std::borrow::Cow<'_, str>> {
+        self.files.content(path).map(String::from_utf8_lossy)
     }
 
-    /// Paths of files that are there and do not compile. What they declared before is to be kept.
-    pub fn broken_paths(&self) -> impl Iterator<Item = &str> {
-        std::iter::empty()
+    /// Whether what is not declared may be deleted.
+    pub fn trust(&self) -> Trust {
+        if self.files.over_limit() {
+            Trust::TooManyFiles
+        } else if self.files.is_empty() {
+            Trust::NoFiles
+        } else {
+            self.manifest_trust.unwrap_or(Trust::ManifestMissing)
+        }
+    }
+
+    /// Paths of files that are there and do not compile: what they declared before is to be kept. Holds also files
+    /// from whose ruins no resource could be made out.
+    pub fn broken_paths(&self) -> BTreeSet<String> {
+        let broken = self
+            .groups
+            .values()
+            .filter(|group| group.compiled.findings.has_errors());
+        broken.flat_map(Group::paths).collect()
+    }
+
+    /// The number of files that count for the project.
+    pub fn file_count(&self) -> usize {
+        self.files.count()
+    }
+
+    /// Paths of the files that count for the project, ordered.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.paths()
     }
 
     /// The manifest's name for people, or an empty text.
     pub fn display_name(&self) -> &str {
-        ""
+        &self.manifest.display_name
+    }
+
+    /// The connector that models run on when they say none.
+    pub fn olap_connector(&self) -> &str {
+        self.manifest
+            .olap_connector
+            .as_deref()
+            .unwrap_or(&self.options.olap_connector)
     }
 
     /// All variables by name: the manifest's, those of `.env` files and those of the options.
-    pub fn variables(&self) -> BTreeMap<String, String> {
-        self.options.variables.clone()
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.variables
     }
 
-    /// What was learned from the engine's parser, to be kept between processes; `None` if it was imported and
-    /// nothing was learned or dropped since.
+    /// What was learned from the engine's parser, to be kept between processes; `None` if it is just what was
+    /// imported.
     pub fn export_cache(&self) -> Option<Vec<u8>> {
-        None
+        self.cache.export(&self.live_statements())
     }
 
     /// Takes what an earlier process learned. Bytes that can't be read, or of another version, are ignored.
     pub fn import_cache(&mut self, bytes: &[u8]) {
-        let _ = bytes;
+        self.cache.import(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests;

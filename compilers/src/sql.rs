@@ -9,8 +9,10 @@ mod walk;
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 
 pub(crate) use analysis::TableHole;
-pub(crate) use cache::Cache;
-pub(crate) use token::{Token, TokenKind, action_length, tokens};
+pub(crate) use cache::{Cache, CacheKey, digest};
+pub(crate) use scan::template as scan_template;
+pub(crate) use token::{TokenKind, action_length, tokens};
+pub(crate) use walk::is_local;
 
 use serde_json::Value;
 
@@ -88,6 +90,12 @@ pub enum SqlError {
     #[error("no parse tree: {message}")]
     NotSerialisable {
         /// The engine's message.
+        message: String,
+    },
+    /// The parser itself failed, whatever the statement is. Its tokens are read, and it is asked again next time.
+    #[error("the parser failed: {message}")]
+    Failed {
+        /// The failure.
         message: String,
     },
 }

@@ -16,9 +16,9 @@ use gotmpl::{
     parse::{DefineNode, ListNode, Parser},
 };
 
-pub(crate) use execute::{ExecuteError, execute};
-pub(crate) use facts::{Config, Facts, TemplateRef};
-pub(crate) use functions::quote_identifier;
+pub(crate) use execute::execute;
+pub(crate) use facts::{Config, Facts};
+pub(crate) use functions::{quote_identifier, quote_text};
 pub(crate) use variants::{Variant, variants};
 
 /// A template that was read.

@@ -8,5 +8,5 @@ mod node;
 mod scalar;
 mod template;
 
-pub(crate) use load::{Loaded, load};
+pub(crate) use load::load;
 pub(crate) use node::{Data, Entry, Map, Node, Style, overlay};

@@ -60,7 +60,7 @@ impl SqlAnalysis {
     pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
         match answer {
             Ok(tree) => walk::analyse(tree).unwrap_or_else(|| scan::analyse(statement)),
-            Err(SqlError::NotSerialisable { .. }) => scan::analyse(statement),
+            Err(SqlError::NotSerialisable { .. } | SqlError::Failed { .. }) => scan::analyse(statement),
             Err(SqlError::Syntax { message, place }) => Self {
                 outcome: Outcome::Invalid.into(),
                 message: message.clone(),

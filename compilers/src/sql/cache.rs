@@ -19,9 +19,9 @@ pub(crate) type CacheKey = [u8; 16];
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     analyses: BTreeMap<CacheKey, Arc<SqlAnalysis>>,
-    used: BTreeSet<CacheKey>,
-    imported: usize,
-    learned: bool,
+    imported: BTreeSet<CacheKey>,
+    /// Keys of analyses that are not to outlive the process.
+    passing: BTreeSet<CacheKey>,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -46,24 +46,33 @@ impl Cache {
         digest(&hasher)
     }
 
-    pub(crate) fn get(&mut self, key: CacheKey) -> Option<Arc<SqlAnalysis>> {
-        let found = self.analyses.get(&key)?;
-        self.used.insert(key);
-        Some(Arc::clone(found))
+    pub(crate) fn get(&self, key: CacheKey) -> Option<Arc<SqlAnalysis>> {
+        self.analyses.get(&key).map(Arc::clone)
     }
 
-    pub(crate) fn insert(&mut self, key: CacheKey, analysis: SqlAnalysis) {
-        self.learned = true;
-        self.used.insert(key);
+    /// Adds an analysis; one that is not `lasting` is not exported.
+    pub(crate) fn insert(&mut self, key: CacheKey, analysis: SqlAnalysis, lasting: bool) {
+        if !lasting {
+            self.passing.insert(key);
+        }
         self.analyses.insert(key, Arc::new(analysis));
     }
 
-    /// What was used since the start, as bytes; `None` when that is just what was imported.
-    pub(crate) fn export(&self) -> Option<Vec<u8>> {
-        if !self.learned && self.used.len() == self.imported {
+    pub(crate) fn len(&self) -> usize {
+        self.analyses.len()
+    }
+
+    /// Drops what is not among some keys.
+    pub(crate) fn retain(&mut self, live: &BTreeSet<CacheKey>) {
+        self.analyses.retain(|key, _| live.contains(key));
+    }
+
+    /// The analyses of some keys as bytes; `None` when they are just what was imported.
+    pub(crate) fn export(&self, live: &BTreeSet<CacheKey>) -> Option<Vec<u8>> {
+        if *live == self.imported {
             return None;
         }
-        let entries = self.used.iter().filter_map(|key| {
+        let entries = live.difference(&self.passing).filter_map(|key| {
             let analysis = self.analyses.get(key)?;
             Some(ExportedEntry {
                 key: key.to_vec(),
@@ -92,9 +101,9 @@ impl Cache {
         let Ok(exported) = Exported::decode(body) else {
             return;
         };
-        self.imported = exported.entries.len();
         for entry in exported.entries {
             if let (Ok(key), Some(analysis)) = (CacheKey::try_from(entry.key.as_slice()), entry.analysis) {
+                self.imported.insert(key);
                 self.analyses.entry(key).or_insert_with(|| Arc::new(analysis));
             }
         }
@@ -112,49 +121,51 @@ pub(crate) fn digest(hasher: &blake3::Hasher) -> [u8; 16] {
 mod tests {
     use super::*;
 
+    fn cache(texts: &[&str]) -> (Cache, BTreeSet<CacheKey>) {
+        let mut cache = Cache::default();
+        let keys: BTreeSet<_> = texts.iter().map(|text| Cache::key("engine 1", text)).collect();
+        for key in &keys {
+            cache.insert(*key, SqlAnalysis { statements: 1, ..SqlAnalysis::default() }, true);
+        }
+        (cache, keys)
+    }
+
     #[test]
     fn what_was_exported_is_there_after_an_import_and_not_exported_again() {
-        let key = Cache::key("engine 1", "SELECT 1");
-        let analysis = SqlAnalysis {
-            statements: 1,
-            ..SqlAnalysis::default()
-        };
-        let mut first = Cache::default();
-        first.insert(key, analysis.clone());
-        let bytes = first.export().expect("something was learned");
-
+        let (first, keys) = cache(&["a", "b"]);
+        let bytes = first.export(&keys).expect("something was learned");
         let mut second = Cache::default();
         second.import(&bytes);
-        assert_eq!(second.get(key).as_deref(), Some(&analysis));
-        assert_eq!(second.export(), None);
-        assert!(second.get(Cache::key("engine 2", "SELECT 1")).is_none());
+        assert!(
+            keys.iter()
+                .all(|key| second.get(*key).is_some_and(|found| found.statements == 1))
+        );
+        assert_eq!(second.export(&keys), None);
+        assert!(second.get(Cache::key("engine 2", "a")).is_none());
     }
 
     #[test]
     fn damaged_bytes_are_ignored() {
-        let mut cache = Cache::default();
-        cache.insert(Cache::key("e", "a"), SqlAnalysis::default());
-        let mut bytes = cache.export().expect("something was learned");
+        let (first, keys) = cache(&["a"]);
+        let mut bytes = first.export(&keys).expect("something was learned");
         if let Some(last) = bytes.last_mut() {
             *last ^= 1;
         }
         let mut other = Cache::default();
-        other.import(&bytes);
-        other.import(b"");
-        other.import(b"something else");
-        assert!(other.get(Cache::key("e", "a")).is_none());
+        [bytes.as_slice(), b"", b"something else"]
+            .iter()
+            .for_each(|bytes| other.import(bytes));
+        assert_eq!(other.len(), 0);
     }
 
     #[test]
     fn what_is_no_longer_used_is_dropped_by_the_next_export() {
-        let mut first = Cache::default();
-        first.insert(Cache::key("e", "a"), SqlAnalysis::default());
-        first.insert(Cache::key("e", "b"), SqlAnalysis::default());
+        let (first, keys) = cache(&["a", "b"]);
         let mut second = Cache::default();
-        second.import(&first.export().expect("learned"));
-        second.get(Cache::key("e", "a")).expect("imported");
+        second.import(&first.export(&keys).expect("learned"));
+        let live = BTreeSet::from([Cache::key("engine 1", "a")]);
         let mut third = Cache::default();
-        third.import(&second.export().expect("one entry is no longer used"));
-        assert!(third.get(Cache::key("e", "b")).is_none());
+        third.import(&second.export(&live).expect("one entry is no longer used"));
+        assert_eq!(third.len(), 1);
     }
 }

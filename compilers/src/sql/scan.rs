@@ -4,7 +4,7 @@
 //! where a table can stand is found by the words before it. It may find a name too many; as refs bind to models only,
 //! that rarely matters.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     SqlAnalysis, TableUse,
@@ -32,6 +32,42 @@ pub(super) fn analyse(statement: &str) -> SqlAnalysis {
     }
 }
 
+/// The tables that a template names, refs among them, and what stands for its meaning: its tokens, with numbers in the
+/// places of tables and refs. `refs` says which action names which resource, by the byte inside the action.
+pub(crate) fn template(text: &str, refs: &BTreeMap<usize, &str>) -> (Vec<String>, Vec<u8>) {
+    let tokens: Vec<_> = tokens(text)
+        .into_iter()
+        .filter(|token| token.kind != TokenKind::Comment)
+        .collect();
+    let mut scan = Scan::new(&tokens);
+    for (token, hole) in tokens.iter().zip(&mut scan.refs) {
+        if token.kind == TokenKind::Action && is_plain_ref(token.text) {
+            *hole = refs
+                .range(token.range.clone())
+                .next()
+                .map(|(_, name)| (*name).to_owned());
+        }
+    }
+    scan.run();
+    let fingerprint = scan.fingerprint();
+    (
+        scan.tables.into_iter().map(|table| table.name).collect(),
+        fingerprint,
+    )
+}
+
+/// An action that is nothing but a call of `ref`.
+fn is_plain_ref(action: &str) -> bool {
+    let inner = action
+        .trim_start_matches("{{")
+        .trim_start_matches("- ")
+        .trim_start();
+    inner
+        .strip_prefix("ref")
+        .is_some_and(|rest| rest.starts_with([' ', '`', '"', '\t']))
+        && !inner.contains(['|', '('])
+}
+
 /// What a name would be, by what stands before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
@@ -49,9 +85,12 @@ struct Scan<'a> {
     tokens: &'a [Token<'a>],
     ctes: BTreeSet<String>,
     tables: Vec<TableUse>,
+    index: BTreeMap<(String, bool), usize>,
     files: Vec<String>,
     /// The table that each token stands for, if it is the last part of a table's name.
     holes: Vec<Option<usize>>,
+    /// The resource that each token names, if it is an action that does.
+    refs: Vec<Option<String>>,
     /// One entry for each open parenthesis, and one for the statement.
     depths: Vec<Expect>,
 }
@@ -60,12 +99,15 @@ impl<'a> Scan<'a> {
     fn new(tokens: &'a [Token<'a>]) -> Self {
         let ctes = cte_names(tokens);
         let holes = vec![None; tokens.len()];
+        let refs = vec![None; tokens.len()];
         Self {
             tokens,
             ctes,
             tables: Vec::new(),
+            index: BTreeMap::new(),
             files: Vec::new(),
             holes,
+            refs,
             depths: vec![Expect::Anything],
         }
     }
@@ -104,9 +146,34 @@ impl<'a> Scan<'a> {
                 self.expect(Expect::MoreTables);
                 return self.name(at);
             }
+            TokenKind::Action => self.action(at, expected),
             _ => {}
         }
         at + 1
+    }
+
+    fn action(&mut self, at: usize, expected: Expect) {
+        if let Some(name) = self.refs.get(at).cloned().flatten() {
+            self.table(at, TableUse { name, foreign: false });
+        }
+        if expected == Expect::Table {
+            self.expect(Expect::MoreTables);
+        }
+    }
+
+    /// Notes that a token stands for a table.
+    fn table(&mut self, at: usize, table: TableUse) {
+        let tables = &mut self.tables;
+        let index = *self
+            .index
+            .entry((table.name.to_lowercase(), table.foreign))
+            .or_insert_with(|| {
+                tables.push(table);
+                tables.len() - 1
+            });
+        if let Some(hole) = self.holes.get_mut(at) {
+            *hole = Some(index);
+        }
     }
 
     fn sign(&mut self, at: usize, sign: &str, expected: Expect) {
@@ -155,18 +222,7 @@ impl<'a> Scan<'a> {
                     .tokens
                     .get(last - 2)
                     .is_some_and(|schema| schema.meaning().eq_ignore_ascii_case("main"));
-            let table = TableUse { name, foreign };
-            let index = self
-                .tables
-                .iter()
-                .position(|known| same_table(known, &table))
-                .unwrap_or_else(|| {
-                    self.tables.push(table);
-                    self.tables.len() - 1
-                });
-            if let Some(hole) = self.holes.get_mut(last) {
-                *hole = Some(index);
-            }
+            self.table(last, TableUse { name, foreign });
         }
         last + 1
     }
@@ -202,19 +258,47 @@ impl<'a> Scan<'a> {
             .iter()
             .rposition(|token| !token.is_sign(";"))
             .map_or(0, |last| last + 1);
+        let mut before = None;
         for (token, hole) in self.tokens.iter().zip(&self.holes).take(end) {
-            match hole {
-                Some(index) => hasher.update(b"table").update(&(*index as u64).to_le_bytes()),
-                None => hasher.update(token.text.as_bytes()),
+            // What an action yields joins with what touches it.
+            let touches = before.is_some_and(|(end, action)| {
+                end == token.range.start && (action || token.kind == TokenKind::Action)
+            });
+            let text = match hole {
+                Some(index) => format!("#{index}"),
+                None if token.kind == TokenKind::Action => squeezed(token.text),
+                None => token.text.to_owned(),
             };
-            hasher.update(b"\0");
+            let tag = [u8::from(touches), u8::from(hole.is_some())];
+            hasher
+                .update(&tag)
+                .update(&(text.len() as u64).to_le_bytes())
+                .update(text.as_bytes());
+            before = Some((token.range.end, token.kind == TokenKind::Action));
         }
         digest(&hasher).to_vec()
     }
 }
 
-fn same_table(a: &TableUse, b: &TableUse) -> bool {
-    a.foreign == b.foreign && a.name.to_lowercase() == b.name.to_lowercase()
+/// An action with single blanks outside of its texts.
+fn squeezed(action: &str) -> String {
+    let mut squeezed = String::with_capacity(action.len());
+    let mut quote = None;
+    for c in action.chars() {
+        match (quote, c) {
+            (None, c) if c.is_whitespace() => {
+                if !squeezed.ends_with(' ') {
+                    squeezed.push(' ');
+                }
+                continue;
+            }
+            (None, '"' | '`') => quote = Some(c),
+            (Some(open), c) if c == open => quote = None,
+            _ => {}
+        }
+        squeezed.push(c);
+    }
+    squeezed.replace("{{ ", "{{").replace(" }}", "}}")
 }
 
 /// Words after which a table stands.

@@ -282,7 +282,8 @@ impl<'a> Loader<'a> {
             ScalarStyle::Literal => (Style::Literal, Data::String(text.to_owned())),
             ScalarStyle::Folded => (Style::Folded, Data::String(text.to_owned())),
         };
-        Node { at, style, data }
+        let raw = (!matches!(data, Data::String(_) | Data::Null)).then(|| text.into());
+        Node { at, style, raw, data }
     }
 
     fn sequence(&mut self, start: saphyr_parser::Span, depth: usize) -> Result<(Node, usize), Problem> {

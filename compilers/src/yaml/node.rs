@@ -17,13 +17,17 @@ pub(crate) enum Style {
     Literal,
     /// A block whose lines are joined (`>`).
     Folded,
+    /// As an annotation in SQL: a text that stands for any scalar.
+    Annotation,
 }
 
 /// A value with its place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub(crate) at: At,
     pub(crate) style: Style,
+    /// What was written, when that is no text: `007` is seven to a number and itself to a name.
+    pub(crate) raw: Option<Box<str>>,
     pub(crate) data: Data,
 }
 
@@ -31,13 +35,13 @@ pub(crate) struct Node {
 pub(crate) type Map = BTreeMap<String, Entry>;
 
 /// A key's place and its value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) key_at: At,
     pub(crate) value: Node,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Data {
     Null,
     Bool(bool),
@@ -68,6 +72,7 @@ impl Node {
         Self {
             at,
             style: Style::Plain,
+            raw: None,
             data,
         }
     }
@@ -99,6 +104,9 @@ impl Node {
 
     /// The text of a scalar as a person reads it; `None` for lists, mappings and null.
     pub(crate) fn scalar_text(&self) -> Option<String> {
+        if let Some(raw) = &self.raw {
+            return Some(raw.to_string());
+        }
         match &self.data {
             Data::Bool(value) => Some(value.to_string()),
             Data::Int(value) => Some(value.to_string()),

@@ -1,0 +1,170 @@
+//! Pieces of SQL: what is to be parsed, and what templates in them mean.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    diagnostics::{Code, Span},
+    draft::{Context, Purpose, RawRef, SqlBlock, Statement, TextPlace},
+    finding::Findings,
+    kinds::FileKind,
+    template::{Facts, Template, is_template, variants},
+    text::Text,
+};
+
+/// What was learned from templates while a resource is read.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    pub(crate) variables: BTreeSet<String>,
+    pub(crate) any_variable: bool,
+    /// Variables that decide how it is compiled, and that no template reads.
+    pub(crate) decisive: BTreeSet<String>,
+    /// The environment's name decides about the text.
+    pub(crate) environment: bool,
+    pub(crate) refs: Vec<RawRef>,
+}
+
+impl Uses {
+    /// Adds what a template uses, and says which variables are not set.
+    pub(crate) fn add(
+        &mut self,
+        facts: &Facts,
+        text: &str,
+        place: &TextPlace,
+        looks_at_itself: bool,
+        context: &Context<'_>,
+        findings: &mut Findings,
+    ) {
+        self.any_variable |= facts.any_variable;
+        self.environment |= facts.environment;
+        for (name, offset) in &facts.variables {
+            if !is_set(context, name) {
+                let at = place.token(text, *offset);
+                let message = format!("variable \"{name}\" is not set");
+                let hint = "set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`";
+                findings.add_with_hint(at, Code::UnknownVariable, message, hint);
+            }
+            self.variables.insert(name.to_lowercase());
+        }
+        for found in &facts.refs {
+            let kind = match found.kind.as_deref().map(FileKind::read) {
+                None => None,
+                Some(Some(kind)) => Some(kind.kind()),
+                Some(None) => {
+                    let at = place.token(text, found.offset);
+                    let message = format!("unknown kind \"{}\"", found.kind.as_deref().unwrap_or_default());
+                    findings.add(at, Code::InvalidRef, message);
+                    continue;
+                }
+            };
+            let own_look = found.incremental || looks_at_itself;
+            self.refs.push(RawRef {
+                kind,
+                name: found.name.clone(),
+                own_look,
+            });
+        }
+    }
+
+    /// The values of the variables that were used; those that are not set are left out.
+    pub(crate) fn values(&self, context: &Context<'_>) -> BTreeMap<String, String> {
+        let used = context
+            .variables
+            .iter()
+            .filter(|(name, _)| self.any_variable || self.variables.iter().any(|used| reads(used, name)));
+        used.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Whether a use in lower case means a variable: it, or a dotted one that begins with it.
+pub(crate) fn reads(used: &str, variable: &str) -> bool {
+    let variable = variable.to_lowercase();
+    variable
+        .strip_prefix(used)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+fn is_set(context: &Context<'_>, name: &str) -> bool {
+    let used = name.to_lowercase();
+    context.variables.keys().any(|known| reads(&used, known))
+}
+
+/// Reads a template; a finding where it is none.
+pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findings) -> Option<Template> {
+    match Template::read(text) {
+        Ok(template) => Some(template),
+        Err(error) => {
+            let (line, column) = (error.line, error.column);
+            let span = Span {
+                line,
+                column,
+                end_line: line,
+                end_column: column + 1,
+            };
+            findings.add(
+                place.at(span),
+                Code::TemplateSyntax,
+                format!("template: {}", error.message),
+            );
+            None
+        }
+    }
+}
+
+/// Makes a block of a text; a template's facts are added to `uses`.
+pub(crate) fn block(
+    purpose: Purpose,
+    text: &str,
+    place: TextPlace,
+    (engine, templating): (bool, bool),
+    context: &Context<'_>,
+    uses: &mut Uses,
+    findings: &mut Findings,
+) -> Option<SqlBlock> {
+    let engine = engine && purpose != Purpose::Around;
+    if !(templating && is_template(text)) {
+        let statements = if engine {
+            vec![Statement {
+                text: text.to_owned(),
+                variant: None,
+            }]
+        } else {
+            Vec::new()
+        };
+        return Some(SqlBlock {
+            purpose,
+            text: text.to_owned(),
+            place,
+            statements,
+        });
+    }
+    let template = read_template(text, &place, findings)?;
+    let facts = Facts::of(&template);
+    let looks_at_itself = matches!(purpose, Purpose::State | Purpose::Test);
+    uses.add(&facts, text, &place, looks_at_itself, context, findings);
+    let statements = if engine {
+        let variants = variants(&template, text, context.variables);
+        let blank = |variant: &crate::template::Variant| variant.text.trim().is_empty();
+        variants
+            .into_iter()
+            .filter(|variant| !blank(variant))
+            .map(|variant| Statement {
+                text: variant.text.clone(),
+                variant: Some(variant),
+            })
+            .collect()
+    } else {
+        Vec::new()
+    };
+    Some(SqlBlock {
+        purpose,
+        text: text.to_owned(),
+        place,
+        statements,
+    })
+}
+
+/// The 1-based line span of a whole text's first line, for findings about the text as such.
+pub(crate) fn first_line(text: &str, place: &TextPlace) -> crate::finding::At {
+    let line = text.lines().next().unwrap_or_default();
+    place.at(Text::new(text).span(0..line.len()))
+}

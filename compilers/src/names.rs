@@ -1,0 +1,88 @@
+//! Names of resources, and words that are nearly right.
+
+/// The longest name, in bytes: what file systems and engines take without complaint.
+pub(crate) const MAX_NAME: usize = 255;
+
+/// Why a name can't be used, if it can't. Blanks, quotes, keywords and any alphabet are fine: names are quoted
+/// wherever they meet SQL.
+pub(crate) fn problem(name: &str) -> Option<String> {
+    if name.trim().is_empty() {
+        Some("the name is empty".to_owned())
+    } else if let Some(control) = name.chars().find(|c| c.is_control()) {
+        Some(format!(
+            "the name holds the control character {}",
+            control.escape_unicode()
+        ))
+    } else if name.len() > MAX_NAME {
+        Some(format!("the name has {} bytes, more than {MAX_NAME}", name.len()))
+    } else {
+        None
+    }
+}
+
+/// The known word that an unknown one was likely meant to be: within two slips, fewer for short words.
+pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let allowed = match word.chars().count() {
+        0..=2 => 0,
+        3 | 4 => 1,
+        _ => 2,
+    };
+    known
+        .into_iter()
+        .map(|candidate| (distance(word, candidate, allowed), candidate))
+        .filter(|(distance, _)| (1..=allowed).contains(distance))
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Slips between two words: a letter too many, too few, wrong, or two swapped. Anything above `most` is `most + 1`.
+fn distance(a: &str, b: &str, most: usize) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > most {
+        return most + 1;
+    }
+    let mut before = vec![0; b.len() + 1];
+    let mut above: Vec<usize> = (0..=b.len()).collect();
+    for (row, left) in a.iter().enumerate() {
+        let mut line = vec![row + 1; b.len() + 1];
+        for (column, right) in b.iter().enumerate() {
+            let same = usize::from(left != right);
+            let mut best = (above[column] + same)
+                .min(above[column + 1] + 1)
+                .min(line[column] + 1);
+            if row > 0 && column > 0 && *left == b[column - 1] && a[row - 1] == *right {
+                best = best.min(before[column - 1] + 1);
+            }
+            line[column + 1] = best;
+        }
+        before = std::mem::replace(&mut above, line);
+    }
+    above[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_words_are_not() {
+        let known = ["materialize", "refresh", "sql", "name", "path", "db"];
+        let find = |word| nearest(word, known);
+        assert_eq!(find("materialise"), Some("materialize"));
+        assert_eq!(find("refesh"), Some("refresh"));
+        assert_eq!(find("nmae"), Some("name"));
+        assert_eq!(find("id"), None);
+        assert_eq!(find("sql"), None);
+        assert_eq!(find("limit"), None);
+    }
+
+    #[test]
+    fn names_that_can_be_quoted_are_fine() {
+        for name in ["a", "select", "a b", "a\"b", "日本", "x; drop table y", "-"] {
+            assert_eq!(problem(name), None, "{name}");
+        }
+        for name in ["", "  ", "a\nb", "a\0", &"x".repeat(256)] {
+            assert!(problem(name).is_some(), "{name:?}");
+        }
+    }
+}

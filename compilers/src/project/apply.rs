@@ -1,0 +1,690 @@
+//! From file events to what they touch: manifest, variables, groups, names, resources, cycles, findings.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{
+    Changes, FileEvent, Group, Project, Source, Trust,
+    claims::Claim,
+    files::{Part, part},
+};
+use crate::{
+    block,
+    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    draft::{Body, Compiled, Context, Draft},
+    env_file::{self, EnvFile},
+    finding::{At, Finding, Findings, Role},
+    group::{self, GroupFiles},
+    manifest::{self, Manifest},
+    resource::{Resource, ResourceKey},
+    sql::{Cache, CacheKey, SqlAnalysis, SqlError, SqlParser},
+    text::Text,
+    unsupported,
+};
+
+/// Statements that the engine's parser is handed at once: bounds the memory of their trees.
+const BATCH: usize = 256;
+
+/// Analyses of texts that are gone are kept, so that an undone edit costs nothing, up to these and this many a group.
+const MAX_SPARE: usize = 1_000;
+const SPARE_SHARE: usize = 4;
+
+/// What an `apply` has to look at.
+#[derive(Default)]
+struct Work {
+    /// Groups whose files, or what their compilation depends on, changed.
+    groups: BTreeSet<String>,
+    /// `.env` files that came, went, changed, or began or ceased to count.
+    env_files: BTreeSet<String>,
+    /// Names whose claims changed, with whether they were claimed and who won.
+    names: BTreeMap<ResourceKey, Option<Claim>>,
+    /// Groups to be linked anew.
+    links: BTreeSet<String>,
+    /// Resources as they were before, of names that were touched.
+    before: BTreeMap<ResourceKey, Option<Resource>>,
+    findings: bool,
+}
+
+impl Project {
+    /// Takes what happened to files and brings resources and findings up to date, asking `parser` for what it has
+    /// not seen before. Costs in proportion to what the events touch.
+    pub fn apply(&mut self, events: impl IntoIterator<Item = FileEvent>, parser: &dyn SqlParser) -> Changes {
+        let was_over = self.files.over_limit();
+        let first = self.manifest_trust.is_none();
+        let changed = self.files.take(events);
+        if changed.is_empty() && !first {
+            return Changes::default();
+        }
+        let mut work = Work::default();
+        self.sort_events(&changed, &mut work);
+        if first
+            || changed
+                .iter()
+                .any(|path| manifest::PATHS.contains(&path.as_str()))
+        {
+            self.settle_manifest(&mut work);
+        }
+        if self.files.over_limit() != was_over {
+            self.touch_all(&mut work);
+        }
+        self.settle_limit(&mut work);
+        self.settle_variables(&mut work);
+        self.compile_groups(parser, &mut work);
+        self.settle_claims(&mut work);
+        self.link_groups(parser, &mut work);
+        self.settle_cycles(&mut work);
+        self.changes(work)
+    }
+
+    fn sort_events(&self, changed: &BTreeSet<String>, work: &mut Work) {
+        for path in changed {
+            match part(path) {
+                Some(Part::Member { stem }) => drop(work.groups.insert(stem)),
+                Some(Part::Document { .. }) => drop(work.groups.insert(path.clone())),
+                Some(Part::Env(_)) => drop(work.env_files.insert(path.clone())),
+                Some(Part::Manifest) | None => {}
+            }
+        }
+    }
+
+    /// Has every group looked at again.
+    fn touch_all(&self, work: &mut Work) {
+        work.groups.extend(self.groups.keys().cloned());
+        for path in self.files.paths() {
+            match part(path) {
+                Some(Part::Member { stem }) => drop(work.groups.insert(stem)),
+                Some(Part::Document { .. }) => drop(work.groups.insert(path.to_owned())),
+                Some(Part::Manifest | Part::Env(_)) | None => {}
+            }
+        }
+    }
+
+    fn settle_manifest(&mut self, work: &mut Work) {
+        let present: Vec<&str> = manifest::PATHS
+            .into_iter()
+            .filter(|path| self.files.content(path).is_some())
+            .collect();
+        let unreadable = manifest::PATHS
+            .into_iter()
+            .find(|path| matches!(self.files.get(path), Some(Err(_))));
+        let mut findings = Findings::default();
+        let mut path = present.first().copied().or(unreadable).unwrap_or("rill.yaml");
+        let read = match (present.as_slice(), unreadable) {
+            ([one], None) => self.read_manifest(one, &mut findings),
+            ([], None) => {
+                let message =
+                    "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
+                let hint = "an empty `rill.yaml` will do";
+                findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
+                None
+            }
+            ([], Some(_)) => {
+                findings.add(
+                    At::start(Role::Manifest),
+                    Code::Unreadable,
+                    "the manifest can't be read",
+                );
+                None
+            }
+            (several, other) => {
+                path = several.last().copied().unwrap_or(path);
+                let names: Vec<&str> = several.iter().copied().chain(other).collect();
+                let message = format!("the project has several manifests: `{}`", names.join("`, `"));
+                let at = At::start(Role::Manifest);
+                findings.add_with_hint(at, Code::ManifestTwice, message, "keep one of them");
+                None
+            }
+        };
+        self.manifest_trust = Some(match (&read, present.is_empty() && unreadable.is_none()) {
+            (Some(_), _) => Trust::Whole,
+            (None, true) => Trust::ManifestMissing,
+            (None, false) => Trust::ManifestBroken,
+        });
+        let found = findings
+            .iter()
+            .map(|finding| diagnostic(finding, path, None))
+            .collect();
+        self.report(Source::Project, found, work);
+        self.use_manifest(read.unwrap_or_default(), work);
+    }
+
+    fn read_manifest(&self, path: &str, findings: &mut Findings) -> Option<Manifest> {
+        let bytes = self.files.content(path)?;
+        if bytes.len() > FileEvent::MAX_BYTES {
+            let message = format!(
+                "the file has {} bytes, more than {}",
+                bytes.len(),
+                FileEvent::MAX_BYTES
+            );
+            findings.add(At::start(Role::Manifest), Code::FileTooLarge, message);
+            return None;
+        }
+        match Text::read(bytes) {
+            Ok(text) => manifest::read(&text, &self.options.environment, findings),
+            Err(span) => {
+                findings.add(
+                    At {
+                        role: Role::Manifest,
+                        span,
+                    },
+                    Code::NotUtf8,
+                    "the file is not UTF-8 text",
+                );
+                None
+            }
+        }
+    }
+
+    fn use_manifest(&mut self, manifest: Manifest, work: &mut Work) {
+        let ignored = self.files.ignore(&manifest.ignore_paths);
+        let before = std::mem::replace(&mut self.manifest, manifest);
+        let now = &self.manifest;
+        let same = before.models == now.models
+            && before.sources == now.sources
+            && before.olap_connector == now.olap_connector
+            && before.connectors == now.connectors;
+        if before.connectors != now.connectors {
+            self.drivers = self.connector_drivers();
+        }
+        if ignored || !same {
+            self.touch_all(work);
+        }
+        if ignored {
+            work.env_files.extend(self.env_files.keys().cloned());
+            work.env_files
+                .extend(self.files.paths().filter(|path| is_env(path)).map(str::to_owned));
+        }
+    }
+
+    fn settle_limit(&mut self, work: &mut Work) {
+        let found = if self.files.over_limit() {
+            let message = format!(
+                "the project has {} files, more than {}",
+                self.files.count(),
+                Project::MAX_FILES
+            );
+            let hint = "leave folders out with `ignore_paths` in the manifest";
+            let at = At::start(Role::Manifest);
+            let (message, hint) = (message, Some(hint.to_owned()));
+            let finding = Finding {
+                at,
+                code: Code::TooManyFiles,
+                message,
+                hint,
+            };
+            vec![diagnostic(&finding, &self.manifest_path, None)]
+        } else {
+            Vec::new()
+        };
+        self.report(Source::Group(String::new()), found, work);
+    }
+
+    /// Reads the `.env` files that changed and, if a value differs, has the groups that read it looked at again.
+    fn settle_variables(&mut self, work: &mut Work) {
+        for path in std::mem::take(&mut work.env_files) {
+            self.read_env(&path, work);
+        }
+        let variables = self.resolve_variables();
+        let before = std::mem::replace(&mut self.variables, variables);
+        if before == self.variables {
+            return;
+        }
+        let differs = |name: &&String| before.get(*name) != self.variables.get(*name);
+        let names: BTreeSet<&String> = before
+            .keys()
+            .chain(self.variables.keys())
+            .filter(differs)
+            .collect();
+        for (key, group) in &self.groups {
+            let used = &group.compiled.variables;
+            let affected = names
+                .iter()
+                .any(|name| used.iter().any(|used| block::reads(used, name)));
+            if affected || group.compiled.any_variable {
+                work.groups.insert(key.clone());
+            }
+        }
+    }
+
+    fn read_env(&mut self, path: &str, work: &mut Work) {
+        let mut findings = Findings::default();
+        let read = match self.files.get(path) {
+            None => None,
+            Some(Ok(bytes)) if bytes.len() > FileEvent::MAX_BYTES => {
+                findings.add(At::start(Role::Yaml), Code::FileTooLarge, "the file is too large");
+                Some(BTreeMap::new())
+            }
+            Some(Ok(bytes)) => match Text::read(bytes) {
+                Ok(text) => Some(env_file::read(&text, &mut findings)),
+                Err(span) => {
+                    findings.add(
+                        At {
+                            role: Role::Yaml,
+                            span,
+                        },
+                        Code::NotUtf8,
+                        "the file is not UTF-8 text",
+                    );
+                    Some(BTreeMap::new())
+                }
+            },
+            Some(Err(_)) => {
+                findings.add(At::start(Role::Yaml), Code::Unreadable, "the file can't be read");
+                Some(BTreeMap::new())
+            }
+        };
+        match read {
+            Some(variables) => drop(self.env_files.insert(path.to_owned(), variables)),
+            None => drop(self.env_files.remove(path)),
+        }
+        let found = findings
+            .iter()
+            .map(|finding| diagnostic(finding, path, None))
+            .collect();
+        self.report(Source::Env(path.to_owned()), found, work);
+    }
+
+    /// The manifest's, then plain files', then those of the environment's files, then the options'.
+    fn resolve_variables(&self) -> BTreeMap<String, String> {
+        let mut variables = self.manifest.variables.clone();
+        let of = |wanted: fn(&EnvFile, &str) -> bool| {
+            let environment = &self.options.environment;
+            self.env_files
+                .iter()
+                .filter(move |(path, _)| EnvFile::of(path).is_some_and(|kind| wanted(&kind, environment)))
+        };
+        for (_, values) in of(|kind, _| *kind == EnvFile::Plain) {
+            variables.extend(values.clone());
+        }
+        for (_, values) in of(|kind, environment| matches!(kind, EnvFile::Of(name) if name == environment)) {
+            variables.extend(values.clone());
+        }
+        variables.extend(self.options.variables.clone());
+        variables
+    }
+
+    fn compile_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
+        let mut connectors = false;
+        for key in work.groups.clone() {
+            connectors |= self.compile_group(&key, work);
+        }
+        if connectors {
+            let drivers = self.connector_drivers();
+            if drivers != self.drivers {
+                self.drivers = drivers;
+                self.touch_all(work);
+                for key in work.groups.clone() {
+                    self.compile_group(&key, work);
+                }
+            }
+        }
+        self.analyse(parser, work);
+    }
+
+    /// Compiles a group; answers whether a connector came, went or changed.
+    fn compile_group(&mut self, key: &str, work: &mut Work) -> bool {
+        let before = self.groups.remove(key);
+        let connector_before = before.as_ref().and_then(|group| group.compiled.connector.clone());
+        if let Some(group) = &before {
+            self.withdraw(key, group, work);
+        }
+        let Some(group) = self.read_group(key) else {
+            self.report(Source::Group(key.to_owned()), Vec::new(), work);
+            return connector_before.is_some();
+        };
+        let differs = group.compiled.connector != connector_before;
+        self.groups.insert(key.to_owned(), group);
+        differs
+    }
+
+    /// Takes back what a group claims and reads.
+    fn withdraw(&mut self, key: &str, group: &Group, work: &mut Work) {
+        for (index, draft) in group.compiled.drafts.iter().enumerate() {
+            let name = ResourceKey::new(draft.kind, &draft.name);
+            self.note_name(&name, work);
+            self.claims.remove(&name, &claim(key, group, index, draft));
+        }
+        for name in &group.reads {
+            if let Some(readers) = self.readers.get_mut(name) {
+                readers.remove(key);
+                if readers.is_empty() {
+                    self.readers.remove(name);
+                }
+            }
+        }
+    }
+
+    /// Remembers who won a name before it was touched.
+    fn note_name(&self, name: &ResourceKey, work: &mut Work) {
+        if !work.names.contains_key(name) {
+            work.names.insert(name.clone(), self.claims.winner(name).cloned());
+        }
+        if !work.before.contains_key(name) {
+            work.before
+                .insert(name.clone(), self.resources.get(name).cloned());
+        }
+    }
+
+    fn read_group(&self, key: &str) -> Option<Group> {
+        if self.files.over_limit() {
+            return None;
+        }
+        if let Some(Part::Document { kind, name }) = part(key) {
+            let _ = self.files.get(key)?;
+            let mut findings = Findings::default();
+            let draft = unsupported::document(kind, &name, &mut findings);
+            let compiled = Compiled {
+                drafts: vec![draft],
+                findings,
+                ..Compiled::default()
+            };
+            return Some(Group {
+                yaml: Some(key.to_owned()),
+                compiled,
+                ..Group::default()
+            });
+        }
+        let path = |end: &str| Some(format!("{key}{end}")).filter(|path| self.files.get(path).is_some());
+        let (sql, yaml, yml) = (path(".sql"), path(".yaml"), path(".yml"));
+        let yaml_role = |path: Option<String>| path.filter(|path| !manifest::PATHS.contains(&path.as_str()));
+        let (yaml, yml) = (yaml_role(yaml), yaml_role(yml));
+        let (yaml, second_yaml) = match (yaml, yml) {
+            (Some(yaml), yml) => (Some(yaml), yml),
+            (None, yml) => (yml, None),
+        };
+        if sql.is_none() && yaml.is_none() {
+            return None;
+        }
+        let content = |path: &'_ Option<String>| {
+            path.as_deref()
+                .and_then(|path| Some((path.to_owned(), self.files.get(path)?)))
+        };
+        let (sql_file, yaml_file) = (content(&sql), content(&yaml));
+        let files = GroupFiles {
+            stem: key,
+            sql: sql_file.as_ref().map(|(path, content)| (path.as_str(), *content)),
+            yaml: yaml_file
+                .as_ref()
+                .map(|(path, content)| (path.as_str(), *content)),
+            second_yaml: second_yaml.is_some(),
+        };
+        let context = Context {
+            environment: &self.options.environment,
+            variables: &self.variables,
+            olap: self.olap_connector(),
+            drivers: &self.drivers,
+            manifest: &self.manifest,
+        };
+        let compiled = group::compile(&files, &context);
+        Some(Group {
+            sql,
+            yaml,
+            second_yaml,
+            compiled,
+            ..Group::default()
+        })
+    }
+
+    /// Drivers by connector name: the manifest's, overridden by connector files; of those the smaller path wins.
+    fn connector_drivers(&self) -> BTreeMap<String, String> {
+        let mut drivers = self.manifest.connectors.clone();
+        let connectors = self
+            .groups
+            .values()
+            .rev()
+            .filter_map(|group| group.compiled.connector.clone());
+        drivers.extend(connectors);
+        drivers
+    }
+
+    /// Has the statements of touched groups analysed: from the cache, or by the parser in batches.
+    fn analyse(&mut self, parser: &dyn SqlParser, work: &Work) {
+        let version = parser.version().to_owned();
+        self.parser_version.clone_from(&version);
+        let mut unknown = BTreeMap::new();
+        for key in &work.groups {
+            let Some(group) = self.groups.get(key) else {
+                continue;
+            };
+            for text in statements(group) {
+                let cache_key = Cache::key(&version, text);
+                if self.cache.get(cache_key).is_none() {
+                    unknown.insert(cache_key, text.to_owned());
+                }
+            }
+        }
+        let unknown: Vec<_> = unknown.into_iter().collect();
+        for batch in unknown.chunks(BATCH) {
+            let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
+            for ((cache_key, text), answer) in batch.iter().zip(parser.parse(&texts)) {
+                let lasting = !matches!(answer, Err(SqlError::Failed { .. }));
+                self.cache
+                    .insert(*cache_key, SqlAnalysis::read(text, &answer), lasting);
+            }
+        }
+        for key in &work.groups {
+            let Some(mut group) = self.groups.remove(key) else {
+                continue;
+            };
+            self.attach_analyses(&mut group, &version);
+            self.groups.insert(key.clone(), group);
+        }
+        if self.cache.len() > MAX_SPARE + SPARE_SHARE * self.groups.len() {
+            let live = self.live_statements();
+            self.cache.retain(&live);
+        }
+    }
+
+    /// Keys of all statements that the project holds.
+    pub(super) fn live_statements(&self) -> BTreeSet<CacheKey> {
+        let texts = self.groups.values().flat_map(statements);
+        texts.map(|text| Cache::key(&self.parser_version, text)).collect()
+    }
+
+    fn attach_analyses(&mut self, group: &mut Group, version: &str) {
+        let find = |text: &str| -> Arc<SqlAnalysis> {
+            self.cache.get(Cache::key(version, text)).unwrap_or_default()
+        };
+        group.analyses = group
+            .compiled
+            .drafts
+            .iter()
+            .map(|draft| match &draft.body {
+                Body::Model(model) => model
+                    .blocks
+                    .iter()
+                    .map(|block| {
+                        block
+                            .statements
+                            .iter()
+                            .map(|statement| find(&statement.text))
+                            .collect()
+                    })
+                    .collect(),
+                Body::Broken | Body::Unsupported => Vec::new(),
+            })
+            .collect();
+        group.judge();
+    }
+
+    /// Enters what touched groups claim and read, and finds who is to be linked anew.
+    fn settle_claims(&mut self, work: &mut Work) {
+        for key in work.groups.clone() {
+            let Some(group) = self.groups.get_mut(&key) else {
+                continue;
+            };
+            group.reads = super::link::reads(group);
+            for name in &group.reads {
+                self.readers.entry(name.clone()).or_default().insert(key.clone());
+            }
+            let claims: Vec<_> = group
+                .compiled
+                .drafts
+                .iter()
+                .enumerate()
+                .map(|(index, draft)| {
+                    (
+                        ResourceKey::new(draft.kind, &draft.name),
+                        claim(&key, group, index, draft),
+                    )
+                })
+                .collect();
+            for (name, claim) in claims {
+                self.note_name(&name, work);
+                self.claims.insert(name, claim);
+            }
+            work.links.insert(key);
+        }
+        for (name, before) in work.names.clone() {
+            let now = self.claims.winner(&name);
+            if before.is_some() != now.is_some() {
+                work.links
+                    .extend(self.readers.get(&name).into_iter().flatten().cloned());
+            }
+            if before.as_ref() != now {
+                work.links
+                    .extend(self.claims.of(&name).map(|claim| claim.group.clone()));
+            }
+        }
+    }
+
+    fn link_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
+        let version = crate::meaning::version(parser.version());
+        let unclaimed: Vec<ResourceKey> = work
+            .names
+            .keys()
+            .filter(|name| !self.claims.exists(name))
+            .cloned()
+            .collect();
+        for name in unclaimed {
+            self.resources.remove(&name);
+        }
+        for key in work.links.clone() {
+            let Some(group) = self.groups.get(&key) else {
+                continue;
+            };
+            let names: Vec<ResourceKey> = group
+                .compiled
+                .drafts
+                .iter()
+                .map(|draft| ResourceKey::new(draft.kind, &draft.name))
+                .collect();
+            names.iter().for_each(|name| self.note_name(name, work));
+            let Some(group) = self.groups.get(&key) else {
+                continue;
+            };
+            let linked = super::link::link(&key, group, &self.claims, &version, &self.manifest_path);
+            for resource in linked.resources {
+                self.resources.insert(resource.key(), resource);
+            }
+            self.report(Source::Group(key), linked.diagnostics, work);
+        }
+    }
+
+    fn settle_cycles(&mut self, work: &mut Work) {
+        let touched: BTreeSet<ResourceKey> = work.before.keys().cloned().collect();
+        let cycles = super::cycles::find(&self.resources, &touched, &self.on_cycle);
+        for (name, cycle) in cycles {
+            if cycle.is_some() {
+                self.on_cycle.insert(name.clone());
+            } else {
+                self.on_cycle.remove(&name);
+            }
+            if !work.before.contains_key(&name) {
+                work.before
+                    .insert(name.clone(), self.resources.get(&name).cloned());
+            }
+            let found = match (&cycle, self.resources.get(&name)) {
+                (Some(cycle), Some(resource)) => {
+                    let group = self
+                        .claims
+                        .winner(&name)
+                        .and_then(|claim| self.groups.get(&claim.group));
+                    group
+                        .map(|group| super::cycles::diagnostic(resource, cycle, group))
+                        .into_iter()
+                        .collect()
+                }
+                _ => Vec::new(),
+            };
+            self.report(Source::Cycle(name.clone()), found, work);
+            if let Some(resource) = self.resources.get_mut(&name) {
+                resource.cycle = cycle;
+            }
+        }
+    }
+
+    /// Replaces the findings that came from something.
+    fn report(&mut self, source: Source, mut found: Vec<Diagnostic>, work: &mut Work) {
+        found.sort();
+        found.dedup();
+        let before = self.findings.remove(&source).unwrap_or_default();
+        work.findings |= before != found;
+        if !found.is_empty() {
+            self.findings.insert(source, found);
+        }
+    }
+
+    fn changes(&mut self, work: Work) -> Changes {
+        let mut changes = Changes::default();
+        for (name, before) in work.before {
+            match (before, self.resources.get(&name)) {
+                (None, Some(_)) => changes.added.push(name),
+                (Some(_), None) => changes.removed.push(name),
+                (Some(before), Some(now)) if before != *now => changes.changed.push(name),
+                _ => {}
+            }
+        }
+        if work.findings {
+            let mut all: Vec<Diagnostic> = self.findings.values().flatten().cloned().collect();
+            all.sort();
+            all.dedup();
+            changes.diagnostics = all != self.diagnostics;
+            self.diagnostics = all;
+        }
+        changes
+    }
+}
+
+fn is_env(path: &str) -> bool {
+    EnvFile::of(path).is_some()
+}
+
+fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {
+    Claim {
+        implicit: draft.implicit,
+        path: group.first_path(),
+        group: key.to_owned(),
+        draft: draft_index,
+    }
+}
+
+fn statements(group: &Group) -> impl Iterator<Item = &str> {
+    let models = group
+        .compiled
+        .drafts
+        .iter()
+        .filter_map(|draft| match &draft.body {
+            Body::Model(model) => Some(model),
+            Body::Broken | Body::Unsupported => None,
+        });
+    models
+        .flat_map(|model| &model.blocks)
+        .flat_map(|block| &block.statements)
+        .map(|one| one.text.as_str())
+}
+
+/// A finding tied to a path.
+pub(super) fn diagnostic(finding: &Finding, path: &str, resource: Option<&DiagnosticResource>) -> Diagnostic {
+    Diagnostic {
+        path: path.to_owned(),
+        span: finding.at.span,
+        severity: finding.code.severity(),
+        code: finding.code,
+        message: finding.message.clone(),
+        hint: finding.hint.clone(),
+        resource: resource.cloned(),
+    }
+}

@@ -1,0 +1,49 @@
+//! Who declares a name, and who of several wins it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::resource::ResourceKey;
+
+/// A declaration of a name. The smaller wins.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Claim {
+    /// It came with another resource.
+    pub(super) implicit: bool,
+    /// The first path of the group.
+    pub(super) path: String,
+    /// The group.
+    pub(super) group: String,
+    /// The draft's place in the group.
+    pub(super) draft: usize,
+}
+
+/// All declarations by name.
+#[derive(Debug, Default)]
+pub(super) struct Claims(BTreeMap<ResourceKey, BTreeSet<Claim>>);
+
+impl Claims {
+    pub(super) fn insert(&mut self, key: ResourceKey, claim: Claim) {
+        self.0.entry(key).or_default().insert(claim);
+    }
+
+    pub(super) fn remove(&mut self, key: &ResourceKey, claim: &Claim) {
+        if let Some(claims) = self.0.get_mut(key) {
+            claims.remove(claim);
+            if claims.is_empty() {
+                self.0.remove(key);
+            }
+        }
+    }
+
+    pub(super) fn winner(&self, key: &ResourceKey) -> Option<&Claim> {
+        self.0.get(key).and_then(BTreeSet::first)
+    }
+
+    pub(super) fn of(&self, key: &ResourceKey) -> impl Iterator<Item = &Claim> {
+        self.0.get(key).into_iter().flatten()
+    }
+
+    pub(super) fn exists(&self, key: &ResourceKey) -> bool {
+        self.0.contains_key(key)
+    }
+}

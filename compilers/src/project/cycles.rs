@@ -1,0 +1,287 @@
+//! Resources that read, in the end, themselves.
+//!
+//! A cycle that is new, or gone, holds a resource of which something was touched, or did. So it is enough to look at
+//! what can be reached from touched resources and from those that were on a cycle with them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Group, apply};
+use crate::{
+    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    draft::Body,
+    finding::{At, Finding, Role},
+    resource::{Resource, ResourceKey},
+    sql::{TokenKind, tokens},
+};
+
+/// Names of a cycle that are spelled out.
+const MAX_SPELLED: usize = 20;
+/// Largest knot of cycles in which each member is told its shortest one: finding those is quadratic.
+const MAX_SHORTEST: usize = 64;
+
+type Resources = BTreeMap<ResourceKey, Resource>;
+
+/// The cycles of resources that may have come onto one or left one: for each its cycle, or none.
+pub(super) fn find(
+    resources: &Resources,
+    touched: &BTreeSet<ResourceKey>,
+    on_cycle: &BTreeSet<ResourceKey>,
+) -> BTreeMap<ResourceKey, Option<Vec<String>>> {
+    let roots = touched
+        .iter()
+        .chain(on_cycle)
+        .filter(|key| resources.contains_key(key))
+        .collect();
+    let mut found: BTreeMap<ResourceKey, Option<Vec<String>>> = BTreeMap::new();
+    for knot in Knots::new(resources).run(&roots) {
+        let members: BTreeSet<&ResourceKey> = knot.iter().copied().collect();
+        for key in &knot {
+            let cycle = spell(resources, key, &members);
+            let before = resources.get(*key).and_then(|resource| resource.cycle.clone());
+            if before != cycle {
+                found.insert((*key).clone(), cycle);
+            }
+        }
+    }
+    // A touched resource was made anew, without its cycle: its finding is to follow.
+    for key in touched {
+        if !found.contains_key(key) {
+            let cycle = resources.get(key).and_then(|resource| resource.cycle.clone());
+            found.insert(key.clone(), cycle);
+        }
+    }
+    found
+}
+
+fn successors<'a>(resources: &'a Resources, key: &ResourceKey) -> Vec<&'a ResourceKey> {
+    let Some(resource) = resources.get(key) else {
+        return Vec::new();
+    };
+    resource
+        .refs
+        .iter()
+        .filter_map(|one| resources.get_key_value(&one.key()).map(|(key, _)| key))
+        .collect()
+}
+
+/// Strongly connected components that can be reached from some resources. Its own stack, so that long chains are
+/// no matter.
+struct Knots<'a> {
+    resources: &'a Resources,
+    order: BTreeMap<&'a ResourceKey, usize>,
+    low: BTreeMap<&'a ResourceKey, usize>,
+    open: Vec<&'a ResourceKey>,
+    is_open: BTreeSet<&'a ResourceKey>,
+    knots: Vec<Vec<&'a ResourceKey>>,
+}
+
+impl<'a> Knots<'a> {
+    fn new(resources: &'a Resources) -> Self {
+        Self {
+            resources,
+            order: BTreeMap::new(),
+            low: BTreeMap::new(),
+            open: Vec::new(),
+            is_open: BTreeSet::new(),
+            knots: Vec::new(),
+        }
+    }
+
+    fn run(mut self, roots: &BTreeSet<&ResourceKey>) -> Vec<Vec<&'a ResourceKey>> {
+        for root in roots {
+            if let Some((root, _)) = self.resources.get_key_value(root)
+                && !self.order.contains_key(root)
+            {
+                self.walk(root);
+            }
+        }
+        self.knots
+    }
+
+    fn enter(&mut self, key: &'a ResourceKey) -> (&'a ResourceKey, Vec<&'a ResourceKey>) {
+        let number = self.order.len();
+        self.order.insert(key, number);
+        self.low.insert(key, number);
+        self.open.push(key);
+        self.is_open.insert(key);
+        (key, successors(self.resources, key))
+    }
+
+    fn lower(&mut self, key: &'a ResourceKey, to: usize) {
+        if let Some(low) = self.low.get_mut(key) {
+            *low = (*low).min(to);
+        }
+    }
+
+    fn walk(&mut self, root: &'a ResourceKey) {
+        let mut path = vec![self.enter(root)];
+        while let Some((key, rest)) = path.last_mut() {
+            let key = *key;
+            let Some(next) = rest.pop() else {
+                path.pop();
+                self.leave(key, path.last().map(|(parent, _)| *parent));
+                continue;
+            };
+            match self.order.get(next).copied() {
+                None => {
+                    let step = self.enter(next);
+                    path.push(step);
+                }
+                Some(number) if self.is_open.contains(next) => self.lower(key, number),
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn leave(&mut self, key: &'a ResourceKey, parent: Option<&'a ResourceKey>) {
+        let low = self.low.get(key).copied().unwrap_or_default();
+        if let Some(parent) = parent {
+            self.lower(parent, low);
+        }
+        if self.order.get(key) == Some(&low) {
+            let mut knot = Vec::new();
+            while let Some(member) = self.open.pop() {
+                self.is_open.remove(member);
+                knot.push(member);
+                if member == key {
+                    break;
+                }
+            }
+            knot.sort();
+            self.knots.push(knot);
+        }
+    }
+}
+
+/// The names from a member back to itself; none when it is alone and does not read itself.
+fn spell(resources: &Resources, key: &ResourceKey, members: &BTreeSet<&ResourceKey>) -> Option<Vec<String>> {
+    let inside = |from: &ResourceKey| {
+        let all = successors(resources, from).into_iter();
+        all.filter(|next| members.contains(next)).collect::<Vec<_>>()
+    };
+    if members.len() == 1 && inside(key).is_empty() {
+        return None;
+    }
+    let path = if members.len() <= MAX_SHORTEST {
+        shortest(key, inside)
+    } else {
+        onwards(key, inside)
+    };
+    let names = path
+        .iter()
+        .filter_map(|key| resources.get(key))
+        .map(|resource| resource.name.clone());
+    Some(names.collect())
+}
+
+fn shortest<'a>(
+    key: &'a ResourceKey,
+    inside: impl Fn(&ResourceKey) -> Vec<&'a ResourceKey>,
+) -> Vec<&'a ResourceKey> {
+    let mut came: BTreeMap<&ResourceKey, &ResourceKey> = BTreeMap::new();
+    let mut queue = VecDeque::from([key]);
+    while let Some(from) = queue.pop_front() {
+        for next in inside(from) {
+            if next == key {
+                let mut path = vec![key, from];
+                let mut at = from;
+                while at != key {
+                    let Some(before) = came.get(at) else { break };
+                    path.push(before);
+                    at = before;
+                }
+                path.dedup();
+                path.reverse();
+                return if path.len() == 1 { vec![key, key] } else { path };
+            }
+            if !came.contains_key(next) {
+                came.insert(next, from);
+                queue.push_back(next);
+            }
+        }
+    }
+    vec![key]
+}
+
+/// In a large knot: the first names of a way on, which comes back in the end.
+fn onwards<'a>(
+    key: &'a ResourceKey,
+    inside: impl Fn(&ResourceKey) -> Vec<&'a ResourceKey>,
+) -> Vec<&'a ResourceKey> {
+    let mut path = vec![key];
+    let mut at = key;
+    while path.len() <= MAX_SPELLED {
+        let Some(next) = inside(at).into_iter().find(|next| !path.contains(next)) else {
+            break;
+        };
+        path.push(next);
+        at = next;
+    }
+    path
+}
+
+/// The finding of a member: at the place where it reads the next one.
+pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -> Diagnostic {
+    let own = &resource.name;
+    let (message, hint) = match cycle {
+        [_, only] if only.eq_ignore_ascii_case(own) => (
+            format!("{} \"{own}\" reads itself", resource.kind),
+            Some("its own last rows can be read inside `{{ if incremental }}` only".to_owned()),
+        ),
+        _ => {
+            let mut names: Vec<&str> = cycle.iter().take(MAX_SPELLED).map(String::as_str).collect();
+            if cycle.len() > MAX_SPELLED {
+                names.extend(["...", own]);
+            }
+            (
+                format!(
+                    "{} \"{own}\" is on a cycle: {}",
+                    resource.kind,
+                    names.join(" -> ")
+                ),
+                None,
+            )
+        }
+    };
+    let next = cycle.get(1).map_or(own, |next| next);
+    let at = place(group, own, next);
+    let path = match at.role {
+        Role::Yaml => group.yaml.as_ref().or(group.sql.as_ref()),
+        _ => group.sql.as_ref().or(group.yaml.as_ref()),
+    };
+    let about = DiagnosticResource {
+        key: resource.key(),
+        name: own.clone(),
+    };
+    let finding = Finding {
+        at,
+        code: Code::Cycle,
+        message,
+        hint,
+    };
+    apply::diagnostic(&finding, path.map_or("", String::as_str), Some(&about))
+}
+
+/// Where a name is first read in the SQL; the beginning where it is not found.
+fn place(group: &Group, own: &str, next: &str) -> At {
+    let start = At::start(if group.sql.is_some() {
+        Role::Sql
+    } else {
+        Role::Yaml
+    });
+    let draft = group.compiled.drafts.iter().find(|draft| draft.name == own);
+    let Some(Body::Model(model)) = draft.map(|draft| &draft.body) else {
+        return start;
+    };
+    for block in &model.blocks {
+        let found = tokens(&block.text).into_iter().find(|token| match token.kind {
+            TokenKind::Word | TokenKind::Quoted => token.meaning().eq_ignore_ascii_case(next),
+            TokenKind::Action => token.text.contains(&format!("\"{next}\"")),
+            _ => false,
+        });
+        if let Some(token) = found {
+            return block.place.range(&block.text, token.range);
+        }
+    }
+    start
+}

@@ -1,0 +1,376 @@
+//! Drafts that meet the rest of the project: names won and lost, refs bound, meanings made.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use watershed_proto::LocalFiles;
+
+use super::{
+    Group,
+    apply::diagnostic,
+    claims::{Claim, Claims},
+};
+use crate::{
+    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    draft::{Body, Draft, ModelDraft, Purpose, SqlBlock},
+    finding::{At, Finding, Role},
+    meaning,
+    resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec},
+    sql::{Outcome, SqlAnalysis, digest},
+};
+
+/// What a group came to, all names known.
+pub(super) struct Linked {
+    pub(super) resources: Vec<Resource>,
+    pub(super) diagnostics: Vec<Diagnostic>,
+}
+
+/// A name that SQL or settings use, in the order of first use.
+struct Use<'a> {
+    kind: Option<Kind>,
+    name: &'a str,
+    /// Its own name here is no ref.
+    own_look: bool,
+}
+
+impl Group {
+    /// Takes what the engine said about the group's SQL: what can't be parsed breaks it.
+    pub(super) fn judge(&mut self) {
+        let mut found = Vec::new();
+        for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
+            let Body::Model(model) = &draft.body else { continue };
+            for (block, analyses) in model.blocks.iter().zip(analyses) {
+                found.extend(complaint(block, analyses));
+            }
+        }
+        if found.is_empty() {
+            return;
+        }
+        let roles: BTreeSet<Role> = found.iter().map(|finding| finding.at.role).collect();
+        found
+            .into_iter()
+            .for_each(|finding| self.compiled.findings.push(finding));
+        if let (Some(_), Some(_), 1) = (&self.sql, &self.yaml, roles.len()) {
+            let other = if roles.contains(&Role::Sql) {
+                Role::Yaml
+            } else {
+                Role::Sql
+            };
+            let message = "not used because of an error in the file that belongs to it";
+            self.compiled
+                .findings
+                .add(At::start(other), Code::CompanionError, message);
+        }
+        self.compiled
+            .drafts
+            .iter_mut()
+            .for_each(|draft| draft.body = Body::Broken);
+        self.analyses.clear();
+    }
+
+    fn path(&self, role: Role) -> Option<&String> {
+        match role {
+            Role::Sql => self.sql.as_ref().or(self.yaml.as_ref()),
+            Role::Yaml => self.yaml.as_ref().or(self.sql.as_ref()),
+            Role::SecondYaml => self.second_yaml.as_ref(),
+            Role::Manifest => None,
+        }
+    }
+}
+
+/// What is wrong with a block's SQL. Of a template only what is true of every run is told.
+fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
+    for (statement, analysis) in block.statements.iter().zip(analyses) {
+        if statement.variant.as_ref().is_some_and(|variant| !variant.exact) {
+            continue;
+        }
+        if analysis.outcome() == Outcome::Invalid {
+            let at = match (analysis.error_at, &statement.variant) {
+                (Some(offset), Some(variant)) => {
+                    let byte = variant.origin(&block.text, usize::try_from(offset).unwrap_or(usize::MAX));
+                    block.place.token(&block.text, byte)
+                }
+                (Some(offset), None) => {
+                    let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                    let byte = block
+                        .text
+                        .char_indices()
+                        .nth(offset)
+                        .map_or(block.text.len(), |(at, _)| at);
+                    block.place.token(&block.text, byte)
+                }
+                (None, _) => crate::block::first_line(&block.text, &block.place),
+            };
+            let message = analysis.message.clone();
+            return Some(Finding {
+                at,
+                code: Code::SqlSyntax,
+                message,
+                hint: None,
+            });
+        }
+        if analysis.statements > 1 {
+            let at = crate::block::first_line(&block.text, &block.place);
+            let message = format!(
+                "the SQL holds {} statements, and a model is one query",
+                analysis.statements
+            );
+            let hint = Some("put the others into models of their own, or into `pre_exec`".to_owned());
+            return Some(Finding {
+                at,
+                code: Code::SeveralStatements,
+                message,
+                hint,
+            });
+        }
+    }
+    None
+}
+
+/// The names that a model may bind to, in the order of first use.
+fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
+    let mut found = Vec::new();
+    if let Body::Model(model) = &draft.body {
+        for (block, analyses) in model.blocks.iter().zip(analyses) {
+            let looks = matches!(block.purpose, Purpose::State | Purpose::Test);
+            for (statement, analysis) in block.statements.iter().zip(analyses) {
+                let incremental = statement
+                    .variant
+                    .as_ref()
+                    .is_some_and(|variant| variant.incremental);
+                for table in &analysis.tables {
+                    let own_look = looks || table.foreign || incremental;
+                    found.push(Use {
+                        kind: None,
+                        name: &table.name,
+                        own_look,
+                    });
+                }
+            }
+        }
+    }
+    let raw = draft.refs.iter();
+    found.extend(raw.map(|raw| Use {
+        kind: raw.kind,
+        name: &raw.name,
+        own_look: raw.own_look,
+    }));
+    found
+}
+
+/// The connectors that a model uses.
+fn connectors(model: &ModelDraft) -> impl Iterator<Item = &str> {
+    let spec = &model.spec;
+    [&spec.input_connector, &spec.output_connector]
+        .into_iter()
+        .filter(|name| !name.is_empty())
+        .map(String::as_str)
+}
+
+/// The names that a group may bind to.
+pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
+    let mut names = BTreeSet::new();
+    for (draft, analyses) in group.compiled.drafts.iter().zip(analyses_of(group)) {
+        if let Body::Model(model) = &draft.body {
+            names.extend(connectors(model).map(|name| ResourceKey::new(Kind::Connector, name)));
+        }
+        let unsaid = uses(draft, analyses).into_iter().filter(|one| one.kind.is_none());
+        names.extend(unsaid.map(|one| ResourceKey::new(Kind::Model, one.name)));
+    }
+    names
+}
+
+fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> {
+    group
+        .analyses
+        .iter()
+        .map(Vec::as_slice)
+        .chain(std::iter::repeat(&[] as &[_]))
+}
+
+/// Makes the resources that a group wins, and all findings about its files.
+pub(super) fn link(
+    key: &str,
+    group: &Group,
+    claims: &Claims,
+    version: &Arc<str>,
+    manifest_path: &str,
+) -> Linked {
+    let about = group.compiled.drafts.first().map(|draft| DiagnosticResource {
+        key: ResourceKey::new(draft.kind, &draft.name),
+        name: draft.name.clone(),
+    });
+    let mut linked = Linked {
+        resources: Vec::new(),
+        diagnostics: Vec::new(),
+    };
+    for finding in group.compiled.findings.iter() {
+        // Defaults stand in the manifest: what is wrong with them is told there, once.
+        let found = match group.path(finding.at.role) {
+            Some(path) => diagnostic(finding, path, about.as_ref()),
+            None => diagnostic(finding, manifest_path, None),
+        };
+        linked.diagnostics.push(found);
+    }
+    for (index, (draft, analyses)) in group.compiled.drafts.iter().zip(analyses_of(group)).enumerate() {
+        let name = ResourceKey::new(draft.kind, &draft.name);
+        match claims.winner(&name) {
+            Some(winner) if winner.group == key && winner.draft == index => {
+                linked
+                    .resources
+                    .push(resource(draft, analyses, group, claims, version));
+            }
+            Some(winner) if !draft.implicit => linked.diagnostics.extend(collision(draft, group, winner)),
+            _ => {}
+        }
+    }
+    linked
+}
+
+fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
+    let about = DiagnosticResource {
+        key: ResourceKey::new(draft.kind, &draft.name),
+        name: draft.name.clone(),
+    };
+    let at_name = group.path(draft.name_at.role);
+    let tell = |path: &String| {
+        let at = if Some(path) == at_name {
+            draft.name_at
+        } else {
+            At::start(draft.name_at.role)
+        };
+        let message = format!(
+            "name collision: another {} is also named \"{}\"",
+            draft.kind, draft.name
+        );
+        let hint = Some(format!(
+            "it stands in `{}`, which comes first; rename one of them",
+            winner.path
+        ));
+        diagnostic(
+            &Finding {
+                at,
+                code: Code::NameCollision,
+                message,
+                hint,
+            },
+            path,
+            Some(&about),
+        )
+    };
+    group.paths().iter().map(tell).collect()
+}
+
+fn resource(
+    draft: &Draft,
+    analyses: &[Vec<Arc<SqlAnalysis>>],
+    group: &Group,
+    claims: &Claims,
+    version: &Arc<str>,
+) -> Resource {
+    let own = ResourceKey::new(draft.kind, &draft.name);
+    let mut refs = BTreeSet::new();
+    let mut inputs: Vec<String> = Vec::new();
+    for one in uses(draft, analyses) {
+        let kind = one.kind.unwrap_or(Kind::Model);
+        let target = ResourceKey::new(kind, one.name);
+        let bound = one.kind.is_some() || (draft.kind == Kind::Model && claims.exists(&target));
+        if !bound || (one.own_look && target == own) {
+            continue;
+        }
+        let fresh = refs.insert(ResourceRef {
+            kind,
+            name: one.name.to_owned(),
+        });
+        if fresh && kind == Kind::Model {
+            inputs.push(one.name.to_owned());
+        }
+    }
+    let mut made = Resource {
+        kind: draft.kind,
+        name: draft.name.clone(),
+        refs: Vec::new(),
+        paths: group.paths(),
+        tags: draft.tags.clone(),
+        spec: Spec::None,
+        meaning: nothing(draft.kind, version),
+        health: Health::Ok,
+        cycle: None,
+    };
+    match &draft.body {
+        Body::Model(model) => {
+            let used = connectors(model).map(|name| (ResourceKey::new(Kind::Connector, name), name));
+            let bound = used.filter(|(target, _)| claims.exists(target));
+            refs.extend(bound.map(|(_, name)| ResourceRef {
+                kind: Kind::Connector,
+                name: name.to_owned(),
+            }));
+            specify(&mut made, model, analyses, inputs, version);
+        }
+        Body::Broken => made.health = Health::Broken,
+        Body::Unsupported => made.health = Health::Unsupported,
+    }
+    made.refs = refs.into_iter().collect();
+    made
+}
+
+/// The meaning of a resource without a spec.
+fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(kind.as_str().as_bytes());
+    Fingerprint {
+        version: Arc::clone(version),
+        digest: digest(&hasher),
+    }
+}
+
+fn specify(
+    made: &mut Resource,
+    model: &ModelDraft,
+    analyses: &[Vec<Arc<SqlAnalysis>>],
+    inputs: Vec<String>,
+    version: &Arc<str>,
+) {
+    let mut spec = model.spec.clone();
+    spec.inputs = inputs;
+    let mut known: BTreeMap<String, ()> = spec
+        .local_files
+        .iter()
+        .map(|files| (files.pattern.clone(), ()))
+        .collect();
+    let bound: BTreeSet<String> = spec.inputs.iter().map(|name| name.to_lowercase()).collect();
+    let invalidate_on_change = !matches!(
+        spec.input_properties.as_ref().and_then(|all| all.get("invalidate_on_change")),
+        Some(value) if value.as_bool() == Some(false) || value.as_str() == Some("false")
+    );
+    let read = model
+        .blocks
+        .iter()
+        .zip(analyses)
+        .filter(|(block, _)| block.purpose == Purpose::Main);
+    for pattern in read
+        .flat_map(|(_, analyses)| analyses)
+        .flat_map(|analysis| &analysis.files)
+    {
+        if !bound.contains(&pattern.to_lowercase()) && known.insert(pattern.clone(), ()).is_none() {
+            spec.local_files.push(LocalFiles {
+                pattern: pattern.clone(),
+                invalidate_on_change,
+            });
+        }
+    }
+    let plain = model
+        .blocks
+        .iter()
+        .zip(analyses)
+        .find(|(block, _)| block.purpose == Purpose::Main)
+        .and_then(|(_, analyses)| analyses.first())
+        .filter(|_| spec.sql.as_ref().is_some_and(|sql| sql.engine && !sql.templated));
+    let meanings = meaning::of_spec(&spec, Arc::clone(version), plain.map(AsRef::as_ref));
+    spec.meaning = Some(meanings.whole.to_proto());
+    spec.output_meaning = Some(meanings.output.to_proto());
+    made.meaning = meanings.whole;
+    made.spec = Spec::Model(Box::new(spec));
+}
