@@ -125,7 +125,14 @@ mod tests {
         let mut cache = Cache::default();
         let keys: BTreeSet<_> = texts.iter().map(|text| Cache::key("engine 1", text)).collect();
         for key in &keys {
-            cache.insert(*key, SqlAnalysis { statements: 1, ..SqlAnalysis::default() }, true);
+            cache.insert(
+                *key,
+                SqlAnalysis {
+                    statements: 1,
+                    ..SqlAnalysis::default()
+                },
+                true,
+            );
         }
         (cache, keys)
     }
