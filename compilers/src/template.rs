@@ -18,7 +18,7 @@ use gotmpl::{
 
 pub(crate) use execute::execute;
 pub(crate) use facts::{Config, Facts};
-pub(crate) use functions::{quote_identifier, quote_text};
+pub(crate) use functions::quote_identifier;
 pub(crate) use variants::{Variant, variants};
 
 /// A template that was read.

@@ -5,24 +5,20 @@ use std::{collections::BTreeMap, sync::Arc};
 use gotmpl::{MissingKey, TemplateError, Value};
 use watershed_proto::value::Kind;
 
-use super::functions;
-use crate::render::Scope;
+use super::{Facts, Template, functions};
+use crate::{
+    render::{RenderError, Scope},
+    text::{Text, narrow},
+};
 
 /// Steps that all loops of one template may take together.
 const MAX_STEPS: u64 = 1_000_000;
-
-/// Why a template can't be executed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExecuteError {
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
-}
 
 /// Executes a template.
 ///
 /// # Errors
 /// When it reads what is not there, or calls a function with the wrong arguments.
-pub(crate) fn execute(text: &str, scope: &Scope) -> Result<String, ExecuteError> {
+pub(crate) fn execute(text: &str, scope: &Scope) -> Result<String, RenderError> {
     let template = gotmpl::Template::new("sql")
         .missing_key(MissingKey::Error)
         .max_range_iters(MAX_STEPS)
@@ -31,20 +27,38 @@ pub(crate) fn execute(text: &str, scope: &Scope) -> Result<String, ExecuteError>
         .parse(text);
     template
         .and_then(|template| template.execute_to_string(&data(scope)))
-        .map_err(|error| explain(&error))
+        .map_err(|error| explain(text, &error))
 }
 
-fn explain(error: &TemplateError) -> ExecuteError {
-    match error {
-        TemplateError::MissingKey { key } => ExecuteError {
-            message: format!("the template reads \"{key}\", which is not set"),
-            hint: Some(format!(
-                "set the variable in `.env`, in the manifest under `env:`, or with `--env {key}=VALUE`"
-            )),
-        },
-        other => ExecuteError {
-            message: other.to_string(),
+fn explain(text: &str, error: &TemplateError) -> RenderError {
+    let TemplateError::MissingKey { key } = error else {
+        let line = match error {
+            TemplateError::Parse { line, .. } | TemplateError::Lex { line, .. } => narrow(*line),
+            _ => 1,
+        };
+        return RenderError {
+            message: error.to_string(),
             hint: None,
+            line,
+        };
+    };
+    let facts = Template::read(text)
+        .map(|template| Facts::of(&template))
+        .unwrap_or_default();
+    let named = facts
+        .variables
+        .iter()
+        .find(|(name, _)| name.split('.').any(|part| part == key));
+    match named {
+        Some((name, offset)) => RenderError {
+            message: format!("variable \"{name}\" is not set"),
+            hint: Some("set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`".into()),
+            line: Text::new(text).position(*offset).0,
+        },
+        None => RenderError {
+            message: format!("the template reads \"{key}\", which is not there"),
+            hint: None,
+            line: 1,
         },
     }
 }
@@ -161,7 +175,9 @@ impl Names {
 /// Variables by their full names and, for dotted ones, part by part.
 fn variables(variables: &BTreeMap<String, String>) -> Value {
     let mut names = Names::default();
-    for (name, value) in variables {
+    // Names that begin with a dot are the compiler's own.
+    let variables = || variables.iter().filter(|(name, _)| !name.starts_with('.'));
+    for (name, value) in variables() {
         let leaf = name.split('.').fold(&mut names, |names, part| {
             names.below.entry(part.to_owned()).or_default()
         });
@@ -172,7 +188,7 @@ fn variables(variables: &BTreeMap<String, String>) -> Value {
         .iter()
         .map(|(key, below)| (key.clone(), below.value()))
         .collect();
-    for (name, value) in variables {
+    for (name, value) in variables() {
         if name.contains('.') || !matches!(all.get(name), Some(Value::Map(_))) {
             all.insert(name.clone(), value.as_str().into());
         }

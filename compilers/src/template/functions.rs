@@ -37,7 +37,7 @@ pub(crate) fn quote_identifier(name: &str) -> String {
 }
 
 /// A text literal, safe whatever it holds.
-pub(crate) fn quote_text(text: &str) -> String {
+fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
