@@ -5,15 +5,7 @@ use crate::sandbox::{Sandbox, assert_kept, sample};
 #[test]
 fn each_common_mistake_is_told_in_its_place_and_the_rest_is_built() {
     let project = Sandbox::of("broken");
-    let run = project.call(&["run", "--no-progress"]);
-    let report = format!(
-        "$ watershed run\n[exit code {}]\n\n[standard output]\n{}\n[standard error]\n{}",
-        run.code
-            .map_or_else(|| "none".to_owned(), |code| code.to_string()),
-        without_times(&run.stdout, &project),
-        without_times(&run.stderr, &project),
-    );
-    assert_kept(&sample("broken.expected.txt"), &report);
+    assert_kept(&sample("broken.expected.txt"), &report(&project));
 
     let best = project.query("SELECT name FROM best_customer");
     assert_eq!(best["rows"], serde_json::json!([["Edsger"]]));
@@ -39,6 +31,25 @@ fn a_mistake_is_told_again_and_nothing_good_is_built_again() {
         "customers",
     ];
     assert!(good.iter().all(|name| !again.contains_key(*name)), "{again:?}");
+}
+
+#[test]
+fn with_a_broken_manifest_all_mistakes_are_told_and_nothing_is_built() {
+    let project = Sandbox::of("broken_manifest");
+    assert_kept(&sample("broken_manifest.expected.txt"), &report(&project));
+    assert!(project.run(1).is_empty());
+}
+
+/// All that a run says, as it is kept.
+fn report(project: &Sandbox) -> String {
+    let run = project.call(&["run", "--no-progress"]);
+    format!(
+        "$ watershed run\n[exit code {}]\n\n[standard output]\n{}\n[standard error]\n{}",
+        run.code
+            .map_or_else(|| "none".to_owned(), |code| code.to_string()),
+        without_times(&run.stdout, project),
+        without_times(&run.stderr, project),
+    )
 }
 
 /// What differs from call to call, taken out: how long things took, and where the project stands.

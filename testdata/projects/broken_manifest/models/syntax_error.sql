@@ -1,0 +1,2 @@
+-- Mistake: told together with those of the manifest.
+SELECT 1 AS
