@@ -1,7 +1,102 @@
 //! DuckDB behind [`crate::olap::Olap`].
+//!
+//! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
+//! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build` and
+//! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
+//! `checkpoint` keeps the file small. `sys` is the only place that calls the C interface.
 
+mod build;
+mod checkpoint;
+mod engine;
+mod failure;
+mod moment;
+mod names;
 mod options;
+mod parser;
+mod pool;
 mod proof;
+mod query;
+mod rename;
+mod running;
+mod schema;
+mod sys;
+#[cfg(test)]
+mod tests;
+mod work;
 
+pub use engine::Engine;
 pub use options::Options;
+pub use parser::Parser;
 pub use proof::{FileProof, Stamp};
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::olap::{
+    Build, BuildError, Built, Failure, Object, Olap, Output, Query, QueryError, Rename, RenameError, Renamed,
+    Rows, Tag,
+};
+
+impl Olap for Engine {
+    fn build<'a>(
+        &'a self,
+        build: &'a Build,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Built, BuildError>> {
+        self.build_output(build, cancel).boxed()
+    }
+
+    fn rename<'a>(
+        &'a self,
+        rename: &'a Rename,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Renamed, RenameError>> {
+        self.rename_output(rename, cancel).boxed()
+    }
+
+    fn drop_output<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        self.drop_owned(uid, cancel).boxed()
+    }
+
+    fn retag<'a>(
+        &'a self,
+        from: Tag,
+        to: Tag,
+        record: &'a [u8],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        self.retag_output(from, to, record, cancel).boxed()
+    }
+
+    fn outputs<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Output>, Failure>> {
+        self.list_outputs(cancel).boxed()
+    }
+
+    fn object<'a>(
+        &'a self,
+        name: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Object>, Failure>> {
+        async move {
+            if !self.is_open() {
+                self.open(cancel).await?;
+            }
+            Ok(self.names().object(name))
+        }
+        .boxed()
+    }
+
+    fn query<'a>(
+        &'a self,
+        query: Query,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Rows, QueryError>> {
+        self.start_query(query, cancel).boxed()
+    }
+}

@@ -17,9 +17,10 @@ mod value;
 pub use build::{Build, BuildError, Built, Check, Rename, RenameError, Renamed};
 pub use failure::{Failure, OpenError, SqlError};
 pub use output::{Object, Output, OutputKind, Tag};
+pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
-pub(crate) use query::{RowSink, row_channel};
 pub use quote::{quote_identifier, quote_literal};
+pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};
 pub use value::Value;
 

@@ -1,5 +1,6 @@
 //! Reading: one statement, its columns, and rows that arrive in chunks.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -66,7 +67,8 @@ pub enum QueryError {
 #[derive(Debug)]
 pub struct Rows {
     columns: Vec<Column>,
-    chunks: mpsc::Receiver<Result<Chunk, QueryError>>,
+    chunks: mpsc::Receiver<Chunk>,
+    end: Arc<Mutex<Option<QueryError>>>,
     truncated: bool,
     _interrupt_on_drop: DropGuard,
 }
@@ -78,16 +80,39 @@ pub(crate) struct Chunk {
     pub(crate) truncated: bool,
 }
 
-/// The engine's end of [`Rows`].
-pub(crate) type RowSink = mpsc::Sender<Result<Chunk, QueryError>>;
+/// The engine's end of [`Rows`]. Dropping it ends the answer.
+#[derive(Debug)]
+pub(crate) struct RowSink {
+    chunks: mpsc::Sender<Chunk>,
+    end: Arc<Mutex<Option<QueryError>>>,
+}
+
+impl RowSink {
+    /// Waits for room; says whether anybody reads.
+    pub(crate) async fn send(&self, chunk: Chunk) -> bool {
+        self.chunks.send(chunk).await.is_ok()
+    }
+
+    /// Ends the answer with an error, which the reader meets behind the chunks that are there. Waits for nobody: a
+    /// query that is over must not stay in the engine for the sake of a reader who does not read.
+    pub(crate) fn fail(self, error: QueryError) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+    }
+}
 
 /// Connects an answer with the engine's end; `running` is cancelled when the answer is dropped.
 pub(crate) fn row_channel(running: CancellationToken) -> (RowSink, impl FnOnce(Vec<Column>) -> Rows) {
-    let (sink, chunks) = mpsc::channel(CHUNKS_AHEAD);
+    let (sender, chunks) = mpsc::channel(CHUNKS_AHEAD);
+    let end = Arc::new(Mutex::new(None));
+    let sink = RowSink {
+        chunks: sender,
+        end: Arc::clone(&end),
+    };
     let guard = running.drop_guard();
     (sink, move |columns| Rows {
         columns,
         chunks,
+        end,
         truncated: false,
         _interrupt_on_drop: guard,
     })
@@ -104,11 +129,18 @@ impl Rows {
     /// # Cancel safety
     /// No row is lost when the future is dropped.
     pub async fn next(&mut self) -> Option<Result<Vec<Vec<Value>>, QueryError>> {
-        let chunk = self.chunks.recv().await?;
-        Some(chunk.map(|chunk| {
-            self.truncated |= chunk.truncated;
-            chunk.rows
-        }))
+        match self.chunks.recv().await {
+            Some(chunk) => {
+                self.truncated |= chunk.truncated;
+                Some(Ok(chunk.rows))
+            }
+            None => self
+                .end
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .take()
+                .map(Err),
+        }
     }
 
     /// Whether the limit cut the answer: known once [`Rows::next`] has returned `None`.

@@ -1,0 +1,201 @@
+//! Making an output: whatever was there, the statement, the checks, the tag and the record in one transaction.
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine};
+use super::failure::Source;
+use super::names::{Edit, Entry, Folded, Names};
+use super::schema::{self, keyword, qualified};
+use super::sys::{Answer, StatementKind};
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Tag, sole_statement};
+
+/// What has to happen besides the statement, from what stands in the schema.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Plan {
+    /// Another owner's output of that name, to be moved out of the way.
+    aside: Option<(Entry, Tag)>,
+    /// What this owner has under this name, to be dropped first: REPLACE does not change the kind.
+    drop_first: Option<Entry>,
+    /// What this owner has under other names.
+    drop_after: Vec<Entry>,
+}
+
+impl Plan {
+    /// # Errors
+    /// [`BuildError::NameTaken`] when an object that is not ours has the name.
+    fn new(names: &Names, build: &Build) -> Result<Self, BuildError> {
+        let mut plan = Self::default();
+        match names.at(&build.name) {
+            None => {}
+            Some(entry) => match entry.tag {
+                None => {
+                    return Err(BuildError::NameTaken {
+                        name: entry.name.clone(),
+                        kind: entry.kind,
+                    });
+                }
+                Some(tag) if tag.uid != build.tag.uid => plan.aside = Some((entry.clone(), tag)),
+                Some(_) if entry.kind != build.kind => plan.drop_first = Some(entry.clone()),
+                Some(_) => {}
+            },
+        }
+        let name = Folded::new(&build.name);
+        plan.drop_after = names
+            .owned_by(build.tag.uid)
+            .filter(|entry| Folded::new(&entry.name) != name)
+            .cloned()
+            .collect();
+        Ok(plan)
+    }
+
+    /// What the schema looks like once the plan and the build are committed.
+    fn edits(self, build: &Build) -> Vec<Edit> {
+        let mut edits = Vec::new();
+        if let Some((entry, tag)) = self.aside {
+            let name = schema::aside_name(tag.uid);
+            edits.push(Edit::Put(Entry { name, ..entry }));
+        }
+        edits.extend(
+            self.drop_after
+                .iter()
+                .map(|entry| Edit::Remove(Folded::new(&entry.name))),
+        );
+        let Build { name, kind, tag, .. } = build.clone();
+        edits.push(Edit::Put(Entry {
+            name,
+            kind,
+            tag: Some(tag),
+        }));
+        edits
+    }
+}
+
+impl Engine {
+    pub(super) async fn build_output(
+        &self,
+        build: &Build,
+        cancel: &CancellationToken,
+    ) -> Result<Built, BuildError> {
+        sole_statement(&build.sql).map_err(not_one)?;
+        let claim = self.claim(build.tag.uid, Some(&build.name), cancel).await?;
+        let mut attempts = 1;
+        let mut rows = self.try_build(build, Company::Others, cancel).await;
+        if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &rows {
+            tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
+            attempts += 1;
+            rows = self.try_build(build, Company::Alone, cancel).await;
+        }
+        drop(claim);
+        let built = Built {
+            rows: rows?,
+            attempts,
+        };
+        self.after_change(cancel).await;
+        Ok(built)
+    }
+
+    async fn try_build(
+        &self,
+        build: &Build,
+        company: Company,
+        cancel: &CancellationToken,
+    ) -> Result<Option<u64>, BuildError> {
+        let engine = self.clone();
+        let build = build.clone();
+        self.work(cancel, company, move |work| {
+            let plan = Plan::new(&engine.names(), &build)?;
+            let rows = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
+            engine.apply(plan.edits(&build));
+            Ok(rows)
+        })
+        .await
+    }
+}
+
+/// The steps within the transaction; returns the number of rows of a table.
+fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
+    if let Some((entry, tag)) = &plan.aside {
+        schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
+    }
+    if let Some(entry) = &plan.drop_first {
+        schema::drop_object(work, entry)?;
+    }
+    let sql = sole_statement(&build.sql).map_err(not_one)?;
+    // On a line of its own: a comment at its end must not swallow what follows, nor ours what it begins with.
+    let prefix = format!(
+        "CREATE OR REPLACE {} {} AS\n",
+        keyword(build.kind),
+        qualified(&build.name)
+    );
+    let made = work.run_theirs(Source { prefix: &prefix, sql })?;
+    for check in &build.checks {
+        run_check(work, check)?;
+    }
+    for entry in &plan.drop_after {
+        schema::drop_object(work, entry)?;
+    }
+    let rows = match build.kind {
+        OutputKind::Table => schema::count(&made),
+        OutputKind::View => None,
+    };
+    schema::write_tag(work, build.kind, &build.name, build.tag)?;
+    schema::write_record(work, build.tag, rows, &build.record)?;
+    Ok(rows)
+}
+
+/// Looks for a first row, computing no more than that takes.
+fn run_check(work: &Work<'_>, check: &Check) -> Result<(), BuildError> {
+    work.check_cancelled()?;
+    let failed = |failure: Failure| match failure {
+        Failure::Sql(error) => BuildError::CheckSql {
+            check: check.name.clone(),
+            error,
+        },
+        other => BuildError::Failed(other),
+    };
+    let sql = sole_statement(&check.sql).map_err(|error| failed(not_one(error)))?;
+    let source = Source { prefix: "", sql };
+    let fail = |raw| failed(work.fail(&raw, Some(source)));
+    let statement = work.connection().prepare(sql).map_err(fail)?;
+    if statement.kind() != StatementKind::Select {
+        return Err(failed(Failure::Sql(plain_error("a check is a SELECT"))));
+    }
+    let mut answer = statement.stream().map_err(fail)?;
+    match first_row(&mut answer).map_err(fail)? {
+        None => Ok(()),
+        Some(found) => Err(BuildError::Check {
+            check: check.name.clone(),
+            found,
+        }),
+    }
+}
+
+/// `a = 1, b = x` of the first row, if there is one.
+fn first_row(answer: &mut Answer<'_>) -> Result<Option<String>, super::sys::RawError> {
+    let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
+    let Some(chunk) = answer.next_chunk()? else {
+        return Ok(None);
+    };
+    let row = chunk.rows().into_iter().next().unwrap_or_default();
+    let fields: Vec<_> = names
+        .iter()
+        .zip(&row)
+        .map(|(name, value)| format!("{name} = {value}"))
+        .collect();
+    Ok(Some(fields.join(", ")))
+}
+
+fn not_one(error: crate::olap::SoleError) -> Failure {
+    Failure::Sql(plain_error(&error.to_string()))
+}
+
+fn plain_error(message: &str) -> SqlError {
+    SqlError {
+        class: "parser".to_owned(),
+        message: message.to_owned(),
+        hint: None,
+        offset: None,
+    }
+}

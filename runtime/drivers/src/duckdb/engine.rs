@@ -1,0 +1,387 @@
+//! The engine: one file, opened once, and who may work in it when.
+//!
+//! Invariants:
+//! 1. At most [`Options::connections`] units of work run at the same time, each on a connection and a blocking
+//!    thread of its own. The slot goes back when the thread is done, whatever became of the caller.
+//! 2. Who works holds the gate shared. Who must be alone (a checkpoint, a second try after a lack of memory, the
+//!    opening anew after a fatal error, closing) holds it whole, so nobody's transaction is open then.
+//! 3. The file is opened once and connections are made from that: opening it twice in one process and closing one
+//!    would drop the lock that keeps other processes out.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit};
+use tokio::sync::{RwLock, Semaphore};
+use tokio::task;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::checkpoint::Growth;
+use super::failure::Aftermath;
+use super::names::{ClaimKey, Edit, Names};
+use super::options::Options;
+use super::pool::{self, Pool};
+use super::proof::FileProof;
+use super::running::Running;
+use super::schema;
+use super::sys::Connection;
+use super::work::Work;
+use crate::crash;
+use crate::olap::{Failure, OpenError};
+
+/// DuckDB on one file. Clones are the same engine.
+///
+/// The file is opened by the first work that needs it. Dropping the last clone closes it; [`Engine::close`] does it
+/// in order and says what the file looks like then.
+#[derive(Clone)]
+pub struct Engine {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: Options,
+    gate: Arc<RwLock<()>>,
+    slots: Arc<Semaphore>,
+    pool: Mutex<Pool>,
+    /// Set after a fatal error: nobody enters before the file has been opened anew.
+    broken: AtomicBool,
+    opened: AtomicBool,
+    names: Mutex<Names>,
+    released: Notify,
+    growth: Mutex<Growth>,
+}
+
+/// Whether others may work at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Company {
+    Others,
+    Alone,
+}
+
+/// The right to work, for as long as it lives.
+pub(super) struct Pass {
+    _gate: Gate,
+    _slot: OwnedSemaphorePermit,
+}
+
+enum Gate {
+    Shared(#[expect(dead_code, reason = "held")] OwnedRwLockReadGuard<()>),
+    Whole(#[expect(dead_code, reason = "held")] OwnedRwLockWriteGuard<()>),
+}
+
+/// Names and owners that a unit of work has to itself.
+pub(super) struct Claim {
+    engine: Engine,
+    keys: BTreeSet<ClaimKey>,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.engine.names().release(&self.keys);
+        self.engine.shared.released.notify_waiters();
+    }
+}
+
+impl Engine {
+    /// An engine on a file that is not opened yet.
+    pub fn new(options: Options) -> Self {
+        let connections = options.connections.get();
+        let shared = Shared {
+            options,
+            gate: Arc::default(),
+            slots: Arc::new(Semaphore::new(connections)),
+            pool: Mutex::new(Pool::Unopened),
+            broken: AtomicBool::new(false),
+            opened: AtomicBool::new(false),
+            names: Mutex::default(),
+            released: Notify::new(),
+            growth: Mutex::default(),
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Opens the file now, so that what is wrong with it is known before there is work.
+    ///
+    /// # Errors
+    /// [`Failure::Open`]; the file is left as it was.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves the file open or unopened, to be opened by the next work.
+    pub async fn open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.work(cancel, Company::Others, |_| Ok(())).await
+    }
+
+    /// Whether the file has been opened by this engine.
+    pub fn is_open(&self) -> bool {
+        self.shared.opened.load(Ordering::Acquire)
+    }
+
+    /// How it was to be opened.
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    /// Waits for the work under way, writes the log into the file, closes it, and says what it looks like then; `None`
+    /// when there is no file. A file that was never opened is not opened for this. All later work fails with
+    /// [`Failure::Closed`].
+    ///
+    /// # Errors
+    /// [`Failure::Fatal`] when the file can't be looked at. What had been done is safe all the same.
+    ///
+    /// # Cancel safety
+    /// Dropping the future while work is under way changes nothing; later, the closing goes on by itself.
+    pub async fn close(&self) -> Result<Option<FileProof>, Failure> {
+        let gate = Arc::clone(&self.shared.gate).write_owned().await;
+        let engine = self.clone();
+        on_blocking_thread(move || {
+            let _gate = gate;
+            let pool = std::mem::replace(&mut *engine.pool(), Pool::Closed);
+            crash::point("drivers::close::before");
+            if let Pool::Open { database, mut idle } = pool {
+                if let Some(connection) = idle.pop() {
+                    engine.write_log_into_file(&connection);
+                }
+                drop((idle, database));
+            }
+            engine.shared.opened.store(false, Ordering::Release);
+            crash::point("drivers::close::after");
+            let path = &engine.options().path;
+            FileProof::of(path).map_err(|error| Failure::Fatal {
+                message: format!("`{}` can't be looked at: {error}", path.display()),
+            })
+        })
+        .await?
+    }
+
+    /// Runs a job on a connection, off the async threads, as soon as it may.
+    pub(super) async fn work<T, E>(
+        &self,
+        cancel: &CancellationToken,
+        company: Company,
+        job: impl FnOnce(&Work<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Failure> + Send + 'static,
+    {
+        let pass = self.enter(cancel, company).await?;
+        self.work_with(pass, Running::start(cancel, None), job).await
+    }
+
+    /// Runs a job whose right to work has been waited for already. Dropping the future interrupts the job.
+    pub(super) async fn work_with<T, E>(
+        &self,
+        pass: Pass,
+        running: Running,
+        job: impl FnOnce(&Work<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<Failure> + Send + 'static,
+    {
+        let dropped = running.cancel.clone().drop_guard();
+        let engine = self.clone();
+        let done = on_blocking_thread(move || {
+            let _pass = pass;
+            engine.work_here(&running, job)
+        })
+        .await;
+        dropped.disarm();
+        done?
+    }
+
+    /// Runs a job on this thread, which may block.
+    pub(super) fn work_here<T, E: From<Failure>>(
+        &self,
+        running: &Running,
+        job: impl FnOnce(&Work<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let _finished = Finished(running);
+        let connection = self.checkout()?;
+        let work = Work::new(&connection, running);
+        running.arm(connection.interrupt());
+        let done = job(&work);
+        // The connection's next work is another's.
+        running.disarm();
+        match work.aftermath() {
+            Aftermath::Usable => self.pool().checkin(connection),
+            Aftermath::Broken => self.shared.broken.store(true, Ordering::Release),
+        }
+        done
+    }
+
+    /// Waits for the right to work.
+    ///
+    /// # Cancel safety
+    /// Dropping the future gives the place in the queue back.
+    pub(super) async fn enter(&self, cancel: &CancellationToken, company: Company) -> Result<Pass, Failure> {
+        let pass = async {
+            // The slot first: who waits for one must not hold up whoever wants to be alone.
+            let slot = Arc::clone(&self.shared.slots).acquire_owned().await;
+            let slot = slot.map_err(|_| Failure::Closed)?;
+            loop {
+                let gate = Arc::clone(&self.shared.gate);
+                let gate = match company {
+                    Company::Others => Gate::Shared(gate.read_owned().await),
+                    Company::Alone => Gate::Whole(gate.write_owned().await),
+                };
+                if !self.shared.broken.load(Ordering::Acquire) {
+                    return Ok(Pass {
+                        _gate: gate,
+                        _slot: slot,
+                    });
+                }
+                drop(gate);
+                let _alone = self.shared.gate.write().await;
+                self.forget_broken_file();
+            }
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Failure::Interrupted),
+            pass = pass => pass,
+        }
+    }
+
+    /// Waits until an owner, and a name with whoever has it, are nobody else's work, and takes them.
+    pub(super) async fn claim(
+        &self,
+        uid: Uuid,
+        name: Option<&str>,
+        cancel: &CancellationToken,
+    ) -> Result<Claim, Failure> {
+        if !self.is_open() {
+            self.open(cancel).await?;
+        }
+        loop {
+            let released = self.shared.released.notified();
+            tokio::pin!(released);
+            // Before looking, so that no release is missed in between.
+            released.as_mut().enable();
+            if let Some(keys) = self.names().try_claim(uid, name) {
+                return Ok(Claim {
+                    engine: self.clone(),
+                    keys,
+                });
+            }
+            tokio::select! {
+                () = released => {}
+                () = cancel.cancelled() => return Err(Failure::Interrupted),
+            }
+        }
+    }
+
+    /// Takes note of a commit.
+    pub(super) fn apply(&self, edits: Vec<Edit>) {
+        let mut names = self.names();
+        edits.into_iter().for_each(|edit| names.apply(edit));
+    }
+
+    /// What stands in the file. The lock is never held across work.
+    pub(super) fn names(&self) -> MutexGuard<'_, Names> {
+        self.shared.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn growth(&self) -> MutexGuard<'_, Growth> {
+        self.shared.growth.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pool(&self) -> MutexGuard<'_, Pool> {
+        self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A connection; opens the file if need be, others wait for that.
+    fn checkout(&self) -> Result<Connection, Failure> {
+        let mut pool = self.pool();
+        if let Some(connection) = pool.checkout(&self.options().path) {
+            return connection;
+        }
+        let (database, connection) = pool::open(self.options())?;
+        self.read_file(&connection)?;
+        *pool = Pool::Open {
+            database,
+            idle: Vec::new(),
+        };
+        self.shared.opened.store(true, Ordering::Release);
+        Ok(connection)
+    }
+
+    /// Learns what stands in a file that has just been opened.
+    fn read_file(&self, connection: &Connection) -> Result<(), Failure> {
+        let work = Work::uninterrupted(connection);
+        let unreadable = |failure: Failure| match failure {
+            Failure::Sql(error) => Failure::Open(OpenError::Damaged {
+                path: self.options().path.clone(),
+                message: error.message,
+            }),
+            other => other,
+        };
+        self.growth().measure(&work).map_err(unreadable)?;
+        schema::set_up(&work).map_err(unreadable)?;
+        let entries = schema::read_entries(&work).map_err(unreadable)?;
+        self.names().reload(entries);
+        Ok(())
+    }
+
+    /// After a fatal error: everything closed, so that the next work opens the file anew. The gate is held whole.
+    fn forget_broken_file(&self) {
+        let mut pool = self.pool();
+        if self.shared.broken.swap(false, Ordering::AcqRel) && !matches!(*pool, Pool::Closed) {
+            tracing::warn!(path = %self.options().path.display(), "opening the engine's file anew");
+            *pool = Pool::Unopened;
+            self.shared.opened.store(false, Ordering::Release);
+        }
+    }
+
+    /// As after a fatal error.
+    #[cfg(test)]
+    pub(super) fn declare_broken(&self) {
+        self.shared.broken.store(true, Ordering::Release);
+    }
+
+    /// Lets go of the gate after a while: work that lasts must not hold up everybody else behind a waiter.
+    pub(super) async fn enter_alone_within(
+        &self,
+        patience: Duration,
+        cancel: &CancellationToken,
+    ) -> Option<Pass> {
+        let entered = tokio::time::timeout(patience, self.enter(cancel, Company::Alone)).await;
+        entered.ok().and_then(Result::ok)
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("options", self.options())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Says that work has returned, also when it panics.
+struct Finished<'a>(&'a Running);
+
+impl Drop for Finished<'_> {
+    fn drop(&mut self) {
+        self.0.finish();
+    }
+}
+
+/// Runs what blocks on a thread made for that. A panic there is this work's failure and nobody else's.
+pub(super) async fn on_blocking_thread<T: Send + 'static>(
+    job: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
+    task::spawn_blocking(job)
+        .await
+        .map_err(|error| match error.is_panic() {
+            true => Failure::Fatal {
+                message: "work in the engine panicked".to_owned(),
+            },
+            false => Failure::Closed,
+        })
+}

@@ -1,0 +1,276 @@
+//! What the engine says when something fails, sorted into what the callers tell apart.
+//!
+//! Connections have `errors_as_json` set, so most errors are `Class Error: {...}` with fields; some of the engine's
+//! layers know nothing of the setting and write `Class Error: text`. Both are read here and nowhere else.
+
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::sys::RawError;
+use crate::olap::{Failure, OpenError, SqlError};
+
+/// A statement as it was sent: the caller's SQL with something of ours before it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source<'a> {
+    /// What we put before it.
+    pub(super) prefix: &'a str,
+    /// What the caller handed in.
+    pub(super) sql: &'a str,
+}
+
+/// An error as the engine writes it.
+#[derive(Debug, Default, Deserialize)]
+struct Said {
+    #[serde(rename = "exception_type", default)]
+    class: String,
+    #[serde(rename = "exception_message", default)]
+    message: String,
+    position: Option<String>,
+}
+
+impl Said {
+    fn read(raw: &RawError) -> Self {
+        let text = raw.0.trim();
+        let json = text.find('{').and_then(|at| text.get(at..));
+        if let Some(said) = json.and_then(|json| serde_json::from_str::<Self>(json).ok()) {
+            return said;
+        }
+        match text.split_once(" Error: ") {
+            Some((class, message)) => Self {
+                class: class.to_owned(),
+                message: message.to_owned(),
+                position: None,
+            },
+            None => Self {
+                class: String::new(),
+                message: text.to_owned(),
+                position: None,
+            },
+        }
+    }
+
+    /// Lower case with hyphens: `out-of-memory`.
+    fn class(&self) -> String {
+        self.class.to_lowercase().replace(' ', "-")
+    }
+
+    /// Where in the caller's SQL, in bytes.
+    fn offset(&self, source: Source<'_>) -> Option<usize> {
+        let position: usize = self.position.as_deref()?.parse().ok()?;
+        if self.class() == "parser" {
+            // The parser counts characters, everything behind it bytes.
+            let index = position.checked_sub(source.prefix.chars().count())?;
+            let byte = source.sql.char_indices().nth(index).map(|(byte, _)| byte);
+            return Some(byte.unwrap_or(source.sql.len()));
+        }
+        Some(position.checked_sub(source.prefix.len())?.min(source.sql.len()))
+    }
+}
+
+/// An error of a statement, and whether the engine has to be opened anew after it.
+pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, Aftermath) {
+    let said = Said::read(raw);
+    let class = said.class();
+    let fatal = matches!(class.as_str(), "fatal" | "internal");
+    let aftermath = if fatal {
+        Aftermath::Broken
+    } else {
+        Aftermath::Usable
+    };
+    let message = said.message.trim().to_owned();
+    if is_disk_full(&message) {
+        return (Failure::DiskFull { message }, aftermath);
+    }
+    let failure = match class.as_str() {
+        "interrupt" => Failure::Interrupted,
+        "out-of-memory" => out_of_memory(message),
+        "fatal" | "internal" => Failure::Fatal { message },
+        _ => match missing_extension(&message) {
+            Some(extension) => Failure::MissingExtension { extension, message },
+            None => Failure::Sql(sql_error(&said, class, source)),
+        },
+    };
+    (failure, aftermath)
+}
+
+/// Whether an engine can go on after an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aftermath {
+    /// It can.
+    Usable,
+    /// It refuses all further work until its file is opened anew.
+    Broken,
+}
+
+/// Why a file could not be opened.
+pub(super) fn classify_open(raw: &RawError, path: &Path) -> OpenError {
+    let path = path.to_owned();
+    let message = Said::read(raw).message.trim().to_owned();
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    if says(&["Could not set lock", "Conflicting lock"]) {
+        OpenError::Locked { path, message }
+    } else if says(&["can only read version", "newer version of DuckDB"]) {
+        OpenError::Newer { path, message }
+    } else if says(&[
+        "not a valid DuckDB database",
+        "Corrupt",
+        "corrupt",
+        "checksum",
+        "replaying WAL",
+        "Failed to deserialize",
+        "could not read enough bytes",
+        "Could not read enough bytes",
+        "Could not read all bytes",
+        "INTERNAL",
+    ]) || Said::read(raw).class().starts_with("seriali")
+    {
+        OpenError::Damaged { path, message }
+    } else {
+        OpenError::Io { path, message }
+    }
+}
+
+fn is_disk_full(message: &str) -> bool {
+    ["No space left on device", "Disk quota exceeded"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Reads limit and use from `... (95.2 MiB/95.3 MiB used) ...`.
+fn out_of_memory(message: String) -> Failure {
+    let used = message
+        .split_once(" used)")
+        .and_then(|(before, _)| before.rsplit_once('('));
+    let (peak, limit) = used
+        .and_then(|(_, pair)| pair.split_once('/'))
+        .unwrap_or(("an unknown use", "the limit"));
+    let setting = if message.contains("max_temp_directory_size") {
+        "max_temp_directory_size"
+    } else {
+        "memory_limit"
+    };
+    Failure::OutOfMemory {
+        setting,
+        limit: limit.to_owned(),
+        peak: peak.to_owned(),
+        message: first_line(&message),
+    }
+}
+
+/// The extension that the engine says is needed and not there.
+fn missing_extension(message: &str) -> Option<String> {
+    let between = |before: &str, after: &str| {
+        let (_, rest) = message.split_once(before)?;
+        let (name, _) = rest.split_once(after)?;
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        plain.then(|| name.to_owned())
+    };
+    between("required extension '", "'")
+        .or_else(|| between("but it exists in the ", " extension"))
+        .or_else(|| between("Install it first using \"INSTALL ", "\""))
+}
+
+/// The first line is the message, what follows it is advice.
+fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError {
+    let mut lines = said
+        .message
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or("the engine gave no reason").to_owned();
+    let hint: Vec<_> = lines.take_while(|line| !line.starts_with("LINE ")).collect();
+    SqlError {
+        class,
+        message,
+        hint: (!hint.is_empty()).then(|| hint.join(" ")),
+        offset: source.and_then(|source| said.offset(source)),
+    }
+}
+
+fn first_line(message: &str) -> String {
+    message.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sql(raw: &str, source: Source<'_>) -> SqlError {
+        match classify(&RawError(raw.to_owned()), Some(source)).0 {
+            Failure::Sql(error) => error,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn places_are_bytes_of_the_callers_sql() {
+        let source = Source {
+            prefix: "create view \"ü\" as\n",
+            sql: "select 'ü', nope",
+        };
+        let parser = r#"Parser Error: {"exception_type":"Parser","exception_message":"m","position":"30"}"#;
+        assert_eq!(
+            sql(parser, source).offset,
+            Some(12),
+            "19 characters of ours, then 11"
+        );
+        let binder = r#"Binder Error: {"exception_type":"Binder","exception_message":"m","position":"32"}"#;
+        assert_eq!(sql(binder, source).offset, Some(12), "20 bytes of ours, then 12");
+        let ours = r#"Binder Error: {"exception_type":"Binder","exception_message":"m","position":"3"}"#;
+        assert_eq!(sql(ours, source).offset, None);
+    }
+
+    #[test]
+    fn files_of_newer_engines_are_told_from_damaged_ones() {
+        let open = |raw: &str| classify_open(&RawError(raw.to_owned()), Path::new("f"));
+        for newer in [
+            "IO Error: Trying to read a database file with version number 200, but we can only read versions between 64 and 67.",
+            "IO Error: Error opening \"f\": file was written with a storage version greater than the latest version \
+             supported by this DuckDB instance. Try opening the file with a newer version of DuckDB.",
+            "IO Error: Failed to read WAL of version 9 - can only read version 1, 2 and 3 (encrypted)",
+        ] {
+            assert!(matches!(open(newer), OpenError::Newer { .. }), "{newer}");
+        }
+        let damaged = "IO Error: The file \"f\" exists, but it is not a valid DuckDB database file!";
+        assert!(matches!(open(damaged), OpenError::Damaged { .. }));
+    }
+
+    #[test]
+    fn what_follows_the_first_line_is_a_hint() {
+        let raw = r#"{"exception_type":"Catalog","exception_message":"Table x does not exist!\nDid you mean \"y\"?"}"#;
+        let error = sql(raw, Source { prefix: "", sql: "" });
+        assert_eq!(error.message, "Table x does not exist!");
+        assert_eq!(error.hint.as_deref(), Some("Did you mean \"y\"?"));
+        assert_eq!(error.class, "catalog");
+    }
+
+    #[test]
+    fn memory_errors_name_use_limit_and_setting() {
+        let raw =
+            "Out of Memory Error: failed to allocate data of size 16.0 MiB (95.2 MiB/95.3 MiB used)\nhelp";
+        let (failure, _) = classify(&RawError(raw.to_owned()), None);
+        let Failure::OutOfMemory {
+            setting, limit, peak, ..
+        } = failure
+        else {
+            panic!("{failure:?}")
+        };
+        assert_eq!(
+            (setting, limit.as_str(), peak.as_str()),
+            ("memory_limit", "95.3 MiB", "95.2 MiB")
+        );
+    }
+
+    #[test]
+    fn an_error_without_fields_keeps_its_text() {
+        let (failure, aftermath) = classify(&RawError("FATAL Error: gone".to_owned()), None);
+        assert_eq!(
+            failure,
+            Failure::Fatal {
+                message: "gone".to_owned()
+            }
+        );
+        assert_eq!(aftermath, Aftermath::Broken);
+    }
+}

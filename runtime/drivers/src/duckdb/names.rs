@@ -1,0 +1,197 @@
+//! What stands in the engine's schema `main`, by name and by owner.
+//!
+//! Read once when the file is opened and kept up with every commit: the file belongs to this process alone and
+//! every change goes through here, so that no build has to search the engine's catalog.
+//!
+//! Invariants:
+//! 1. Between two units of work an entry is here exactly when the object is in the engine, with its kind and tag.
+//! 2. Two units of work that touch the same name or the same owner never run at the same time: each claims both
+//!    first ([`Names::try_claim`]), so what it read here still holds when it commits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use crate::olap::{Object, OutputKind, Tag};
+
+/// An object of the schema.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Entry {
+    /// As it stands in the engine.
+    pub(super) name: String,
+    pub(super) kind: OutputKind,
+    /// `None`: not ours.
+    pub(super) tag: Option<Tag>,
+}
+
+/// The objects of the schema, and who works on which.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    objects: BTreeMap<Folded, Entry>,
+    owned: BTreeMap<Uuid, BTreeSet<Folded>>,
+    claimed: BTreeSet<ClaimKey>,
+}
+
+/// A name as the engine compares it: ASCII letters without case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Folded(String);
+
+impl Folded {
+    pub(super) fn new(name: &str) -> Self {
+        Self(name.to_ascii_lowercase())
+    }
+}
+
+/// What a unit of work keeps to itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ClaimKey {
+    Name(Folded),
+    Owner(Uuid),
+}
+
+/// A change of the schema that has been committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Edit {
+    /// Stands now, whatever stood there.
+    Put(Entry),
+    /// Is gone.
+    Remove(Folded),
+}
+
+impl Names {
+    /// Replaces what is known by what was read from the engine. Claims stay.
+    pub(super) fn reload(&mut self, entries: Vec<Entry>) {
+        self.objects.clear();
+        self.owned.clear();
+        for entry in entries {
+            self.apply(Edit::Put(entry));
+        }
+    }
+
+    /// What stands at a name.
+    pub(super) fn at(&self, name: &str) -> Option<&Entry> {
+        self.objects.get(&Folded::new(name))
+    }
+
+    /// As the callers see it.
+    pub(super) fn object(&self, name: &str) -> Option<Object> {
+        let Entry { kind, tag, .. } = self.at(name)?;
+        Some(match *tag {
+            Some(tag) => Object::Ours { tag, kind: *kind },
+            None => Object::Foreign { kind: *kind },
+        })
+    }
+
+    /// What belongs to an owner: one object, if nobody meddled with the file.
+    pub(super) fn owned_by(&self, uid: Uuid) -> impl Iterator<Item = &Entry> {
+        self.owned
+            .get(&uid)
+            .into_iter()
+            .flatten()
+            .filter_map(|name| self.objects.get(name))
+    }
+
+    /// All tagged objects by name.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = (&Entry, Tag)> {
+        self.objects
+            .values()
+            .filter_map(|entry| Some((entry, entry.tag?)))
+    }
+
+    /// Takes note of a commit.
+    pub(super) fn apply(&mut self, edit: Edit) {
+        let (name, entry) = match edit {
+            Edit::Put(entry) => (Folded::new(&entry.name), Some(entry)),
+            Edit::Remove(name) => (name, None),
+        };
+        let tag = entry.as_ref().and_then(|entry| entry.tag);
+        let before = match entry {
+            Some(entry) => self.objects.insert(name.clone(), entry),
+            None => self.objects.remove(&name),
+        };
+        if let Some(Tag { uid, .. }) = before.and_then(|entry| entry.tag)
+            && let Some(owned) = self.owned.get_mut(&uid)
+        {
+            owned.remove(&name);
+            if owned.is_empty() {
+                self.owned.remove(&uid);
+            }
+        }
+        if let Some(Tag { uid, .. }) = tag {
+            self.owned.entry(uid).or_default().insert(name);
+        }
+    }
+
+    /// Claims an owner with all that it has, and a name with whoever has it; `None` while another holds any of it.
+    pub(super) fn try_claim(&mut self, uid: Uuid, name: Option<&str>) -> Option<BTreeSet<ClaimKey>> {
+        let mut keys = BTreeSet::from([ClaimKey::Owner(uid)]);
+        keys.extend(
+            self.owned
+                .get(&uid)
+                .into_iter()
+                .flatten()
+                .cloned()
+                .map(ClaimKey::Name),
+        );
+        if let Some(name) = name {
+            keys.insert(ClaimKey::Name(Folded::new(name)));
+            keys.extend(
+                self.at(name)
+                    .and_then(|entry| entry.tag)
+                    .map(|tag| ClaimKey::Owner(tag.uid)),
+            );
+        }
+        if !keys.is_disjoint(&self.claimed) {
+            return None;
+        }
+        self.claimed.extend(keys.iter().cloned());
+        Some(keys)
+    }
+
+    /// Gives back what was claimed.
+    pub(super) fn release(&mut self, keys: &BTreeSet<ClaimKey>) {
+        self.claimed.retain(|key| !keys.contains(key));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(name: &str, uid: u128) -> Entry {
+        let tag = Tag {
+            uid: Uuid::from_u128(uid),
+            build: Uuid::from_u128(9),
+        };
+        Entry {
+            name: name.to_owned(),
+            kind: OutputKind::Table,
+            tag: Some(tag),
+        }
+    }
+
+    #[test]
+    fn names_are_compared_without_case_and_keep_it() {
+        let mut names = Names::default();
+        names.apply(Edit::Put(entry("Ab", 1)));
+        assert_eq!(names.at("aB").unwrap().name, "Ab");
+        names.apply(Edit::Put(entry("aB", 2)));
+        assert_eq!(names.owned_by(Uuid::from_u128(1)).count(), 0);
+        assert_eq!(names.owned_by(Uuid::from_u128(2)).count(), 1);
+    }
+
+    #[test]
+    fn a_claim_keeps_others_from_the_owner_its_names_and_who_is_in_the_way() {
+        let mut names = Names::default();
+        names.reload(vec![entry("a", 1), entry("b", 2), entry("c", 3)]);
+        let held = names.try_claim(Uuid::from_u128(1), Some("b")).unwrap();
+        assert!(names.try_claim(Uuid::from_u128(7), Some("A")).is_none());
+        assert!(names.try_claim(Uuid::from_u128(2), None).is_none());
+        assert!(names.try_claim(Uuid::from_u128(1), Some("z")).is_none());
+        let other = names.try_claim(Uuid::from_u128(3), Some("d")).unwrap();
+        names.release(&held);
+        assert!(names.try_claim(Uuid::from_u128(2), None).is_some());
+        assert!(names.try_claim(Uuid::from_u128(4), Some("d")).is_none());
+        names.release(&other);
+    }
+}

@@ -1,0 +1,130 @@
+//! The open file and its connections.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::failure::classify_open;
+use super::options::Options;
+use super::sys::{Connection, Database, RawError};
+use crate::olap::{Failure, OpenError, Value};
+
+/// The engine takes 80 % of the memory that it sees unless told otherwise; ours is 60 %.
+const SHARE_OF_ENGINES_DEFAULT: (u64, u64) = (60, 80);
+
+/// The file and the connections that nobody uses just now.
+pub(super) enum Pool {
+    /// Not opened yet, or to be opened anew.
+    Unopened,
+    Open {
+        database: Arc<Database>,
+        idle: Vec<Connection>,
+    },
+    /// For good.
+    Closed,
+}
+
+impl Pool {
+    /// A connection, if the file is open.
+    pub(super) fn checkout(&mut self, path: &Path) -> Option<Result<Connection, Failure>> {
+        match self {
+            Self::Unopened => None,
+            Self::Closed => Some(Err(Failure::Closed)),
+            Self::Open { database, idle } => Some(match idle.pop() {
+                Some(connection) => Ok(connection),
+                None => connect(database, path).map_err(Failure::Open),
+            }),
+        }
+    }
+
+    /// Takes a connection back.
+    pub(super) fn checkin(&mut self, connection: Connection) {
+        if let Self::Open { idle, .. } = self {
+            idle.push(connection);
+        }
+    }
+}
+
+/// Opens the file and settles what may not be changed afterwards.
+pub(super) fn open(options: &Options) -> Result<(Arc<Database>, Connection), OpenError> {
+    let path = &options.path;
+    let database = Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path))?;
+    let connection = connect(&database, path)?;
+    let run = |sql: &str| connection.run(sql, &[]).and_then(super::sys::Answer::collect);
+    let said = |raw: RawError| classify_open(&raw, path);
+    if options.memory_limit.is_none() {
+        let shown = run("SELECT current_setting('memory_limit')").map_err(said)?;
+        if let Some(bytes) = shown.first().and_then(|row| row.first()).and_then(bytes_of) {
+            let (ours, theirs) = SHARE_OF_ENGINES_DEFAULT;
+            run(&format!("SET memory_limit = '{}B'", bytes / theirs * ours)).map_err(said)?;
+        }
+    }
+    // Answers must not depend on where they are computed. Without the ICU extension there are no time zones.
+    if let Err(raw) = run("SET GLOBAL TimeZone = 'UTC'") {
+        tracing::debug!(error = %raw.0, "the engine has no time zones");
+    }
+    // The configuration stays unlocked: the engine itself sets things while it runs a PIVOT. Nobody else can, as
+    // nothing but SELECT and what wraps one is ever run for a caller.
+    Ok((database, connection))
+}
+
+fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
+    Connection::new(database).map_err(|raw| classify_open(&raw, path))
+}
+
+fn settings(options: &Options) -> Vec<(&'static str, String)> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut settings = vec![
+        ("errors_as_json", "true".to_owned()),
+        // Downloading is never a side effect of a query; what is missing is said.
+        ("autoinstall_known_extensions", "false".to_owned()),
+        ("file_search_path", text(&options.root)),
+        ("temp_directory", text(&options.temp_directory)),
+    ];
+    settings.extend(
+        options
+            .memory_limit
+            .map(|bytes| ("memory_limit", format!("{bytes}B"))),
+    );
+    settings.extend(
+        options
+            .temp_limit
+            .map(|bytes| ("max_temp_directory_size", format!("{bytes}B"))),
+    );
+    settings.extend(options.threads.map(|threads| ("threads", threads.to_string())));
+    settings
+}
+
+/// Reads a size as the engine shows it: `18.8 GiB`.
+fn bytes_of(shown: &Value) -> Option<u64> {
+    let Value::Text(shown) = shown else { return None };
+    let (number, unit) = shown.trim().split_once(' ')?;
+    let shift = match unit {
+        "bytes" | "byte" => 0,
+        "KiB" => 10,
+        "MiB" => 20,
+        "GiB" => 30,
+        "TiB" => 40,
+        _ => return None,
+    };
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    let tenths = whole
+        .parse::<u64>()
+        .ok()?
+        .checked_mul(10)?
+        .checked_add(tenth.parse().ok()?)?;
+    tenths.checked_mul(1 << shift).map(|bytes| bytes / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_engine_shows_them() {
+        let read = |text: &str| bytes_of(&Value::Text(text.to_owned()));
+        assert_eq!(read("18.8 GiB"), Some(18 * (1 << 30) + 8 * (1 << 30) / 10));
+        assert_eq!(read("512.0 MiB"), Some(512 << 20));
+        assert_eq!(read("100 bytes"), Some(100));
+        assert_eq!(read("a lot"), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! Reading while others build: one statement in a read-only transaction, its rows handed on as they come.
+
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine, on_blocking_thread};
+use super::failure::Source;
+use super::running::Running;
+use super::sys::{Answer, StatementKind};
+use super::work::Work;
+use crate::olap::{
+    Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
+};
+
+/// What an EXPLAIN may explain: with ANALYZE it is run, and the engine's read-only transaction lets COPY write files.
+const READING_WORDS: [&str; 10] = [
+    "select",
+    "from",
+    "with",
+    "values",
+    "table",
+    "pivot",
+    "unpivot",
+    "describe",
+    "show",
+    "summarize",
+];
+
+impl Engine {
+    pub(super) async fn start_query(
+        &self,
+        query: Query,
+        cancel: &CancellationToken,
+    ) -> Result<Rows, QueryError> {
+        sole_statement(&query.sql)?;
+        let running = Running::start(cancel, query.timeout);
+        let pass = match self.enter(&running.cancel, Company::Others).await {
+            Ok(pass) => pass,
+            Err(failure) => {
+                running.finish();
+                return Err(ended(&running, query.timeout, failure.into()));
+            }
+        };
+        let (sink, rows_of) = row_channel(running.cancel.clone());
+        let (columns_in, columns_out) = oneshot::channel();
+        let engine = self.clone();
+        let handle = Handle::current();
+        // Not awaited: it ends when the rows are read, or when whoever reads them is gone.
+        drop(tokio::spawn(on_blocking_thread(move || {
+            let _pass = pass;
+            let reading = Reading {
+                query: &query,
+                running: &running,
+                sink: &sink,
+                handle,
+            };
+            match engine.read_here(&reading, columns_in) {
+                Ok(()) => {}
+                Err(error) => sink.fail(error),
+            }
+        })));
+        match columns_out.await {
+            Ok(columns) => columns.map(rows_of),
+            Err(_) => Err(QueryError::Failed(Failure::Fatal {
+                message: "the query panicked".to_owned(),
+            })),
+        }
+    }
+
+    /// The whole life of a query, on a blocking thread. Columns or an error go to whoever asked; an error behind the
+    /// columns is returned.
+    fn read_here(
+        &self,
+        reading: &Reading<'_>,
+        columns: oneshot::Sender<Result<Vec<Column>, QueryError>>,
+    ) -> Result<(), QueryError> {
+        let mut columns = Some(columns);
+        let done = self.work_here(reading.running, |work| {
+            work.run("BEGIN TRANSACTION READ ONLY", &[])?;
+            let read = reading.run(work, &mut columns);
+            work.roll_back();
+            read
+        });
+        let done = done.map_err(|error| ended(reading.running, reading.query.timeout, error));
+        match (done, columns.take()) {
+            (Err(error), Some(columns)) => {
+                // Whoever asked has gone if this fails, and with that the need for an answer.
+                drop(columns.send(Err(error)));
+                Ok(())
+            }
+            (done, _) => done,
+        }
+    }
+}
+
+/// What ended a query: its own time limit looks like an interrupt to the engine.
+fn ended(running: &Running, timeout: Option<Duration>, error: QueryError) -> QueryError {
+    match (error, timeout) {
+        (QueryError::Failed(Failure::Interrupted), Some(timeout)) if running.timed_out() => {
+            QueryError::Timeout(timeout)
+        }
+        (error, _) => error,
+    }
+}
+
+/// A query under way.
+struct Reading<'a> {
+    query: &'a Query,
+    running: &'a Running,
+    sink: &'a RowSink,
+    handle: Handle,
+}
+
+impl Reading<'_> {
+    fn run(
+        &self,
+        work: &Work<'_>,
+        columns: &mut Option<oneshot::Sender<Result<Vec<Column>, QueryError>>>,
+    ) -> Result<(), QueryError> {
+        let sql = sole_statement(&self.query.sql)?;
+        let fail = |raw| QueryError::Failed(work.fail(&raw, Some(Source { prefix: "", sql })));
+        if !reads(sql) {
+            return Err(QueryError::NotReading);
+        }
+        work.check_cancelled()?;
+        let statement = work.connection().prepare(sql).map_err(fail)?;
+        if statement.kind() == StatementKind::Other {
+            return Err(QueryError::NotReading);
+        }
+        let mut answer = statement.stream().map_err(fail)?;
+        let found = columns_of(&answer)?;
+        if let Some(columns) = columns.take()
+            && columns.send(Ok(found)).is_err()
+        {
+            return Err(Failure::Interrupted.into());
+        }
+        let mut left = self.query.limit;
+        while let Some(chunk) = answer.next_chunk().map_err(fail)? {
+            let mut rows = chunk.rows();
+            drop(chunk);
+            let truncated = cut(&mut rows, &mut left);
+            if !self.send(Chunk { rows, truncated }) {
+                return Err(Failure::Interrupted.into());
+            }
+            if truncated {
+                return Ok(());
+            }
+        }
+        // An interrupt can end a streamed answer as if it were whole.
+        Ok(work.check_cancelled()?)
+    }
+
+    /// Waits for the reader, but not longer than the query may live. Says whether anybody reads.
+    fn send(&self, chunk: Chunk) -> bool {
+        self.handle.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.running.cancel.cancelled() => false,
+                read = self.sink.send(chunk) => read,
+            }
+        })
+    }
+}
+
+/// Takes what the limit leaves; says whether that cut anything off.
+fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool {
+    let Some(left) = left else { return false };
+    let allowed = usize::try_from(*left).unwrap_or(usize::MAX);
+    let truncated = rows.len() > allowed;
+    rows.truncate(allowed);
+    *left -= rows.len() as u64;
+    truncated
+}
+
+/// Whether the words that a statement begins with are those of one that reads.
+fn reads(sql: &str) -> bool {
+    let mut words = leading_words(sql).skip_while(|word| {
+        matches!(
+            word.as_str(),
+            "explain" | "analyze" | "format" | "json" | "html" | "graphviz" | "text" | "yaml"
+        )
+    });
+    words
+        .next()
+        .is_some_and(|word| READING_WORDS.contains(&word.as_str()))
+}
+
+fn columns_of(answer: &Answer<'_>) -> Result<Vec<Column>, QueryError> {
+    answer
+        .columns()
+        .iter()
+        .map(|(name, shape)| {
+            let column = Column {
+                name: name.clone(),
+                data_type: shape.name.clone(),
+            };
+            if shape.is_showable() {
+                Ok(column)
+            } else {
+                Err(QueryError::Unshowable {
+                    column: column.name,
+                    data_type: column.data_type,
+                })
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,224 @@
+//! Changing names and tags of outputs that stand: rows are never read.
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::{Company, Engine};
+use super::names::{Edit, Entry, Folded, Names};
+use super::schema;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag, quote_identifier};
+
+/// One object's move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Step {
+    from: Entry,
+    tag: Tag,
+    to: String,
+}
+
+/// What has to move, in this order.
+#[derive(Debug, PartialEq, Eq)]
+struct Plan {
+    tag: Tag,
+    steps: Vec<Step>,
+}
+
+impl Plan {
+    fn new(names: &Names, rename: &Rename) -> Result<Self, RenameError> {
+        let (from, tag) = names
+            .owned_by(rename.uid)
+            .find_map(|entry| Some((entry.clone(), entry.tag?)))
+            .ok_or(RenameError::Absent)?;
+        let mut steps = Vec::new();
+        let to = rename.to.clone();
+        match names.at(&to) {
+            _ if from.name == to => {}
+            None => steps.push(Step { from, tag, to }),
+            // The engine takes a name that differs in case only for taken, so this one goes by way of another.
+            Some(there) if Folded::new(&there.name) == Folded::new(&from.name) => {
+                let between = schema::aside_name(rename.uid);
+                let moved = Entry {
+                    name: between.clone(),
+                    ..from.clone()
+                };
+                steps.push(Step {
+                    from,
+                    tag,
+                    to: between,
+                });
+                steps.push(Step { from: moved, tag, to });
+            }
+            Some(there) => match there.tag {
+                None => {
+                    return Err(RenameError::NameTaken {
+                        name: there.name.clone(),
+                        kind: there.kind,
+                    });
+                }
+                Some(other) => {
+                    let aside = schema::aside_name(other.uid);
+                    steps.push(Step {
+                        from: there.clone(),
+                        tag: other,
+                        to: aside,
+                    });
+                    steps.push(Step { from, tag, to });
+                }
+            },
+        }
+        Ok(Self { tag, steps })
+    }
+
+    fn edits(self) -> Vec<Edit> {
+        let moves = self.steps.into_iter().flat_map(|step| {
+            let gone = Edit::Remove(Folded::new(&step.from.name));
+            [
+                gone,
+                Edit::Put(Entry {
+                    name: step.to,
+                    ..step.from
+                }),
+            ]
+        });
+        moves.collect()
+    }
+}
+
+/// What to do about indexes that people made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indexes {
+    Expected,
+    NotExpected,
+}
+
+impl Engine {
+    pub(super) async fn rename_output(
+        &self,
+        rename: &Rename,
+        cancel: &CancellationToken,
+    ) -> Result<Renamed, RenameError> {
+        let _claim = self.claim(rename.uid, Some(&rename.to), cancel).await?;
+        match self.try_rename(rename, Indexes::NotExpected, cancel).await {
+            // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
+            Err(RenameError::Failed(Failure::Sql(error))) if error.class == "dependency" => {
+                self.try_rename(rename, Indexes::Expected, cancel).await
+            }
+            done => done,
+        }
+    }
+
+    async fn try_rename(
+        &self,
+        rename: &Rename,
+        indexes: Indexes,
+        cancel: &CancellationToken,
+    ) -> Result<Renamed, RenameError> {
+        let engine = self.clone();
+        let rename = rename.clone();
+        self.work(cancel, Company::Others, move |work| {
+            let plan = Plan::new(&engine.names(), &rename)?;
+            let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
+            engine.apply(plan.edits());
+            Ok(renamed)
+        })
+        .await
+    }
+
+    pub(super) async fn drop_owned(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
+        let _claim = self.claim(uid, None, cancel).await?;
+        let engine = self.clone();
+        let dropped = self
+            .work(cancel, Company::Others, move |work| {
+                let owned: Vec<Entry> = engine.names().owned_by(uid).cloned().collect();
+                if owned.is_empty() {
+                    return Ok(false);
+                }
+                work.transaction(around!("drop"), || {
+                    owned
+                        .iter()
+                        .try_for_each(|entry| schema::drop_object(work, entry))?;
+                    schema::delete_record(work, uid)
+                })?;
+                let gone = |entry: &Entry| Edit::Remove(Folded::new(&entry.name));
+                engine.apply(owned.iter().map(gone).collect());
+                Ok::<_, Failure>(true)
+            })
+            .await?;
+        if dropped {
+            self.after_change(cancel).await;
+        }
+        Ok(dropped)
+    }
+
+    pub(super) async fn retag_output(
+        &self,
+        from: Tag,
+        to: Tag,
+        record: &[u8],
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        let _claim = self.claim(from.uid, None, cancel).await?;
+        let engine = self.clone();
+        let record = record.to_vec();
+        self.work(cancel, Company::Others, move |work| {
+            let found = engine
+                .names()
+                .owned_by(from.uid)
+                .find(|entry| entry.tag == Some(from))
+                .cloned();
+            let Some(entry) = found else { return Ok(false) };
+            work.transaction(around!("retag"), || {
+                let rows = schema::read_rows(work, from)?;
+                schema::write_tag(work, entry.kind, &entry.name, to)?;
+                if from.uid != to.uid {
+                    schema::delete_record(work, from.uid)?;
+                }
+                schema::write_record(work, to, rows, &record)
+            })?;
+            engine.apply(vec![Edit::Put(Entry {
+                tag: Some(to),
+                ..entry
+            })]);
+            Ok(true)
+        })
+        .await
+    }
+
+    pub(super) async fn list_outputs(&self, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
+        let engine = self.clone();
+        self.work(cancel, Company::Others, move |work| {
+            let tagged = engine
+                .names()
+                .outputs()
+                .map(|(entry, tag)| (entry.clone(), tag))
+                .collect();
+            schema::read_outputs(work, tagged)
+        })
+        .await
+    }
+}
+
+fn carry_out(
+    work: &Work<'_>,
+    plan: &Plan,
+    rename: &Rename,
+    indexes: Indexes,
+) -> Result<Renamed, RenameError> {
+    let mut renamed = Renamed::default();
+    for step in &plan.steps {
+        if indexes == Indexes::Expected && step.from.kind == OutputKind::Table {
+            for index in schema::indexes(work, &step.from.name)? {
+                work.run(&format!("DROP INDEX main.{}", quote_identifier(&index)), &[])?;
+                renamed.dropped_indexes.push(index);
+            }
+        }
+        schema::rename_object(work, &step.from, step.tag, &step.to)?;
+    }
+    if let Some(record) = &rename.record {
+        let rows = schema::read_rows(work, plan.tag)?;
+        schema::write_record(work, plan.tag, rows, record)?;
+    }
+    Ok(renamed)
+}

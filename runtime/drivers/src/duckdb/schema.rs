@@ -1,0 +1,200 @@
+//! What is ours in the engine's file: tags on the outputs, and the records beside them.
+//!
+//! A record belongs to a build: it counts as long as the tag of an output names that build. Tag and record are
+//! written in one transaction, so an output whose tag has no record was made by nobody of ours.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use super::names::Entry;
+use super::sys::Param;
+use super::work::Work;
+use crate::olap::{Failure, Output, OutputKind, Tag, Value, quote_identifier, quote_literal};
+
+/// The schema of what is not an output.
+const SETUP: [&str; 2] = [
+    "CREATE SCHEMA IF NOT EXISTS _watershed",
+    "CREATE TABLE IF NOT EXISTS _watershed.records \
+     (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
+];
+
+const OBJECTS: &str = "\
+    SELECT table_name, 'table' AS kind, comment FROM duckdb_tables() \
+    WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal \
+    UNION ALL \
+    SELECT view_name, 'view', comment FROM duckdb_views() \
+    WHERE database_name = current_database() AND schema_name = 'main' AND NOT internal";
+
+/// Makes our schema where it is missing; changes nothing where it is there.
+pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
+    SETUP.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
+}
+
+/// Everything in the schema of the outputs.
+pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
+    let rows = work.run(OBJECTS, &[])?;
+    Ok(rows
+        .into_iter()
+        .filter_map(|row| match <[Value; 3]>::try_from(row).ok()? {
+            [Value::Text(name), Value::Text(kind), comment] => {
+                let kind = if kind == "view" {
+                    OutputKind::View
+                } else {
+                    OutputKind::Table
+                };
+                let tag = match comment {
+                    Value::Text(comment) => Tag::parse(&comment),
+                    _ => None,
+                };
+                Some(Entry { name, kind, tag })
+            }
+            _ => None,
+        })
+        .collect())
+}
+
+/// Puts the records beside the tagged objects.
+pub(super) fn read_outputs(work: &Work<'_>, tagged: Vec<(Entry, Tag)>) -> Result<Vec<Output>, Failure> {
+    let rows = work.run(
+        "SELECT uid, build, row_count, record FROM _watershed.records",
+        &[],
+    )?;
+    let mut records: BTreeMap<(String, String), (Option<u64>, Vec<u8>)> = BTreeMap::new();
+    for row in rows {
+        let Ok([Value::Text(uid), Value::Text(build), rows, Value::Blob(record)]) =
+            <[Value; 4]>::try_from(row)
+        else {
+            continue;
+        };
+        let rows = match rows {
+            Value::Integer(rows) => u64::try_from(rows).ok(),
+            _ => None,
+        };
+        records.insert((uid, build), (rows, record));
+    }
+    Ok(tagged
+        .into_iter()
+        .map(|(Entry { name, kind, .. }, tag)| {
+            let record = records.remove(&(tag.uid.to_string(), tag.build.to_string()));
+            let (rows, record) = record.map_or((None, None), |(rows, record)| (rows, Some(record)));
+            Output {
+                name,
+                kind,
+                tag,
+                record,
+                rows,
+            }
+        })
+        .collect())
+}
+
+/// Leaves the record of a build, in place of what its owner left before.
+pub(super) fn write_record(
+    work: &Work<'_>,
+    tag: Tag,
+    rows: Option<u64>,
+    record: &[u8],
+) -> Result<(), Failure> {
+    let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
+    let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
+    let update =
+        format!("UPDATE _watershed.records SET build = ?, row_count = {rows}, record = ? WHERE uid = ?");
+    let updated = work.run(
+        &update,
+        &[Param::Text(&build), Param::Blob(record), Param::Text(&uid)],
+    )?;
+    if count(&updated) == Some(0) {
+        let insert = format!("INSERT INTO _watershed.records VALUES (?, ?, {rows}, ?)");
+        work.run(
+            &insert,
+            &[Param::Text(&uid), Param::Text(&build), Param::Blob(record)],
+        )?;
+    }
+    Ok(())
+}
+
+/// The rows that a build wrote, as its record says.
+pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failure> {
+    let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
+    let sql = "SELECT row_count FROM _watershed.records WHERE uid = ? AND build = ?";
+    Ok(count(&work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?))
+}
+
+/// Forgets what an owner left.
+pub(super) fn delete_record(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    work.run(
+        "DELETE FROM _watershed.records WHERE uid = ?",
+        &[Param::Text(&uid.to_string())],
+    )
+    .map(drop)
+}
+
+/// Writes a tag onto an object.
+pub(super) fn write_tag(work: &Work<'_>, kind: OutputKind, name: &str, tag: Tag) -> Result<(), Failure> {
+    let comment = quote_literal(&tag.to_string());
+    work.run(
+        &format!("COMMENT ON {} {} IS {comment}", keyword(kind), qualified(name)),
+        &[],
+    )
+    .map(drop)
+}
+
+/// Drops an object.
+pub(super) fn drop_object(work: &Work<'_>, entry: &Entry) -> Result<(), Failure> {
+    work.run(
+        &format!("DROP {} {}", keyword(entry.kind), qualified(&entry.name)),
+        &[],
+    )
+    .map(drop)
+}
+
+/// Renames a tagged object. A view is tagged anew: not every version of the engine keeps its comment.
+pub(super) fn rename_object(work: &Work<'_>, entry: &Entry, tag: Tag, to: &str) -> Result<(), Failure> {
+    let (from, to_quoted) = (qualified(&entry.name), quote_identifier(to));
+    work.run(
+        &format!("ALTER {} {from} RENAME TO {to_quoted}", keyword(entry.kind)),
+        &[],
+    )?;
+    match entry.kind {
+        OutputKind::Table => Ok(()),
+        OutputKind::View => write_tag(work, entry.kind, to, tag),
+    }
+}
+
+/// Where an object waits whose name another took: still an output of its owner, and found by its tag.
+pub(super) fn aside_name(uid: Uuid) -> String {
+    format!("_watershed_aside_{}", uid.simple())
+}
+
+/// The indexes of a table that people made.
+pub(super) fn indexes(work: &Work<'_>, table: &str) -> Result<Vec<String>, Failure> {
+    let rows = work.run(
+        "SELECT index_name FROM duckdb_indexes() \
+         WHERE database_name = current_database() AND schema_name = 'main' AND table_name = ? \
+         ORDER BY 1",
+        &[Param::Text(table)],
+    )?;
+    Ok(rows.into_iter().flatten().map(|name| name.to_string()).collect())
+}
+
+/// `main."name"`.
+pub(super) fn qualified(name: &str) -> String {
+    format!("main.{}", quote_identifier(name))
+}
+
+/// As SQL calls it.
+pub(super) fn keyword(kind: OutputKind) -> &'static str {
+    match kind {
+        OutputKind::View => "VIEW",
+        OutputKind::Table => "TABLE",
+    }
+}
+
+/// The number in an answer of one number.
+pub(super) fn count(rows: &[Vec<Value>]) -> Option<u64> {
+    match rows.first()?.first()? {
+        Value::Integer(count) => u64::try_from(*count).ok(),
+        _ => None,
+    }
+}

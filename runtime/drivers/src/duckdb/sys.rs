@@ -1,0 +1,32 @@
+//! DuckDB's C interface made safe: handles that close themselves, answers read as [`Value`](crate::olap::Value)s.
+//!
+//! All unsafe code of the crate stands here. What each block leans on:
+//! 1. A handle is made by the function that its type is named for, checked, and destroyed once, in `Drop`.
+//! 2. A database outlives its connections (they hold it), a connection its statements and answers (they borrow it).
+//! 3. A connection is used by one thread at a time (it is `Send` and not `Sync`); `duckdb_interrupt` alone may be
+//!    called from another, and only while the connection is open, which the lock in [`Interrupt`] guards.
+//! 4. A vector is read within its chunk's life, at rows below its size, as the type that the engine says it has.
+
+#![expect(unsafe_code, reason = "the engine is reached through its C interface")]
+
+mod answer;
+mod connection;
+mod shape;
+mod statement;
+mod text;
+mod vector;
+
+pub(super) use answer::Answer;
+pub(super) use connection::{Connection, Database, Interrupt};
+pub(super) use shape::Shape;
+pub(super) use statement::{Param, StatementKind};
+
+/// The engine's version, as in `v1.5.6`.
+pub(super) fn library_version() -> String {
+    // SAFETY: returns a static string, without any handle.
+    unsafe { text::copy(libduckdb_sys::duckdb_library_version()) }
+}
+
+/// What the engine said when something went wrong: its class and message in one text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct RawError(pub(super) String);

@@ -1,0 +1,140 @@
+//! The answer to a statement, chunk by chunk.
+
+use libduckdb_sys as ffi;
+
+use super::statement::Statement;
+use super::vector::Vector;
+use super::{RawError, Shape, text};
+use crate::olap::Value;
+
+/// The answer to a statement. Holds the statement and with it the connection.
+pub(in crate::duckdb) struct Answer<'c> {
+    raw: ffi::duckdb_result,
+    columns: Vec<(String, Shape)>,
+    _statement: Statement<'c>,
+}
+
+impl<'c> Answer<'c> {
+    /// Takes over a result, a failed one too.
+    ///
+    /// # Safety
+    /// `raw` was filled by running `statement`, which returned `state`, and is destroyed by nobody else.
+    pub(super) unsafe fn new(
+        raw: ffi::duckdb_result,
+        state: ffi::duckdb_state,
+        statement: Statement<'c>,
+    ) -> Result<Self, RawError> {
+        let mut answer = Self {
+            raw,
+            columns: Vec::new(),
+            _statement: statement,
+        };
+        if state != ffi::DuckDBSuccess {
+            return Err(answer
+                .error()
+                .unwrap_or_else(|| RawError("Error: no reason given".to_owned())));
+        }
+        answer.columns = answer.read_columns();
+        Ok(answer)
+    }
+
+    fn read_columns(&mut self) -> Vec<(String, Shape)> {
+        // SAFETY: the result is live, indexes are below the count, the name stays the engine's and the type ours.
+        unsafe {
+            (0..ffi::duckdb_column_count(&mut self.raw))
+                .map(|index| {
+                    let name = text::copy(ffi::duckdb_column_name(&mut self.raw, index));
+                    (
+                        name,
+                        Shape::take(ffi::duckdb_column_logical_type(&mut self.raw, index)),
+                    )
+                })
+                .collect()
+        }
+    }
+
+    /// Names and types.
+    pub(in crate::duckdb) fn columns(&self) -> &[(String, Shape)] {
+        &self.columns
+    }
+
+    /// The next rows; `None` at the end.
+    pub(in crate::duckdb) fn next_chunk(&mut self) -> Result<Option<Chunk<'_>>, RawError> {
+        // SAFETY: the result is live; it is passed as plain data and stays ours.
+        let chunk = Chunk {
+            raw: unsafe { ffi::duckdb_fetch_chunk(self.raw) },
+            columns: &self.columns,
+        };
+        if !chunk.raw.is_null() && chunk.len() > 0 {
+            return Ok(Some(chunk));
+        }
+        drop(chunk);
+        self.error().map_or(Ok(None), Err)
+    }
+
+    /// All values of a small answer.
+    pub(in crate::duckdb) fn collect(mut self) -> Result<Vec<Vec<Value>>, RawError> {
+        let mut rows = Vec::new();
+        while let Some(chunk) = self.next_chunk()? {
+            rows.extend(chunk.rows());
+        }
+        Ok(rows)
+    }
+
+    fn error(&self) -> Option<RawError> {
+        // A result is plain data around a pointer: the copy stands for the same result.
+        let mut raw = self.raw;
+        // SAFETY: the result is live and stays the text's owner.
+        let message = unsafe { text::copy(ffi::duckdb_result_error(&mut raw)) };
+        (!message.is_empty()).then_some(RawError(message))
+    }
+}
+
+impl Drop for Answer<'_> {
+    fn drop(&mut self) {
+        // SAFETY: rule 1.
+        unsafe { ffi::duckdb_destroy_result(&mut self.raw) };
+    }
+}
+
+/// Up to 2,048 rows of an answer.
+pub(in crate::duckdb) struct Chunk<'a> {
+    raw: ffi::duckdb_data_chunk,
+    columns: &'a [(String, Shape)],
+}
+
+impl Chunk<'_> {
+    /// The number of rows.
+    pub(in crate::duckdb) fn len(&self) -> usize {
+        // SAFETY: the chunk is live.
+        unsafe { ffi::duckdb_data_chunk_get_size(self.raw) as usize }
+    }
+
+    /// The rows, each with a value per column.
+    pub(in crate::duckdb) fn rows(&self) -> Vec<Vec<Value>> {
+        let columns: Vec<_> = (0..)
+            .zip(self.columns)
+            .map(|(index, (_, shape))| {
+                // SAFETY: the chunk is live and the index below its number of columns.
+                let vector = Vector::new(unsafe { ffi::duckdb_data_chunk_get_vector(self.raw, index) });
+                (vector, shape)
+            })
+            .collect();
+        (0..self.len())
+            .map(|row| {
+                // SAFETY: rule 4; the shapes are those that the engine gave for these columns.
+                columns
+                    .iter()
+                    .map(|(vector, shape)| unsafe { vector.value(shape, row) })
+                    .collect()
+            })
+            .collect()
+    }
+}
+
+impl Drop for Chunk<'_> {
+    fn drop(&mut self) {
+        // SAFETY: rule 1; the call takes null.
+        unsafe { ffi::duckdb_destroy_data_chunk(&mut self.raw) };
+    }
+}

@@ -1,0 +1,169 @@
+//! An open database file and connections to it.
+
+use std::ffi::c_char;
+use std::path::Path;
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libduckdb_sys as ffi;
+
+use super::statement::Statement;
+use super::{Answer, Param, RawError, text};
+
+/// An open database. Closes with its last connection; that writes what is left in the log into the file.
+pub(in crate::duckdb) struct Database(ffi::duckdb_database);
+
+// SAFETY: the handle is a pointer to an object that the engine itself shares between threads.
+unsafe impl Send for Database {}
+// SAFETY: as above; the one call made through a shared reference, `duckdb_connect`, is thread-safe.
+unsafe impl Sync for Database {}
+
+impl Database {
+    /// Opens a file, or a database in memory, with settings.
+    ///
+    /// # Errors
+    /// What the engine says; a file that can't be opened is left as it is.
+    pub(in crate::duckdb) fn open(
+        path: Option<&Path>,
+        settings: &[(&str, String)],
+    ) -> Result<Arc<Self>, RawError> {
+        let path = match path {
+            None => ":memory:",
+            Some(path) => path
+                .to_str()
+                .ok_or_else(|| RawError("IO Error: the engine takes paths in UTF-8 only".to_owned()))?,
+        };
+        let path = text::to_c(path)?;
+        let config = Config::new(settings)?;
+        let mut database = ptr::null_mut();
+        let mut error: *mut c_char = ptr::null_mut();
+        // SAFETY: all pointers are valid for the call; the error text is handed over to us.
+        let (state, message) = unsafe {
+            let state = ffi::duckdb_open_ext(path.as_ptr(), &mut database, config.0, &mut error);
+            (state, text::take(error))
+        };
+        if state != ffi::DuckDBSuccess {
+            return Err(RawError(
+                message.unwrap_or_else(|| "IO Error: the engine gave no reason".to_owned()),
+            ));
+        }
+        Ok(Arc::new(Self(database)))
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // SAFETY: rule 1; all connections hold an `Arc` of this, so none is left.
+        unsafe { ffi::duckdb_close(&mut self.0) };
+    }
+}
+
+/// Settings for opening.
+struct Config(ffi::duckdb_config);
+
+impl Config {
+    fn new(settings: &[(&str, String)]) -> Result<Self, RawError> {
+        let mut config = ptr::null_mut();
+        // SAFETY: rule 1; on failure there is nothing to destroy.
+        if unsafe { ffi::duckdb_create_config(&mut config) } != ffi::DuckDBSuccess {
+            return Err(RawError(
+                "IO Error: the engine has no memory for its settings".to_owned(),
+            ));
+        }
+        let config = Self(config);
+        for (name, value) in settings {
+            let (name_c, value_c) = (text::to_c(name)?, text::to_c(value)?);
+            // SAFETY: the handle is live and both texts end with a zero byte.
+            let state = unsafe { ffi::duckdb_set_config(config.0, name_c.as_ptr(), value_c.as_ptr()) };
+            if state != ffi::DuckDBSuccess {
+                return Err(RawError(format!("Settings Error: `{name}` can't be `{value}`")));
+            }
+        }
+        Ok(config)
+    }
+}
+
+impl Drop for Config {
+    fn drop(&mut self) {
+        // SAFETY: rule 1.
+        unsafe { ffi::duckdb_destroy_config(&mut self.0) };
+    }
+}
+
+/// A connection: one transaction at a time.
+pub(in crate::duckdb) struct Connection {
+    raw: ffi::duckdb_connection,
+    interrupt: Arc<Interrupt>,
+    /// Kept open as long as the connection is: dropped after it.
+    _database: Arc<Database>,
+}
+
+// SAFETY: rule 3; the handle is not bound to the thread that made it.
+unsafe impl Send for Connection {}
+
+impl Connection {
+    /// Connects to an open database.
+    pub(in crate::duckdb) fn new(database: &Arc<Database>) -> Result<Self, RawError> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the database is open; rule 1.
+        if unsafe { ffi::duckdb_connect(database.0, &mut raw) } != ffi::DuckDBSuccess {
+            return Err(RawError(
+                "Connection Error: the engine makes no further connection".to_owned(),
+            ));
+        }
+        let interrupt = Arc::new(Interrupt(Mutex::new(raw)));
+        Ok(Self {
+            raw,
+            interrupt,
+            _database: Arc::clone(database),
+        })
+    }
+
+    /// A handle that interrupts what runs on this connection, from any thread.
+    pub(in crate::duckdb) fn interrupt(&self) -> Arc<Interrupt> {
+        Arc::clone(&self.interrupt)
+    }
+
+    /// Prepares one statement as people write it (the engine may make several of it, as for PIVOT: all but the last
+    /// are run at once).
+    pub(in crate::duckdb) fn prepare(&self, sql: &str) -> Result<Statement<'_>, RawError> {
+        Statement::prepare(self, sql)
+    }
+
+    /// Prepares and runs; the answer is whole in memory.
+    pub(in crate::duckdb) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer<'_>, RawError> {
+        self.prepare(sql)?.run(params)
+    }
+
+    pub(super) fn raw(&self) -> ffi::duckdb_connection {
+        self.raw
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        let mut open = self.interrupt.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *open = ptr::null_mut();
+        // SAFETY: rule 1, and no interrupt can be under way: its lock is held, and it is null from now on.
+        unsafe { ffi::duckdb_disconnect(&mut self.raw) };
+    }
+}
+
+/// Interrupts a connection, from any thread; does nothing once the connection is closed.
+pub(in crate::duckdb) struct Interrupt(Mutex<ffi::duckdb_connection>);
+
+// SAFETY: rule 3; the pointer is used under the lock only.
+unsafe impl Send for Interrupt {}
+// SAFETY: as above.
+unsafe impl Sync for Interrupt {}
+
+impl Interrupt {
+    /// Ends the statement that is running. An interrupt between two statements is lost, so repeat it.
+    pub(in crate::duckdb) fn interrupt(&self) {
+        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !open.is_null() {
+            // SAFETY: rule 3.
+            unsafe { ffi::duckdb_interrupt(*open) };
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Prepared statements.
+
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr;
+
+use libduckdb_sys as ffi;
+
+use super::{Answer, Connection, RawError, text};
+
+/// A value for a `?` in a statement.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::duckdb) enum Param<'a> {
+    Text(&'a str),
+    Blob(&'a [u8]),
+}
+
+/// What a statement is for, as far as it matters here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::duckdb) enum StatementKind {
+    Select,
+    Explain,
+    Other,
+}
+
+/// A prepared statement.
+pub(in crate::duckdb) struct Statement<'c> {
+    raw: ffi::duckdb_prepared_statement,
+    _connection: PhantomData<&'c Connection>,
+}
+
+impl<'c> Statement<'c> {
+    pub(super) fn prepare(connection: &'c Connection, sql: &str) -> Result<Self, RawError> {
+        let extracted = Extracted::new(connection, sql)?;
+        for index in 0..extracted.count.saturating_sub(1) {
+            extracted.prepare(connection, index)?.run(&[])?;
+        }
+        match extracted.count.checked_sub(1) {
+            Some(last) => extracted.prepare(connection, last),
+            None => Err(RawError("Parser Error: there is no statement".to_owned())),
+        }
+    }
+
+    /// What the statement is for.
+    pub(in crate::duckdb) fn kind(&self) -> StatementKind {
+        // SAFETY: the handle is live.
+        match unsafe { ffi::duckdb_prepared_statement_type(self.raw) } {
+            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT => StatementKind::Select,
+            ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => StatementKind::Explain,
+            _ => StatementKind::Other,
+        }
+    }
+
+    /// Runs it; the answer is whole in memory.
+    pub(in crate::duckdb) fn run(self, params: &[Param<'_>]) -> Result<Answer<'c>, RawError> {
+        self.bind(params)?;
+        self.execute(ffi::duckdb_execute_prepared)
+    }
+
+    /// Starts it; the answer is computed while it is read.
+    pub(in crate::duckdb) fn stream(self) -> Result<Answer<'c>, RawError> {
+        self.execute(ffi::duckdb_execute_prepared_streaming)
+    }
+
+    fn bind(&self, params: &[Param<'_>]) -> Result<(), RawError> {
+        for (index, param) in (1..).zip(params) {
+            // SAFETY: the handle is live; the engine copies the bytes, whose length is given, during the call.
+            let state = unsafe {
+                match param {
+                    Param::Text(text) => ffi::duckdb_bind_varchar_length(
+                        self.raw,
+                        index,
+                        text.as_ptr().cast(),
+                        text.len() as ffi::idx_t,
+                    ),
+                    Param::Blob(bytes) => ffi::duckdb_bind_blob(
+                        self.raw,
+                        index,
+                        bytes.as_ptr().cast(),
+                        bytes.len() as ffi::idx_t,
+                    ),
+                }
+            };
+            if state != ffi::DuckDBSuccess {
+                return Err(RawError(format!(
+                    "Invalid Input Error: parameter {index} can't be bound"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn execute(
+        self,
+        execute: unsafe extern "C" fn(
+            ffi::duckdb_prepared_statement,
+            *mut ffi::duckdb_result,
+        ) -> ffi::duckdb_state,
+    ) -> Result<Answer<'c>, RawError> {
+        // SAFETY: a result is plain data that the call fills; zero is its empty state.
+        let mut result = unsafe { mem::zeroed() };
+        // SAFETY: the handle is live; the result is to be destroyed also after a failure, which `Answer` does.
+        let state = unsafe { execute(self.raw, &mut result) };
+        // SAFETY: the result was filled by the call above and belongs to nobody else.
+        unsafe { Answer::new(result, state, self) }
+    }
+}
+
+impl Drop for Statement<'_> {
+    fn drop(&mut self) {
+        // SAFETY: rule 1.
+        unsafe { ffi::duckdb_destroy_prepare(&mut self.raw) };
+    }
+}
+
+/// The statements that the engine sees in a text.
+struct Extracted {
+    raw: ffi::duckdb_extracted_statements,
+    count: ffi::idx_t,
+}
+
+impl Extracted {
+    fn new(connection: &Connection, sql: &str) -> Result<Self, RawError> {
+        let sql_c = text::to_c(sql)?;
+        let mut raw = ptr::null_mut();
+        // SAFETY: the connection is open; rule 1.
+        let count = unsafe { ffi::duckdb_extract_statements(connection.raw(), sql_c.as_ptr(), &mut raw) };
+        let extracted = Self { raw, count };
+        // SAFETY: the handle is live and stays the text's owner.
+        let error = unsafe { text::copy(ffi::duckdb_extract_statements_error(extracted.raw)) };
+        if error.is_empty() {
+            return Ok(extracted);
+        }
+        // Preparing the text as a whole fails likewise, and then says where.
+        let mut whole = Statement {
+            raw: ptr::null_mut(),
+            _connection: PhantomData,
+        };
+        // SAFETY: the connection is open; rule 1, the statement's `Drop` destroys what is made here.
+        let state = unsafe { ffi::duckdb_prepare(connection.raw(), sql_c.as_ptr(), &mut whole.raw) };
+        match state {
+            ffi::DuckDBSuccess => Err(RawError(error)),
+            _ => Err(prepare_error(&whole, error)),
+        }
+    }
+
+    fn prepare<'c>(&self, connection: &'c Connection, index: ffi::idx_t) -> Result<Statement<'c>, RawError> {
+        let mut statement = Statement {
+            raw: ptr::null_mut(),
+            _connection: PhantomData,
+        };
+        // SAFETY: both handles are live and the index is below the count; rule 1.
+        let state = unsafe {
+            ffi::duckdb_prepare_extracted_statement(connection.raw(), self.raw, index, &mut statement.raw)
+        };
+        match state {
+            ffi::DuckDBSuccess => Ok(statement),
+            _ => Err(prepare_error(&statement, String::new())),
+        }
+    }
+}
+
+impl Drop for Extracted {
+    fn drop(&mut self) {
+        // SAFETY: rule 1.
+        unsafe { ffi::duckdb_destroy_extracted(&mut self.raw) };
+    }
+}
+
+/// Why a statement could not be prepared, or `otherwise` if it does not say.
+fn prepare_error(statement: &Statement<'_>, otherwise: String) -> RawError {
+    // SAFETY: the call takes null and failed statements, and stays the text's owner.
+    let message = unsafe { text::copy(ffi::duckdb_prepare_error(statement.raw)) };
+    RawError(if message.is_empty() { otherwise } else { message })
+}

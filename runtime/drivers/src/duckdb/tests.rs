@@ -1,0 +1,175 @@
+//! The engine, tried for real.
+
+mod builds;
+mod failures;
+mod growth;
+mod interrupts;
+mod opening;
+mod parsing;
+mod queries;
+mod renames;
+mod values;
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::{Engine, Options};
+use crate::olap::{
+    Build, BuildError, Built, Failure, Olap as _, Output, OutputKind, Query, QueryError, Rename, RenameError,
+    Renamed, Tag,
+};
+
+/// An engine on a file of its own.
+struct Bench {
+    folder: TempDir,
+    engine: Engine,
+    cancel: CancellationToken,
+}
+
+fn bench() -> Bench {
+    bench_with(|_| {})
+}
+
+fn bench_with(adjust: impl FnOnce(&mut Options)) -> Bench {
+    let folder = tempfile::tempdir().unwrap();
+    let mut options = options(folder.path());
+    adjust(&mut options);
+    Bench {
+        folder,
+        engine: Engine::new(options),
+        cancel: CancellationToken::new(),
+    }
+}
+
+fn options(folder: &Path) -> Options {
+    let mut options = Options::new(folder.join("main.duckdb"), folder);
+    options.threads = NonZeroUsize::new(2);
+    options.memory_limit = Some(1 << 30);
+    options
+}
+
+fn uid(n: u128) -> Uuid {
+    Uuid::from_u128(n)
+}
+
+/// A build of the resource `n`, as its first.
+fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
+    Build {
+        name: name.to_owned(),
+        kind,
+        sql: sql.to_owned(),
+        checks: Vec::new(),
+        tag: Tag {
+            uid: uid(n),
+            build: Uuid::from_u128(n << 64 | 1),
+        },
+        record: format!("record of {n}").into_bytes(),
+    }
+}
+
+fn table(n: u128, name: &str, sql: &str) -> Build {
+    build(n, name, OutputKind::Table, sql)
+}
+
+fn view(n: u128, name: &str, sql: &str) -> Build {
+    build(n, name, OutputKind::View, sql)
+}
+
+impl Bench {
+    fn path(&self) -> PathBuf {
+        self.engine.options().path.clone()
+    }
+
+    async fn build(&self, build: Build) -> Result<Built, BuildError> {
+        self.engine.build(&build, &self.cancel).await
+    }
+
+    async fn rename(&self, n: u128, to: &str) -> Result<Renamed, RenameError> {
+        let rename = Rename {
+            uid: uid(n),
+            to: to.to_owned(),
+            record: None,
+        };
+        self.engine.rename(&rename, &self.cancel).await
+    }
+
+    async fn drop_output(&self, n: u128) -> Result<bool, Failure> {
+        self.engine.drop_output(uid(n), &self.cancel).await
+    }
+
+    async fn outputs(&self) -> Vec<Output> {
+        self.engine.outputs(&self.cancel).await.unwrap()
+    }
+
+    /// `name kind owner` of each output.
+    async fn listed(&self) -> Vec<String> {
+        let line = |output: Output| format!("{} {} {}", output.name, output.kind, output.tag.uid.as_u128());
+        self.outputs().await.into_iter().map(line).collect()
+    }
+
+    /// All rows, a line each.
+    async fn rows(&self, sql: &str) -> Result<Vec<String>, QueryError> {
+        let query = Query {
+            sql: sql.to_owned(),
+            limit: None,
+            timeout: None,
+        };
+        let mut rows = self.engine.query(query, &self.cancel).await?;
+        let line = |row: Vec<crate::olap::Value>| {
+            let fields: Vec<_> = row.iter().map(ToString::to_string).collect();
+            fields.join("|")
+        };
+        Ok(rows.collect().await?.into_iter().map(line).collect())
+    }
+
+    async fn one(&self, sql: &str) -> String {
+        self.rows(sql).await.unwrap().join("\n")
+    }
+
+    /// Runs statements that the engine would run for nobody: as a person with the engine's own program.
+    async fn by_hand(&self, statements: &'static [&'static str]) {
+        self.engine
+            .work(&self.cancel, super::engine::Company::Alone, move |work| {
+                for sql in statements {
+                    work.run(sql, &[])?;
+                }
+                Ok::<_, Failure>(())
+            })
+            .await
+            .unwrap();
+    }
+
+    /// Closes the file and opens it again, so that what is known comes from the file alone.
+    async fn reopened(self) -> Self {
+        self.engine.close().await.unwrap();
+        let options = self.engine.options().clone();
+        Self {
+            engine: Engine::new(options),
+            ..self
+        }
+    }
+
+    /// What a process would find that starts after this one was killed now.
+    fn after_a_kill(&self) -> Bench {
+        let folder = tempfile::tempdir().unwrap();
+        let options = options(folder.path());
+        std::fs::copy(self.path(), &options.path).unwrap();
+        let wal = super::proof::wal_path(&self.path());
+        if wal.exists() {
+            std::fs::copy(wal, super::proof::wal_path(&options.path)).unwrap();
+        }
+        Bench {
+            folder,
+            engine: Engine::new(options),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.folder.path().join(name), content).unwrap();
+    }
+}

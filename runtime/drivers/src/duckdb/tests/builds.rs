@@ -1,0 +1,348 @@
+//! Making outputs.
+
+use super::*;
+use crate::olap::Check;
+
+#[tokio::test]
+async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
+    let bench = bench();
+    let built = bench
+        .build(table(1, "a", "select * from range(3) t(i)"))
+        .await
+        .unwrap();
+    assert_eq!(
+        built,
+        Built {
+            rows: Some(3),
+            attempts: 1
+        }
+    );
+    let expected = Output {
+        name: "a".into(),
+        kind: OutputKind::Table,
+        tag: table(1, "a", "").tag,
+        record: Some(b"record of 1".to_vec()),
+        rows: Some(3),
+    };
+    assert_eq!(bench.outputs().await, [expected.clone()]);
+    assert_eq!(bench.after_a_kill().outputs().await, [expected.clone()]);
+    assert_eq!(bench.reopened().await.outputs().await, [expected]);
+}
+
+#[tokio::test]
+async fn a_rebuild_replaces_rows_tag_and_record_together() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    let mut second = table(1, "A", "select 2 as y;");
+    second.tag.build = Uuid::from_u128(77);
+    second.record = b"second".to_vec();
+    bench.build(second.clone()).await.unwrap();
+    let outputs = bench.outputs().await;
+    assert_eq!(outputs.len(), 1);
+    assert_eq!(outputs[0].name, "A");
+    assert_eq!(outputs[0].tag, second.tag);
+    assert_eq!(outputs[0].record.as_deref(), Some(&b"second"[..]));
+    assert_eq!(bench.one("select y from a").await, "2");
+    assert_eq!(bench.after_a_kill().outputs().await, outputs);
+}
+
+#[tokio::test]
+async fn a_view_becomes_a_table_and_a_table_a_view() {
+    let bench = bench();
+    bench.build(view(1, "a", "select 1 as x")).await.unwrap();
+    assert_eq!(bench.listed().await, ["a view 1"]);
+    bench.build(table(1, "a", "select 2 as x")).await.unwrap();
+    assert_eq!(bench.listed().await, ["a table 1"]);
+    bench.build(view(1, "a", "select 3 as x")).await.unwrap();
+    assert_eq!(bench.listed().await, ["a view 1"]);
+    assert_eq!(bench.one("select x from a").await, "3");
+    assert_eq!(bench.after_a_kill().listed().await, ["a view 1"]);
+}
+
+#[tokio::test]
+async fn what_is_not_ours_survives_and_is_named() {
+    let bench = bench();
+    bench.engine.open(&bench.cancel).await.unwrap();
+    bench
+        .by_hand(&[
+            "create table Theirs as select 42 as x",
+            "comment on table theirs is 'mine'",
+        ])
+        .await;
+    let bench = bench.reopened().await;
+    for kind in [OutputKind::Table, OutputKind::View] {
+        let error = bench
+            .build(build(1, "theirs", kind, "select 1"))
+            .await
+            .unwrap_err();
+        assert_eq!(
+            error,
+            BuildError::NameTaken {
+                name: "Theirs".into(),
+                kind: OutputKind::Table
+            }
+        );
+    }
+    bench.build(table(1, "a", "select 1")).await.unwrap();
+    let error = bench.rename(1, "THEIRS").await.unwrap_err();
+    assert_eq!(
+        error,
+        RenameError::NameTaken {
+            name: "Theirs".into(),
+            kind: OutputKind::Table
+        }
+    );
+    bench.drop_output(1).await.unwrap();
+    assert_eq!(bench.one("select x from theirs").await, "42");
+    assert_eq!(bench.listed().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_failed_build_leaves_the_last_good_output() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    let error = bench
+        .build(view(1, "a", "select 'q'::int from nowhere"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(&error, BuildError::Failed(Failure::Sql(e)) if e.class == "catalog"),
+        "{error:?}"
+    );
+    assert_eq!(bench.listed().await, ["a table 1"]);
+    assert_eq!(bench.one("select x from a").await, "1");
+}
+
+#[tokio::test]
+async fn a_failed_check_leaves_the_last_good_output() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    let mut next = table(1, "a", "select * from range(5) t(x)");
+    next.checks = vec![
+        Check {
+            name: "few".into(),
+            sql: "select count(*) as n from a having n > 100".into(),
+        },
+        Check {
+            name: "small".into(),
+            sql: "select x, 'b' as y from a where x > 3; -- so".into(),
+        },
+    ];
+    let error = bench.build(next.clone()).await.unwrap_err();
+    assert_eq!(
+        error,
+        BuildError::Check {
+            check: "small".into(),
+            found: "x = 4, y = b".into()
+        }
+    );
+    assert_eq!(bench.one("select x from a").await, "1");
+
+    next.checks = vec![Check {
+        name: "odd".into(),
+        sql: "select nope from a".into(),
+    }];
+    let error = bench.build(next.clone()).await.unwrap_err();
+    assert!(
+        matches!(&error, BuildError::CheckSql { check, error } if check == "odd" && error.offset == Some(7)),
+        "{error:?}"
+    );
+    next.checks = vec![Check {
+        name: "bad".into(),
+        sql: "drop table a".into(),
+    }];
+    assert!(matches!(
+        bench.build(next).await,
+        Err(BuildError::CheckSql { .. })
+    ));
+    assert_eq!(bench.one("select x from a").await, "1");
+}
+
+#[tokio::test]
+async fn another_resources_output_is_moved_aside_and_found_again() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    bench.build(view(2, "b", "select 2 as x")).await.unwrap();
+    bench.build(table(3, "a", "select 3 as x")).await.unwrap();
+    bench.build(table(4, "b", "select 4 as x")).await.unwrap();
+    let aside = |n: u128| format!("_watershed_aside_{}", uid(n).simple());
+    let expected = [
+        format!("{} table 1", aside(1)),
+        format!("{} view 2", aside(2)),
+        "a table 3".into(),
+        "b table 4".into(),
+    ];
+    assert_eq!(bench.listed().await, expected);
+    assert_eq!(bench.after_a_kill().listed().await, expected);
+    bench.rename(1, "c").await.unwrap();
+    bench.build(view(2, "d", "select 22 as x")).await.unwrap();
+    assert_eq!(
+        bench.listed().await,
+        ["a table 3", "b table 4", "c table 1", "d view 2"]
+    );
+    assert_eq!(
+        bench.one("select a.x, b.x, c.x, d.x from a, b, c, d").await,
+        "3|4|1|22"
+    );
+}
+
+#[tokio::test]
+async fn a_build_under_a_new_name_takes_the_old_one_away() {
+    let bench = bench();
+    bench.build(table(1, "old", "select 1 as x")).await.unwrap();
+    bench.build(view(1, "new", "select 2 as x")).await.unwrap();
+    assert_eq!(bench.listed().await, ["new view 1"]);
+    assert_eq!(bench.after_a_kill().listed().await, ["new view 1"]);
+    bench.build(table(2, "old", "select 1")).await.unwrap();
+    assert_eq!(bench.listed().await, ["new view 1", "old table 2"]);
+}
+
+#[tokio::test]
+async fn names_that_nobody_would_choose_work() {
+    let bench = bench();
+    let names = [
+        "select",
+        "a b",
+        "q\"q",
+        "q'q",
+        "über",
+        "表",
+        "; drop table x; --",
+        "a.b",
+        "%s",
+        " ",
+    ];
+    for (n, name) in (1..).zip(names) {
+        bench.build(table(n, name, "select 1 as x")).await.unwrap();
+        bench.rename(n, &format!("{name}!")).await.unwrap();
+        bench
+            .build(view(n, &format!("{name}!"), "select 2 as x"))
+            .await
+            .unwrap();
+        bench.rename(n, name).await.unwrap();
+        let sql = format!("select x from {}", crate::olap::quote_identifier(name));
+        assert_eq!(bench.one(&sql).await, "2", "{name}");
+    }
+    assert_eq!(bench.outputs().await.len(), names.len());
+    assert_eq!(bench.reopened().await.outputs().await.len(), names.len());
+}
+
+#[tokio::test]
+async fn one_statement_is_built_and_never_a_second_one() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    for sql in [
+        "select 1; drop table a",
+        "select 1 as x;;select 2",
+        "",
+        "-- nothing",
+        "drop table a",
+        "select 1\0",
+    ] {
+        let error = bench.build(table(2, "b", sql)).await.unwrap_err();
+        assert!(
+            matches!(&error, BuildError::Failed(Failure::Sql(_))),
+            "{sql}: {error:?}"
+        );
+    }
+    assert_eq!(bench.listed().await, ["a table 1"]);
+}
+
+#[tokio::test]
+async fn statements_of_every_shape_are_built() {
+    let bench = bench();
+    bench.write("data.csv", "a,b\n1,x\n2,y\n");
+    let statements = [
+        "select 1 as x -- the last line",
+        "/* first */ with t as (select 1 as x) select * from t;",
+        "from 'data.csv'",
+        "values (1, 2)",
+        "pivot (select 1 as v, 'k' as k) on k using sum(v)",
+        "(select 1 as x) union all (select 2)",
+        "select ';' as x",
+    ];
+    for (n, sql) in (1..).zip(statements) {
+        bench
+            .build(table(n, &format!("t{n}"), sql))
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+    assert_eq!(bench.one("select a, b from t3 order by a").await, "1|x\n2|y");
+}
+
+#[tokio::test]
+async fn places_in_errors_are_those_of_the_callers_sql() {
+    let bench = bench();
+    for (sql, offset) in [
+        ("select 'ü', nope", 13),
+        ("select 'ü' frm x y z", 16),
+        ("select\n  'a'::int", 12),
+        ("select * from nowhere", 14),
+    ] {
+        let error = bench.build(table(1, "ü b", sql)).await.unwrap_err();
+        let BuildError::Failed(Failure::Sql(error)) = error else {
+            panic!("{sql}: {error:?}")
+        };
+        assert_eq!(error.offset, Some(offset), "{sql}: {error:?}");
+    }
+}
+
+#[tokio::test]
+async fn dropping_takes_the_output_and_its_record() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1")).await.unwrap();
+    bench.build(view(2, "b", "select 1")).await.unwrap();
+    assert!(bench.drop_output(1).await.unwrap());
+    assert!(!bench.drop_output(1).await.unwrap());
+    assert!(bench.drop_output(2).await.unwrap());
+    assert_eq!(bench.one("select count(*) from _watershed.records").await, "0");
+    assert_eq!(bench.after_a_kill().listed().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn an_output_is_adopted_by_another_tag() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    let from = table(1, "a", "").tag;
+    let to = Tag {
+        uid: uid(5),
+        build: Uuid::from_u128(55),
+    };
+    assert!(
+        bench
+            .engine
+            .retag(from, to, b"adopted", &bench.cancel)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !bench
+            .engine
+            .retag(from, to, b"again", &bench.cancel)
+            .await
+            .unwrap()
+    );
+    let outputs = bench.outputs().await;
+    assert_eq!(outputs.len(), 1);
+    assert_eq!((outputs[0].tag, outputs[0].rows), (to, Some(1)));
+    assert_eq!(outputs[0].record.as_deref(), Some(&b"adopted"[..]));
+    assert_eq!(bench.after_a_kill().outputs().await, outputs);
+    assert_eq!(bench.one("select x from a").await, "1");
+}
+
+#[tokio::test]
+async fn many_build_at_once() {
+    let bench = bench();
+    let builds = (1..=40).map(|n| {
+        let engine = bench.engine.clone();
+        async move {
+            let build = table(n, &format!("t{}", n % 30), &format!("select {n} as x"));
+            engine.build(&build, &CancellationToken::new()).await
+        }
+    });
+    for built in futures::future::join_all(builds).await {
+        built.unwrap();
+    }
+    assert_eq!(bench.outputs().await.len(), 40);
+    assert_eq!(bench.after_a_kill().outputs().await, bench.outputs().await);
+}

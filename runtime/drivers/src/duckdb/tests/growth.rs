@@ -1,0 +1,54 @@
+//! The size of the file.
+
+use super::*;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_file_stays_within_three_times_its_live_size_over_300_rebuilds() {
+    let bench = bench();
+    let rebuild = |n: u128, round: u32| {
+        let rows = 50_000 + (n as u32 * 7_919 + round * 104_729) % 10_000;
+        let sql = format!(
+            "select hash(i + {round}) as a, hash(i * {n}) as b, hash(i, {n}) as c from range({rows}) t(i)"
+        );
+        table(n, &format!("t{n}"), &sql)
+    };
+    for n in 1..=6 {
+        bench.build(rebuild(n, 0)).await.unwrap();
+    }
+    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    let on_disk = || {
+        let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+        size(&bench.path()) + size(&super::super::proof::wal_path(&bench.path()))
+    };
+    let live = on_disk();
+    let done = CancellationToken::new();
+    let readers = async {
+        let mut read = 0_u64;
+        while !done.is_cancelled() {
+            let sql = format!("select count(*), max(a) from t{}", read % 6 + 1);
+            bench.rows(&sql).await.unwrap();
+            read += 1;
+        }
+        read
+    };
+    let builders = async {
+        let mut largest = 0;
+        for round in 1..=150 {
+            let (a, b) = (u128::from(round % 6), u128::from((round + 3) % 6));
+            let (first, second) = futures::join!(
+                bench.build(rebuild(a + 1, round)),
+                bench.build(rebuild(b + 1, round))
+            );
+            first.unwrap();
+            second.unwrap();
+            largest = largest.max(on_disk());
+        }
+        done.cancel();
+        largest
+    };
+    let (largest, _, _) = futures::join!(builders, readers, async {});
+    println!("live {live}, largest {largest}");
+    assert!(largest <= 3 * live, "live {live}, largest {largest}");
+    bench.engine.close().await.unwrap();
+    assert!(on_disk() <= 2 * live, "live {live}, closed {}", on_disk());
+}

@@ -1,0 +1,134 @@
+//! Ending work before it is done.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+
+/// Longer than any test lasts.
+const SLOW: &str = "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)";
+
+/// What callers are promised, with room for a busy machine.
+const PROMISED: Duration = Duration::from_millis(1_000);
+
+/// Lets `work` begin, cancels it, and says how long it went on.
+async fn cancelled<T>(cancel: &CancellationToken, work: impl Future<Output = T>) -> (T, Duration) {
+    let cancelling = async {
+        // Long enough to be in the midst of it, and nothing depends on that.
+        tokio::time::sleep(Duration::from_millis(30)).await;
+        cancel.cancel();
+        Instant::now()
+    };
+    let (done, at) = futures::join!(work, cancelling);
+    (done, at.elapsed())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_build_ends_soon_and_changes_nothing() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    for kind in [OutputKind::Table, OutputKind::View] {
+        let cancel = CancellationToken::new();
+        let mut slow = build(1, "a", kind, SLOW);
+        slow.checks = vec![crate::olap::Check {
+            name: "slow".into(),
+            sql: format!("{SLOW} having x < 0"),
+        }];
+        let (done, lasted) = cancelled(&cancel, bench.engine.build(&slow, &cancel)).await;
+        assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)));
+        assert!(lasted < PROMISED, "{lasted:?}");
+    }
+    assert_eq!(bench.one("select x from a").await, "1");
+    assert_eq!(bench.listed().await, ["a table 1"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_query_ends_soon() {
+    let bench = bench();
+    let cancel = CancellationToken::new();
+    let query = Query {
+        sql: SLOW.into(),
+        limit: None,
+        timeout: None,
+    };
+    let work = async {
+        match bench.engine.query(query, &cancel).await {
+            Ok(mut rows) => rows.collect().await.unwrap_err(),
+            Err(error) => error,
+        }
+    };
+    let (done, lasted) = cancelled(&cancel, work).await;
+    assert_eq!(done, QueryError::Failed(Failure::Interrupted));
+    assert!(lasted < PROMISED, "{lasted:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dropped_build_is_interrupted() {
+    let bench = bench_with(|options| options.connections = NonZeroUsize::MIN);
+    let slow = table(1, "a", SLOW);
+    let begun = bench.engine.build(&slow, &bench.cancel);
+    assert!(
+        tokio::time::timeout(Duration::from_millis(30), begun)
+            .await
+            .is_err()
+    );
+    let at = Instant::now();
+    // The only place in the engine is free again.
+    assert_eq!(bench.one("select 1").await, "1");
+    assert!(at.elapsed() < PROMISED, "{:?}", at.elapsed());
+}
+
+#[tokio::test]
+async fn who_waits_for_a_place_can_be_cancelled() {
+    let bench = bench_with(|options| options.connections = NonZeroUsize::MIN);
+    let query = Query {
+        sql: "select * from range(100000000)".into(),
+        limit: None,
+        timeout: None,
+    };
+    let rows = bench.engine.query(query, &bench.cancel).await.unwrap();
+    let cancel = CancellationToken::new();
+    let waiting = table(1, "a", "select 1");
+    let (done, _) = cancelled(&cancel, bench.engine.build(&waiting, &cancel)).await;
+    assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)));
+    drop(rows);
+    bench.build(waiting).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_cancelled_token_does_no_work_at_all() {
+    let bench = bench();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let done = bench.engine.build(&table(1, "a", "select 1"), &cancel).await;
+    assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)));
+    assert!(!bench.path().exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancelling_at_any_moment_leaves_what_is_reported() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 0 as x")).await.unwrap();
+    let mut expected = 0;
+    let mut interrupted = 0;
+    for round in 1..=60_u64 {
+        let cancel = CancellationToken::new();
+        let next = table(1, "a", &format!("select {round} as x"));
+        let pause = Duration::from_micros(round * 150);
+        let cancelling = async {
+            tokio::time::sleep(pause).await;
+            cancel.cancel();
+        };
+        let (done, ()) = futures::join!(bench.engine.build(&next, &cancel), cancelling);
+        match done {
+            Ok(_) => expected = round,
+            Err(BuildError::Failed(Failure::Interrupted)) => interrupted += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+        assert_eq!(bench.one("select x from a").await, expected.to_string());
+    }
+    assert_eq!(
+        bench.after_a_kill().one("select x from a").await,
+        expected.to_string()
+    );
+    assert!(interrupted > 0, "no cancel came in time");
+}
