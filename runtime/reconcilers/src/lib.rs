@@ -7,9 +7,9 @@
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
-//! plain functions. All kinds share the [`engine`], which is opened only when something is to be done in it.
+//! plain functions. All kinds share the [`outputs`] in the engine, which is opened only when something is to be done in it.
 
-pub mod engine;
 pub mod messages;
 pub mod model;
+pub mod outputs;
 pub mod project_parser;

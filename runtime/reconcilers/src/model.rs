@@ -28,7 +28,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, OnTimedAncestor, Outcome, Parents};
 use watershed_proto::{ModelSpec, ModelState};
 
-use crate::{engine::Engine, messages::Proto};
+use crate::{messages::Proto, outputs::Outputs};
 use run::Run;
 
 /// The kind's name.
@@ -51,18 +51,18 @@ pub fn options(jobs: usize) -> KindOptions {
 
 /// Builds models.
 pub struct ModelReconciler {
-    engine: Arc<Engine>,
+    outputs: Arc<Outputs>,
     root: Arc<Path>,
     environment: String,
 }
 
 impl ModelReconciler {
-    /// One that builds in `engine`, reads local files below `root`, and tells templates that they run in
+    /// One that builds among `outputs`, reads local files below `root`, and tells templates that they run in
     /// `environment`.
     #[must_use]
-    pub fn new(engine: Arc<Engine>, root: &Path, environment: impl Into<String>) -> Self {
+    pub fn new(outputs: Arc<Outputs>, root: &Path, environment: impl Into<String>) -> Self {
         Self {
-            engine,
+            outputs,
             root: root.into(),
             environment: environment.into(),
         }

@@ -214,9 +214,10 @@ impl BuildId {
         Uuid::try_parse(text).ok().map(Self)
     }
 
-    /// The build id of a view: the same for the same definition over the same builds and files.
+    /// The build id of a view: the same for the same definition over the same builds and files, except that a refresh
+    /// that somebody asked for gives it another, so that what reads it is built again.
     #[must_use]
-    pub fn of_view(meaning: &Meaning, inputs: &[Input], files: &[FileSeen]) -> Self {
+    pub fn of_view(meaning: &Meaning, inputs: &[Input], files: &[FileSeen], answered: Refreshes) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 build id of a view");
         let mut part = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -231,6 +232,8 @@ impl BuildId {
             part(file.path.as_bytes());
             part(file.content.as_ref().map_or(&[], |digest| digest.as_slice()));
         }
+        part(&answered.plain.to_le_bytes());
+        part(&answered.full.to_le_bytes());
         let mut bytes = [0; 16];
         hasher.finalize_xof().fill(&mut bytes);
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
@@ -344,36 +347,42 @@ mod tests {
             meaning,
             inputs,
             files,
+            answered,
             ..
         } = record();
-        let id = BuildId::of_view(&meaning, &inputs, &files);
-        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files));
+        let id = BuildId::of_view(&meaning, &inputs, &files, answered);
+        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files, answered));
         let renamed = [Input {
             table: "other".into(),
             ..inputs[0].clone()
         }];
-        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files));
+        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files, answered));
         let rebuilt = [Input {
             build: BuildId(Uuid::from_u128(9)),
             ..inputs[0].clone()
         }];
-        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files));
+        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files, answered));
         let edited = Meaning {
             digest: [6; 16],
             ..meaning.clone()
         };
-        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files));
+        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files, answered));
         let mut changed = files.clone();
         changed[0].content = Some([8; 32]);
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed));
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed, answered));
         changed[0] = FileSeen {
             modified_ns: 99,
             ..files[0].clone()
         };
         assert_eq!(
             id,
-            BuildId::of_view(&meaning, &inputs, &changed),
+            BuildId::of_view(&meaning, &inputs, &changed, answered),
             "a touched file is the same file"
         );
+        let refreshed = Refreshes {
+            plain: answered.plain + 1,
+            ..answered
+        };
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, refreshed));
     }
 }

@@ -21,7 +21,7 @@ use super::{
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     statement,
 };
-use crate::{engine::Found, messages::Proto};
+use crate::{messages::Proto, outputs::Found};
 
 /// The longest that a build may take when its spec does not say.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
@@ -162,7 +162,7 @@ impl Run<'_> {
             .context
             .state()
             .and_then(|state| Record::from_state(&state.0));
-        let found = self.model.engine.find(self.uid(), self.cancel()).await;
+        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
         let output = match (found.map_err(|failure| failure::of_failure(&failure))?, &copy) {
             (Found::AsLeft, Some(record)) => {
                 let object = Some((record.table.clone(), record.shape, record.build));
@@ -201,12 +201,12 @@ impl Run<'_> {
     }
 
     async fn look_up(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.engine.look_up(self.uid(), self.cancel()).await;
+        let found = self.model.outputs.look_up(self.uid(), self.cancel()).await;
         found.map_err(|failure| failure::of_failure(&failure))
     }
 
     async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.engine.standing_at(self.table(), self.cancel()).await;
+        let found = self.model.outputs.standing_at(self.table(), self.cancel()).await;
         found.map_err(|failure| failure::of_failure(&failure))
     }
 
@@ -286,7 +286,7 @@ impl Run<'_> {
         };
         let adopted = self
             .model
-            .engine
+            .outputs
             .adopt(from, to, record.encode(), self.cancel())
             .await;
         if !adopted.map_err(|failure| failure::of_failure(&failure))? {
@@ -306,7 +306,9 @@ impl Run<'_> {
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
         let id = match plan.shape {
             Shape::Table => BuildId::fresh(),
-            Shape::View => kept.unwrap_or_else(|| BuildId::of_view(&plan.meaning, &plan.inputs, &files)),
+            Shape::View => {
+                kept.unwrap_or_else(|| BuildId::of_view(&plan.meaning, &plan.inputs, &files, self.asked()))
+            }
         };
         let record = Record {
             build: id,
@@ -332,7 +334,7 @@ impl Run<'_> {
         })
         .await?;
         if let Some(orphan) = orphan {
-            let dropped = self.model.engine.drop_output(orphan, self.cancel()).await;
+            let dropped = self.model.outputs.drop_output(orphan, self.cancel()).await;
             dropped.map_err(|failure| failure::of_failure(&failure))?;
         }
         Ok(done(Work::Built))
@@ -358,7 +360,7 @@ impl Run<'_> {
         };
         let cancel = self.cancel().child_token();
         let result = {
-            let work = self.model.engine.build(&build, &cancel);
+            let work = self.model.outputs.build(&build, &cancel);
             tokio::pin!(work);
             tokio::select! {
                 biased;
@@ -398,7 +400,7 @@ impl Run<'_> {
             to,
             record: encoded,
         };
-        match self.model.engine.rename(&rename, self.cancel()).await {
+        match self.model.outputs.rename(&rename, self.cancel()).await {
             Ok(_) => {}
             Err(RenameError::Absent) => return Ok(Outcome::default()),
             Err(error) => return Err(failure::of_rename(&error)),
@@ -431,7 +433,7 @@ impl Run<'_> {
     }
 
     pub(super) async fn delete(&self) -> Result<Outcome, Error> {
-        let found = self.model.engine.find(self.uid(), self.cancel()).await;
+        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
         let nothing = match found.map_err(|failure| failure::of_failure(&failure))? {
             Found::AsLeft => self
                 .context
@@ -442,7 +444,7 @@ impl Run<'_> {
         if nothing {
             return Ok(Outcome::default());
         }
-        let dropped = self.model.engine.drop_output(self.uid(), self.cancel()).await;
+        let dropped = self.model.outputs.drop_output(self.uid(), self.cancel()).await;
         match dropped.map_err(|failure| failure::of_failure(&failure))? {
             true => Ok(done(Work::Dropped)),
             false => Ok(Outcome::default()),

@@ -1,0 +1,309 @@
+//! The outputs in the engine as reconcilers share them: the engine is opened only when something is to be done, and
+//! looked over once.
+//!
+//! Invariants:
+//! 1. While the engine's file is as an orderly close left it and nothing was asked of the engine since,
+//!    [`Outputs::find`] answers [`Found::AsLeft`] without opening it: what the catalog says of outputs holds.
+//! 2. Otherwise all outputs are listed once; after that each change that goes through here keeps the list true.
+//! 3. An output whose change ended in a way that nobody learned (interrupted, dropped) is not trusted: the next
+//!    question about it lists anew.
+
+mod known;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+use watershed_drivers::{
+    duckdb::FileProof,
+    olap::{Build, BuildError, Built, Failure, Olap, Output, Rename, RenameError, Renamed, Tag},
+};
+
+use known::{About, Known};
+
+/// The outputs in one engine, shared by all reconcilers of one instance.
+pub struct Outputs {
+    olap: Arc<dyn Olap>,
+    proof: PathBuf,
+    as_left: bool,
+    /// Never locked across an await.
+    known: Mutex<Known>,
+    /// Held by whoever lists, so that all others wait for that one listing.
+    listing: tokio::sync::Mutex<()>,
+}
+
+/// What is known of a resource's output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// The engine's file is as it was left: what the catalog says holds.
+    AsLeft,
+    /// The output, if there is one.
+    Listed(Option<Output>),
+}
+
+impl Outputs {
+    /// The outputs in `olap`, whose data is in `file`. `proof` is where [`Outputs::record_close`] keeps what the file
+    /// was like when it was last closed in order.
+    #[must_use]
+    pub fn new(olap: Arc<dyn Olap>, file: &Path, proof: impl Into<PathBuf>) -> Self {
+        let proof = proof.into();
+        let as_left = is_as_left(file, &proof);
+        Self {
+            olap,
+            proof,
+            as_left,
+            known: Mutex::default(),
+            listing: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// The engine itself, for reading.
+    #[must_use]
+    pub fn olap(&self) -> &Arc<dyn Olap> {
+        &self.olap
+    }
+
+    /// Whether the file was found as an orderly close had left it.
+    #[must_use]
+    pub fn were_as_left(&self) -> bool {
+        self.as_left
+    }
+
+    /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
+    /// know that nothing changed.
+    ///
+    /// Only to be called if everything that was done in the engine is in the catalog.
+    ///
+    /// # Errors
+    /// When the proof can't be written. Then the next start opens the engine.
+    pub fn record_close(&self, proof: Option<&FileProof>) -> io::Result<()> {
+        let text = serde_json::to_vec(&proof).map_err(io::Error::other)?;
+        let mut fresh = self.proof.clone().into_os_string();
+        fresh.push(".new");
+        fs::write(&fresh, text)?;
+        fs::rename(&fresh, &self.proof)
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Questions.
+impl Outputs {
+    /// What a resource has in the engine.
+    ///
+    /// # Errors
+    /// When the engine can't be opened or listed.
+    pub async fn find(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Found, Failure> {
+        if self.as_left && self.known().is_untouched() {
+            return Ok(Found::AsLeft);
+        }
+        self.look_up(uid, cancel).await.map(Found::Listed)
+    }
+
+    /// What a resource has in the engine, in any case looked up there.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn look_up(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Option<Output>, Failure> {
+        self.ask(About::One(uid), cancel, |known| known.get(uid).cloned())
+            .await
+    }
+
+    /// The tagged output that stands at a name.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn standing_at(
+        &self,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Output>, Failure> {
+        self.ask(About::All, cancel, |known| known.at(name).cloned())
+            .await
+    }
+
+    /// All outputs, ordered by name.
+    ///
+    /// # Errors
+    /// As [`Outputs::find`].
+    pub async fn list(&self, cancel: &CancellationToken) -> Result<Vec<Output>, Failure> {
+        let mut all = self
+            .ask(About::All, cancel, |known| {
+                known.all().cloned().collect::<Vec<_>>()
+            })
+            .await?;
+        all.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(all)
+    }
+
+    async fn ask<T>(
+        &self,
+        about: About,
+        cancel: &CancellationToken,
+        answer: impl FnOnce(&Known) -> T,
+    ) -> Result<T, Failure> {
+        if !self.known().can_tell(about) {
+            let _only_one = self.listing.lock().await;
+            if !self.known().can_tell(about) {
+                self.list_anew(cancel).await?;
+            }
+        }
+        Ok(answer(&self.known()))
+    }
+
+    async fn list_anew(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        let under_way = UnderWay(self);
+        self.known().begin_listing();
+        let outputs = self.olap.outputs(cancel).await?;
+        std::mem::forget(under_way);
+        self.known().end_listing(outputs);
+        Ok(())
+    }
+}
+
+/// Changes.
+impl Outputs {
+    /// Makes or replaces an output.
+    ///
+    /// # Errors
+    /// As [`Olap::build`].
+    pub async fn build(&self, build: &Build, cancel: &CancellationToken) -> Result<Built, BuildError> {
+        let unlearned = Unlearned::new(self, build.tag.uid);
+        let result = self.olap.build(build, cancel).await;
+        match &result {
+            Ok(built) => unlearned.learn(|known| {
+                known.put(Output {
+                    name: build.name.clone(),
+                    kind: build.kind,
+                    tag: build.tag,
+                    record: Some(build.record.clone()),
+                    rows: built.rows,
+                });
+            }),
+            Err(BuildError::Failed(failure)) if leaves_doubt(failure) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Gives an output another name.
+    ///
+    /// # Errors
+    /// As [`Olap::rename`].
+    pub async fn rename(&self, rename: &Rename, cancel: &CancellationToken) -> Result<Renamed, RenameError> {
+        let unlearned = Unlearned::new(self, rename.uid);
+        let result = self.olap.rename(rename, cancel).await;
+        match &result {
+            Ok(_) => unlearned.learn(|known| {
+                if let Some(output) = known.get(rename.uid).cloned() {
+                    let record = rename.record.clone().or(output.record);
+                    known.put(Output {
+                        name: rename.to.clone(),
+                        record,
+                        ..output
+                    });
+                }
+            }),
+            Err(RenameError::Failed(failure)) if leaves_doubt(failure) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Drops what a resource has in the engine. Says whether there was anything.
+    ///
+    /// # Errors
+    /// As [`Olap::drop_output`].
+    pub async fn drop_output(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
+        let unlearned = Unlearned::new(self, uid);
+        let result = self.olap.drop_output(uid, cancel).await;
+        match &result {
+            Ok(_) => unlearned.learn(|known| known.remove(uid)),
+            Err(failure) if leaves_doubt(failure) => {}
+            Err(_) => unlearned.learn(|_| ()),
+        }
+        result
+    }
+
+    /// Gives an output to another resource, rows untouched. Says whether it was there.
+    ///
+    /// # Errors
+    /// As [`Olap::retag`].
+    pub async fn adopt(
+        &self,
+        from: Tag,
+        to: Tag,
+        record: Vec<u8>,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        let (old, new) = (Unlearned::new(self, from.uid), Unlearned::new(self, to.uid));
+        let was_there = self.olap.retag(from, to, &record, cancel).await?;
+        let output = self.known().get(from.uid).cloned().filter(|_| was_there);
+        old.learn(|known| known.remove(from.uid));
+        new.learn(|known| {
+            if let Some(output) = output {
+                known.put(Output {
+                    tag: to,
+                    record: Some(record),
+                    ..output
+                });
+            }
+        });
+        Ok(was_there)
+    }
+}
+
+/// A change under way: unless somebody learns how it ended, its output is in doubt.
+struct Unlearned<'a> {
+    outputs: &'a Outputs,
+    uid: Uuid,
+}
+
+impl<'a> Unlearned<'a> {
+    fn new(outputs: &'a Outputs, uid: Uuid) -> Self {
+        outputs.known().touch();
+        Self { outputs, uid }
+    }
+
+    fn learn(self, apply: impl FnOnce(&mut Known)) {
+        apply(&mut self.outputs.known());
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Unlearned<'_> {
+    fn drop(&mut self) {
+        self.outputs.known().doubt(self.uid);
+    }
+}
+
+/// A listing under way.
+struct UnderWay<'a>(&'a Outputs);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.known().drop_listing();
+    }
+}
+
+/// Whether a failure leaves open what became of the work.
+fn leaves_doubt(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        Failure::Interrupted | Failure::Fatal { .. } | Failure::Closed
+    )
+}
+
+fn is_as_left(file: &Path, proof: &Path) -> bool {
+    let left = fs::read(proof)
+        .ok()
+        .and_then(|text| serde_json::from_slice::<Option<FileProof>>(&text).ok());
+    let Some(left) = left else { return false };
+    FileProof::of(file).is_ok_and(|now| now == left)
+}

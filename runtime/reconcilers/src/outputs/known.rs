@@ -1,0 +1,239 @@
+//! What is known of the outputs in the engine, kept true through changes that nobody may learn the end of.
+//!
+//! Invariants:
+//! 1. `by_name` has exactly the outputs whose name is known, under their name in lower case.
+//! 2. A uid is doubtful from the moment its change ended unlearned until the next listing.
+//! 3. A change that ended while a listing was under way counts, whatever that listing says of it.
+
+use std::collections::{HashMap, HashSet};
+
+use uuid::Uuid;
+use watershed_drivers::olap::Output;
+
+#[derive(Debug, Default)]
+pub(super) struct Known {
+    listing: Listing,
+    by_uid: HashMap<Uuid, Output>,
+    by_name: HashMap<String, Uuid>,
+    doubtful: HashSet<Uuid>,
+    /// A change was begun: the engine's file is not as it was left.
+    touched: bool,
+}
+
+#[derive(Debug, Default)]
+enum Listing {
+    /// Nothing was listed yet.
+    #[default]
+    Never,
+    /// All outputs are being listed; what changed meanwhile.
+    UnderWay(HashSet<Uuid>),
+    /// All outputs are known.
+    Done,
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum About {
+    /// One resource's output.
+    One(Uuid),
+    /// Names, or all outputs.
+    All,
+}
+
+impl Known {
+    /// Whether nothing was listed and no change was begun.
+    pub(super) fn is_untouched(&self) -> bool {
+        matches!(self.listing, Listing::Never) && !self.touched
+    }
+
+    /// A change begins.
+    pub(super) fn touch(&mut self) {
+        self.touched = true;
+    }
+
+    /// Whether the question can be answered without another listing.
+    pub(super) fn can_tell(&self, about: About) -> bool {
+        let sure = match about {
+            About::One(uid) => !self.doubtful.contains(&uid),
+            About::All => self.doubtful.is_empty(),
+        };
+        sure && matches!(self.listing, Listing::Done)
+    }
+
+    pub(super) fn get(&self, uid: Uuid) -> Option<&Output> {
+        self.by_uid.get(&uid)
+    }
+
+    pub(super) fn at(&self, name: &str) -> Option<&Output> {
+        self.by_name
+            .get(&folded(name))
+            .and_then(|uid| self.by_uid.get(uid))
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = &Output> {
+        self.by_uid.values()
+    }
+
+    pub(super) fn begin_listing(&mut self) {
+        self.listing = Listing::UnderWay(HashSet::new());
+    }
+
+    /// A listing that did not come to an end: as if it had not begun, and all that was known is in doubt.
+    pub(super) fn drop_listing(&mut self) {
+        self.listing = Listing::Never;
+    }
+
+    pub(super) fn end_listing(&mut self, outputs: Vec<Output>) {
+        let changed = match std::mem::replace(&mut self.listing, Listing::Done) {
+            Listing::UnderWay(changed) => changed,
+            Listing::Never | Listing::Done => HashSet::new(),
+        };
+        let before = std::mem::take(&mut self.by_uid);
+        self.by_name.clear();
+        self.doubtful.retain(|uid| changed.contains(uid));
+        let listed = outputs
+            .into_iter()
+            .filter(|output| !changed.contains(&output.tag.uid));
+        let kept = before
+            .into_iter()
+            .filter(|(uid, _)| changed.contains(uid))
+            .map(|(_, output)| output);
+        for output in listed.chain(kept) {
+            self.insert(output);
+        }
+    }
+
+    /// A change whose end nobody learned.
+    pub(super) fn doubt(&mut self, uid: Uuid) {
+        self.note(uid);
+        self.doubtful.insert(uid);
+    }
+
+    pub(super) fn put(&mut self, output: Output) {
+        self.remove(output.tag.uid);
+        self.insert(output);
+    }
+
+    pub(super) fn remove(&mut self, uid: Uuid) {
+        self.note(uid);
+        self.doubtful.remove(&uid);
+        if let Some(output) = self.by_uid.remove(&uid) {
+            let name = folded(&output.name);
+            if self.by_name.get(&name) == Some(&uid) {
+                self.by_name.remove(&name);
+            }
+        }
+    }
+
+    fn insert(&mut self, output: Output) {
+        let (name, uid) = (folded(&output.name), output.tag.uid);
+        self.by_uid.insert(uid, output);
+        let other = self.by_name.insert(name, uid).filter(|other| *other != uid);
+        if let Some(other) = other.and_then(|other| self.by_uid.get_mut(&other)) {
+            // It was moved out of the way, to a name that nobody asks for.
+            other.name.clear();
+        }
+    }
+
+    fn note(&mut self, uid: Uuid) {
+        if let Listing::UnderWay(changed) = &mut self.listing {
+            changed.insert(uid);
+        }
+    }
+}
+
+/// Names that are equal to the engine are equal here.
+fn folded(name: &str) -> String {
+    name.to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_drivers::olap::{OutputKind, Tag};
+
+    use super::*;
+
+    fn uid(n: u128) -> Uuid {
+        Uuid::from_u128(n)
+    }
+
+    fn output(n: u128, name: &str) -> Output {
+        let tag = Tag {
+            uid: uid(n),
+            build: uid(100 + n),
+        };
+        Output {
+            name: name.into(),
+            kind: OutputKind::Table,
+            tag,
+            record: None,
+            rows: None,
+        }
+    }
+
+    fn listed(outputs: Vec<Output>) -> Known {
+        let mut known = Known::default();
+        known.begin_listing();
+        known.end_listing(outputs);
+        known
+    }
+
+    #[test]
+    fn nothing_can_be_told_before_a_listing() {
+        let known = Known::default();
+        assert!(known.is_untouched() && !known.can_tell(About::All) && !known.can_tell(About::One(uid(1))));
+        assert!(listed(vec![]).can_tell(About::All));
+    }
+
+    #[test]
+    fn a_change_that_was_begun_ends_the_trust_in_what_was_left() {
+        let mut known = Known::default();
+        known.touch();
+        known.remove(uid(1));
+        assert!(!known.is_untouched());
+    }
+
+    #[test]
+    fn names_are_found_without_regard_to_case() {
+        let mut known = listed(vec![output(1, "Orders")]);
+        assert_eq!(known.at("oRDERS").unwrap().name, "Orders");
+        known.put(output(1, "sales"));
+        assert!(known.at("orders").is_none());
+        assert_eq!(known.at("sales").unwrap().tag.uid, uid(1));
+    }
+
+    #[test]
+    fn whoever_is_in_the_way_loses_its_name_and_not_itself() {
+        let mut known = listed(vec![output(1, "a"), output(2, "b")]);
+        known.put(output(1, "b"));
+        assert_eq!(known.at("b").unwrap().tag.uid, uid(1));
+        assert_eq!(known.get(uid(2)).unwrap().name, "");
+        known.put(output(2, "a"));
+        assert_eq!(known.at("a").unwrap().tag.uid, uid(2));
+        known.remove(uid(1));
+        assert!(known.at("b").is_none());
+    }
+
+    #[test]
+    fn an_unlearned_end_is_doubted_until_the_next_listing() {
+        let mut known = listed(vec![output(1, "a"), output(2, "b")]);
+        known.doubt(uid(1));
+        assert!(!known.can_tell(About::One(uid(1))) && !known.can_tell(About::All));
+        assert!(known.can_tell(About::One(uid(2))));
+        known.begin_listing();
+        known.end_listing(vec![output(2, "b")]);
+        assert!(known.can_tell(About::One(uid(1))) && known.get(uid(1)).is_none());
+    }
+
+    #[test]
+    fn what_ended_during_a_listing_counts_more_than_the_listing() {
+        let mut known = listed(vec![output(1, "a"), output(2, "b")]);
+        known.begin_listing();
+        known.put(output(1, "c"));
+        known.remove(uid(2));
+        known.end_listing(vec![output(1, "a"), output(2, "b"), output(3, "d")]);
+        assert_eq!(known.get(uid(1)).unwrap().name, "c");
+        assert!(known.at("a").is_none() && known.get(uid(2)).is_none());
+        assert_eq!(known.at("d").unwrap().tag.uid, uid(3));
+    }
+}

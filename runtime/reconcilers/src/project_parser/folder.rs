@@ -1,0 +1,396 @@
+//! The project's folder: which files it has that are compiled, and what changed since the last look.
+//!
+//! A file is read again only if its inode, size or times differ from the last look, or if it changed so shortly
+//! before that look that it may have changed again without showing it. What can't be read is told as such, never
+//! left out: a file that is there and can't be read is not a file that is gone.
+
+use std::{
+    collections::BTreeMap,
+    fs, io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
+
+use thiserror::Error;
+use walkdir::WalkDir;
+use watershed_compilers::{FileEvent, FileProblem, Project};
+
+/// Extensions of files that are compiled.
+const EXTENSIONS: [&str; 4] = ["env", "sql", "yaml", "yml"];
+
+/// Names at the project's root that are never looked into: what other programs keep there, and our own state.
+const IGNORED: [&str; 8] = [
+    ".watershed",
+    "tmp",
+    ".git",
+    "node_modules",
+    ".DS_Store",
+    ".vscode",
+    ".idea",
+    ".rillcloud",
+];
+
+/// How long after its last change a file may change again without a visible change of its time.
+const CLOCK_GRAIN: Duration = Duration::from_secs(2);
+
+/// Why the project's files are not known.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// The project's folder is not there.
+    #[error("the project's folder `{path}` does not exist")]
+    Missing {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A folder could not be listed.
+    #[error("can't list `{path}`")]
+    Unlisted {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What was seen of the project's files.
+#[derive(Debug, Default)]
+pub struct Folder {
+    seen: BTreeMap<String, Seen>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Seen {
+    /// A file, and when that was looked at.
+    File { stamp: Stamp, at: SystemTime },
+    /// Something of that name that can't be read.
+    Problem(FileProblem),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp {
+    inode: u64,
+    size: u64,
+    modified: Option<SystemTime>,
+    created: Option<SystemTime>,
+}
+
+impl Folder {
+    /// What happened to the files below `root` since the last look, in order of their paths. Lists at most one more
+    /// than are compiled: that many are refused as a whole.
+    ///
+    /// # Errors
+    /// When a folder can't be listed. Then nothing is known anew, and the next look starts from the same.
+    pub fn look(&mut self, root: &Path) -> Result<Vec<FileEvent>, FolderError> {
+        let at = SystemTime::now();
+        let now = list(root, at)?;
+        let mut events = Vec::new();
+        for path in self.seen.keys().filter(|path| !now.contains_key(*path)) {
+            events.push(FileEvent::Removed { path: path.clone() });
+        }
+        let mut seen = BTreeMap::new();
+        for (path, entry) in now {
+            if let Some(before) = self.seen.get(&path).filter(|before| is_same(before, &entry)) {
+                seen.insert(path, before.clone());
+                continue;
+            }
+            let event = read(root, &path, &entry);
+            if !matches!(event, FileEvent::Removed { .. }) {
+                seen.insert(path, entry);
+            }
+            events.push(event);
+        }
+        self.seen = seen;
+        Ok(events)
+    }
+
+    /// How many files there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.seen.len()
+    }
+
+    /// Whether there is no file at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.seen.is_empty()
+    }
+}
+
+/// What stands in the folder under the names of project files.
+fn list(root: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderError> {
+    if !root.is_dir() {
+        return Err(FolderError::Missing {
+            path: root.to_owned(),
+        });
+    }
+    let mut found = BTreeMap::new();
+    let walk = WalkDir::new(root).min_depth(1).follow_links(true).into_iter();
+    for entry in walk.filter_entry(|entry| entry.depth() != 1 || !is_ignored(entry.file_name().to_str())) {
+        match entry {
+            Ok(entry) if !is_project_file(entry.path()) => {}
+            Ok(entry) => {
+                let seen = match entry.metadata() {
+                    Ok(metadata) if metadata.is_dir() => Seen::Problem(FileProblem::Folder),
+                    Ok(metadata) => Seen::File {
+                        stamp: Stamp::of(&metadata),
+                        at,
+                    },
+                    // Gone since it was listed.
+                    Err(_) => continue,
+                };
+                found.insert(relative(root, entry.path()), seen);
+            }
+            Err(error) => found.extend(problem(root, error)?),
+        }
+        if found.len() > Project::MAX_FILES {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// What an entry that can't be walked means.
+fn problem(root: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>, FolderError> {
+    let path = error.path().unwrap_or(root).to_owned();
+    let told = |problem: FileProblem| Ok(Some((relative(root, &path), Seen::Problem(problem))));
+    if error.loop_ancestor().is_some() {
+        return told(FileProblem::LinkLoop);
+    }
+    let is_link = path
+        .symlink_metadata()
+        .is_ok_and(|metadata| metadata.is_symlink());
+    let source = io::Error::from(error);
+    match source.kind() {
+        io::ErrorKind::NotFound if !is_link => Ok(None),
+        _ if is_link && is_project_file(&path) => told(FileProblem::Io(source.to_string())),
+        io::ErrorKind::NotFound => Ok(None),
+        _ => Err(FolderError::Unlisted { path, source }),
+    }
+}
+
+fn read(root: &Path, path: &str, seen: &Seen) -> FileEvent {
+    let path = path.to_owned();
+    let stamp = match seen {
+        Seen::Problem(problem) => {
+            return FileEvent::Unreadable {
+                path,
+                problem: problem.clone(),
+            };
+        }
+        Seen::File { stamp, .. } => stamp,
+    };
+    if stamp.size > FileEvent::MAX_BYTES as u64 {
+        return FileEvent::Unreadable {
+            path,
+            problem: FileProblem::TooLarge(stamp.size),
+        };
+    }
+    match fs::read(root.join(&path)) {
+        Ok(content) => FileEvent::Written {
+            path,
+            content: Arc::from(content),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => FileEvent::Removed { path },
+        Err(error) => FileEvent::Unreadable {
+            path,
+            problem: FileProblem::Io(error.to_string()),
+        },
+    }
+}
+
+/// Whether what was seen before still holds, so that the file need not be read again.
+fn is_same(before: &Seen, now: &Seen) -> bool {
+    match (before, now) {
+        (Seen::Problem(before), Seen::Problem(now)) => before == now,
+        (Seen::File { stamp: before, at }, Seen::File { stamp: now, .. }) => {
+            let settled = before
+                .modified
+                .is_some_and(|modified| modified + CLOCK_GRAIN < *at);
+            before == now && settled
+        }
+        _ => false,
+    }
+}
+
+fn is_ignored(name: Option<&str>) -> bool {
+    name.is_some_and(|name| IGNORED.contains(&name))
+}
+
+fn is_project_file(path: &Path) -> bool {
+    let name = path
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or_default();
+    name.rsplit_once('.')
+        .is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+}
+
+/// A path as the compiler knows it: relative to the project, `/` between parts.
+fn relative(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
+    parts.collect::<Vec<_>>().join("/")
+}
+
+impl Stamp {
+    fn of(metadata: &fs::Metadata) -> Self {
+        Self {
+            inode: inode(metadata),
+            size: metadata.len(),
+            modified: metadata.modified().ok(),
+            created: metadata.created().ok(),
+        }
+    }
+}
+
+#[cfg(unix)]
+fn inode(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::ino(metadata)
+}
+
+#[cfg(not(unix))]
+fn inode(_: &fs::Metadata) -> u64 {
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Project {
+        root: tempfile::TempDir,
+        folder: Folder,
+    }
+
+    impl Project {
+        fn new(files: &[&str]) -> Self {
+            let project = Self {
+                root: tempfile::tempdir().unwrap(),
+                folder: Folder::default(),
+            };
+            files.iter().for_each(|file| project.write(file, "text"));
+            project
+        }
+
+        fn path(&self, path: &str) -> PathBuf {
+            self.root.path().join(path)
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            let path = self.path(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+
+        /// Makes a file look as if it had not been written for a while.
+        fn age(&self, path: &str) {
+            let file = fs::File::options().write(true).open(self.path(path)).unwrap();
+            file.set_modified(SystemTime::now() - Duration::from_secs(3_600))
+                .unwrap();
+        }
+
+        fn look(&mut self) -> Vec<String> {
+            let events = self.folder.look(self.root.path()).unwrap();
+            events.iter().map(told).collect()
+        }
+    }
+
+    fn told(event: &FileEvent) -> String {
+        match event {
+            FileEvent::Written { path, .. } => format!("written {path}"),
+            FileEvent::Removed { path } => format!("removed {path}"),
+            FileEvent::Unreadable { path, problem } => match problem {
+                FileProblem::TooLarge(size) => format!("too large {path} {size}"),
+                FileProblem::Folder => format!("folder {path}"),
+                FileProblem::LinkLoop => format!("loop {path}"),
+                FileProblem::Io(_) => format!("unreadable {path}"),
+            },
+        }
+    }
+
+    #[test]
+    fn project_files_are_found_and_nothing_else() {
+        let mut project = Project::new(&[
+            "rill.yaml",
+            "models/deep/a.sql",
+            ".env",
+            ".dev.env",
+            "README.md",
+            "data/a.csv",
+            ".git/x.sql",
+            ".watershed/dev/x.yaml",
+            "models/tmp/b.sql",
+        ]);
+        let found = [
+            "written .dev.env",
+            "written .env",
+            "written models/deep/a.sql",
+            "written models/tmp/b.sql",
+        ];
+        assert_eq!(
+            project.look(),
+            [found.as_slice(), &["written rill.yaml"]].concat()
+        );
+    }
+
+    #[test]
+    fn a_second_look_tells_only_what_changed() {
+        let mut project = Project::new(&["a.sql", "b.sql", "c.sql"]);
+        ["a.sql", "b.sql", "c.sql"]
+            .iter()
+            .for_each(|file| project.age(file));
+        assert_eq!(project.look().len(), 3);
+        assert_eq!(project.look(), [""; 0]);
+        project.write("b.sql", "other");
+        fs::remove_file(project.path("c.sql")).unwrap();
+        assert_eq!(project.look(), ["removed c.sql", "written b.sql"]);
+    }
+
+    #[test]
+    fn a_file_that_changed_right_before_the_look_is_read_again() {
+        let mut project = Project::new(&["a.sql"]);
+        assert_eq!(project.look(), ["written a.sql"]);
+        assert_eq!(project.look(), ["written a.sql"]);
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_told() {
+        let mut project = Project::new(&["folder.sql/inside.sql"]);
+        project.write("large.sql", &"x".repeat(FileEvent::MAX_BYTES + 1));
+        let size = FileEvent::MAX_BYTES + 1;
+        let found = [
+            "folder folder.sql".to_owned(),
+            "written folder.sql/inside.sql".to_owned(),
+        ];
+        assert_eq!(
+            project.look(),
+            [found.as_slice(), &[format!("too large large.sql {size}")]].concat()
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_nowhere_or_in_a_circle_are_told() {
+        let mut project = Project::new(&["models/a.sql"]);
+        std::os::unix::fs::symlink(project.path("models"), project.path("models/loop")).unwrap();
+        std::os::unix::fs::symlink(project.path("gone.sql"), project.path("models/b.sql")).unwrap();
+        assert_eq!(
+            project.look(),
+            [
+                "written models/a.sql",
+                "unreadable models/b.sql",
+                "loop models/loop"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        let error = Folder::default().look(Path::new("/nowhere/at/all")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the project's folder `/nowhere/at/all` does not exist"
+        );
+    }
+}

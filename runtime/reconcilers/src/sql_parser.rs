@@ -1,0 +1,34 @@
+//! The engine's parser as the compiler asks for it.
+
+use watershed_compilers::{SqlError, SqlParser, Tree};
+use watershed_drivers::duckdb::Parser;
+
+/// The engine's parser. Opens an engine in memory when it is first asked, and executes nothing.
+#[derive(Debug)]
+pub struct EngineParser {
+    parser: Parser,
+    version: String,
+}
+
+impl Default for EngineParser {
+    fn default() -> Self {
+        Self { parser: Parser::new(), version: Parser::version() }
+    }
+}
+
+impl SqlParser for EngineParser {
+    fn version(&self) -> &str {
+        &self.version
+    }
+
+    fn parse(&self, statements: &[&str]) -> Vec<Result<Tree, SqlError>> {
+        match self.parser.documents(statements) {
+            Ok(documents) => documents.into_iter().map(Tree::from_document).collect(),
+            Err(failure) => {
+                let message = failure.to_string();
+                let refusal = SqlError::NotSerialisable { message };
+                statements.iter().map(|_| Err(refusal.clone())).collect()
+            }
+        }
+    }
+}
