@@ -13,3 +13,7 @@ pub mod messages;
 pub mod model;
 pub mod outputs;
 pub mod project_parser;
+pub mod setup;
+pub mod sql_parser;
+
+pub use setup::Setup;

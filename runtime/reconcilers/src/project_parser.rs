@@ -1,5 +1,346 @@
 //! The project parser: the resource that turns a project's files into all others.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`folder`] | the project's files: listing and reading what changed |
+//! | [`compilation`] | the folder, compiled |
+//! | [`diff`] | what a parse changes in the catalog, as one batch |
+//! | [`renames`] | which resources are others of before under a new name |
+//! | `sweep` | outputs that no resource stands for |
+//!
+//! There is one, hidden, of kind [`KIND`] and name [`NAME`], and it settles before anything else runs. A parse is
+//! applied whole or not at all, and nothing is deleted by mistake: without a manifest that can be read, without a
+//! whole listing, beyond the limits, or with no file at all, nothing is applied and the parse is an error.
 
+pub mod compilation;
 pub mod diff;
 pub mod folder;
 pub mod renames;
+
+mod sweep;
+
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use watershed_compilers::{Options, Trust};
+use watershed_controller::{
+    Context, EditError, Expect, Handle, Hidden, Key, KindOptions, Listing, Reconciler, declare, fresh_uid,
+};
+use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
+use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
+
+use crate::{messages::Proto, outputs::Outputs};
+use compilation::Compilation;
+use diff::{Diff, Parsed};
+use folder::FolderError;
+
+/// The kind's name.
+pub const KIND: &str = "project_parser";
+
+/// The name of the only resource of the kind.
+pub const NAME: &str = "parser";
+
+/// How often a batch is worked out anew when somebody else's edit came in between. More in a row than this means
+/// that somebody edits without a pause.
+const ATTEMPTS: usize = 5;
+
+/// The kind's options.
+#[must_use]
+pub fn options() -> KindOptions {
+    KindOptions {
+        first: true,
+        ..KindOptions::new(KIND)
+    }
+}
+
+/// Makes sure that the project parser is there, with this spec.
+///
+/// # Errors
+/// When the controller refuses.
+pub async fn declare_parser(handle: &Handle, spec: ProjectParserSpec) -> Result<Uid, EditError> {
+    let spec = Proto(spec);
+    match handle.get(Key::new(KIND, NAME)) {
+        Ok(parser) => handle.update_spec(parser.uid, &spec, Expect::default()).await,
+        Err(_) => {
+            let mut new = declare(KIND, NAME, &spec)?;
+            new.hidden = true;
+            handle.create(new).await
+        }
+    }
+}
+
+/// Parses the project's files.
+pub struct ProjectParser {
+    root: PathBuf,
+    cache: Option<PathBuf>,
+    outputs: Arc<Outputs>,
+    /// The project as compiled so far. Locked on threads for blocking work only.
+    compilation: Arc<Mutex<Option<Compilation>>>,
+    swept: AtomicBool,
+}
+
+/// What a look at the files gave.
+struct Parse {
+    batch: Result<Batch, Error>,
+    state: ProjectParserState,
+}
+
+impl ProjectParser {
+    /// One for the project below `root`. `cache` is a file that keeps what the engine's parser said.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, cache: Option<PathBuf>, outputs: Arc<Outputs>) -> Self {
+        let (compilation, swept) = (Arc::default(), AtomicBool::new(false));
+        Self {
+            root: root.into(),
+            cache,
+            outputs,
+            compilation,
+            swept,
+        }
+    }
+
+    /// Looks at the files and works out what they change in `listing`.
+    async fn parse(&self, context: &Context<Self>, listing: Listing) -> Result<Parse, Error> {
+        let (root, cache) = (self.root.clone(), self.cache.clone());
+        let options = options_of(&context.spec().0);
+        let compilation = Arc::clone(&self.compilation);
+        let parser = context.uid();
+        let work = move || {
+            let mut slot = compilation.lock().unwrap_or_else(PoisonError::into_inner);
+            if slot
+                .as_ref()
+                .is_some_and(|before| *before.project().options() != options)
+            {
+                *slot = None;
+            }
+            let compilation = slot.get_or_insert_with(|| Compilation::new(root, options, cache));
+            compilation.refresh()?;
+            let rows = listing
+                .resources
+                .into_iter()
+                .map(|resource| resource.row)
+                .collect::<Vec<_>>();
+            Ok(compare(compilation, &rows, parser))
+        };
+        let done = tokio::task::spawn_blocking(work).await;
+        let parsed = done.map_err(|panic| Error::permanent("panic", panic.to_string()))?;
+        parsed.map_err(|error: FolderError| of_folder(&error))
+    }
+
+    /// Applies a parse; where somebody else edits at the same time, it is worked out again.
+    async fn apply(&self, context: &Context<Self>) -> Result<(Work, ProjectParserState), Error> {
+        let controller = context.controller();
+        let mut attempt = 1;
+        loop {
+            let Parse { batch, state } = self.parse(context, controller.list(Hidden::Show)).await?;
+            let batch = match batch {
+                Ok(batch) => batch,
+                Err(error) => {
+                    self.set_state(context, state).await?;
+                    return Err(error);
+                }
+            };
+            if batch.edits.is_empty() {
+                return Ok((Work::None, state));
+            }
+            tracing::debug!(edits = batch.edits.len(), "applying a parse");
+            match controller.apply(batch).await {
+                Ok(_) => return Ok((Work::Checked, state)),
+                Err(EditError::Refused(refusal)) if is_race(&refusal) && attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(Error::transient("not-applied", error.to_string())),
+            }
+        }
+    }
+
+    /// Once in a process, if the engine's file is not as an orderly close left it, or the catalog is new.
+    async fn sweep(&self, context: &Context<Self>) {
+        let nothing_can_be_there = self.outputs.were_as_left() && context.state().is_some();
+        if nothing_can_be_there || self.swept.load(Ordering::Acquire) {
+            return;
+        }
+        let resources = context.controller().list(Hidden::Show).resources;
+        match sweep::sweep(&self.outputs, &resources, context.cancellation()).await {
+            Ok(()) => self.swept.store(true, Ordering::Release),
+            // Models will meet the same failure, and say so.
+            Err(error) => tracing::warn!(%error, "outputs that no resource stands for were not dropped"),
+        }
+    }
+
+    async fn set_state(&self, context: &Context<Self>, state: ProjectParserState) -> Result<(), Error> {
+        let written = context.set_state(&Proto(state)).await;
+        written.map_err(|error| Error::transient("state", error.to_string()))
+    }
+}
+
+impl Reconciler for ProjectParser {
+    type Spec = Proto<ProjectParserSpec>;
+    type State = Proto<ProjectParserState>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let (work, state) = self.apply(&context).await?;
+        self.sweep(&context).await;
+        self.set_state(&context, state).await?;
+        Ok(Outcome {
+            work,
+            retrigger: None,
+        })
+    }
+
+    async fn rename(&self, _: Context<Self>) -> Result<Outcome, Error> {
+        Err(Error::permanent(
+            "not-renamable",
+            format!("the project parser has to be called \"{NAME}\""),
+        ))
+    }
+
+    /// Deletes what it declared.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let controller = context.controller();
+        let listing = controller.list(Hidden::Show);
+        let owned = listing
+            .resources
+            .iter()
+            .filter(|row| row.owner == Some(context.uid()));
+        let edits = owned
+            .filter(|row| !row.marks.is_deleted())
+            .map(|row| Edit::delete(row.uid));
+        let applied = controller
+            .apply(Batch {
+                edits: edits.collect(),
+            })
+            .await;
+        applied.map_err(|error| Error::transient("not-applied", error.to_string()))?;
+        Ok(Outcome {
+            work: Work::Dropped,
+            retrigger: None,
+        })
+    }
+}
+
+fn options_of(spec: &ProjectParserSpec) -> Options {
+    Options {
+        environment: spec.environment.clone(),
+        variables: spec
+            .variables
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Options::default()
+    }
+}
+
+fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
+    let project = compilation.project();
+    let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
+    let mut state = ProjectParserState {
+        display_name: project.display_name().to_owned(),
+        files: u32::try_from(compilation.files()).unwrap_or(u32::MAX),
+        ..ProjectParserState::default()
+    };
+    let batch = match held_back(project.trust(), &diagnostics) {
+        Some(error) => {
+            state.deletions_held_back = error.message.to_string();
+            Err(error)
+        }
+        None => {
+            let parsed = Parsed {
+                resources: project.resources().collect(),
+                broken_paths: project.broken_paths().collect(),
+                diagnostics: &diagnostics,
+            };
+            let Diff { batch, findings } = Diff::new(&parsed, rows, parser, fresh_uid);
+            diagnostics.extend(findings);
+            diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
+            Ok(batch)
+        }
+    };
+    state.diagnostics = diagnostics;
+    Parse { batch, state }
+}
+
+/// Why a parse is not to be applied: its first finding about the manifest, or what is wrong with the listing.
+fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
+    let (code, message) = match trust {
+        Trust::Whole => return None,
+        Trust::ManifestMissing => ("manifest-missing", "the project has no manifest"),
+        Trust::ManifestBroken => ("manifest-broken", "the manifest can't be read"),
+        Trust::TooManyFiles => ("too-many-files", "the project has too many files"),
+        Trust::NoFiles => ("no-files", "the project has no files"),
+    };
+    let about_manifest = matches!(
+        trust,
+        Trust::ManifestMissing | Trust::ManifestBroken | Trust::TooManyFiles
+    );
+    let errors = diagnostics
+        .iter()
+        .filter(|found| found.severity() == Severity::Error);
+    let manifest = |found: &&Diagnostic| {
+        let is_manifest = ["rill.yaml", "rill.yml", "watershed.yaml"].contains(&found.path.as_str());
+        about_manifest && is_manifest
+    };
+    Some(match errors.into_iter().find(manifest) {
+        None => Error::permanent(code, message),
+        Some(found) => Error {
+            hint: (!found.hint.is_empty()).then(|| found.hint.as_str().into()),
+            place: Some(watershed_core::Place {
+                path: found.path.as_str().into(),
+                line: found.line,
+                column: found.column,
+            }),
+            ..Error::permanent(found.code.as_str(), found.message.as_str())
+        },
+    })
+}
+
+fn of_folder(error: &FolderError) -> Error {
+    match error {
+        FolderError::Missing { .. } => Error::permanent("project-missing", error.to_string()),
+        FolderError::Unlisted { source, .. } => {
+            Error::transient("folder-unreadable", format!("{error}: {source}"))
+        }
+    }
+}
+
+/// Whether a batch was refused because the catalog changed since it was worked out.
+fn is_race(refusal: &Refusal) -> bool {
+    matches!(
+        refusal,
+        Refusal::Unknown(_)
+            | Refusal::StaleSpec { .. }
+            | Refusal::OtherUid { .. }
+            | Refusal::NameTaken { .. }
+            | Refusal::Contradiction(_)
+    )
+}
+
+/// A finding of the compiler as documents and states carry it.
+#[must_use]
+pub fn to_proto(found: &watershed_compilers::Diagnostic) -> Diagnostic {
+    let severity = match found.severity {
+        watershed_compilers::Severity::Error => Severity::Error,
+        watershed_compilers::Severity::Warning => Severity::Warning,
+        watershed_compilers::Severity::Hint => Severity::Hint,
+    };
+    let resource = found.resource.as_ref();
+    Diagnostic {
+        severity: severity.into(),
+        code: found.code.as_str().to_owned(),
+        path: found.path.clone(),
+        line: found.span.line,
+        column: found.span.column,
+        end_line: found.span.end_line,
+        end_column: found.span.end_column,
+        message: found.message.clone(),
+        hint: found.hint.clone().unwrap_or_default(),
+        resource_kind: resource
+            .map(|of| of.key.kind.as_str().to_owned())
+            .unwrap_or_default(),
+        resource_name: resource.map(|of| of.name.clone()).unwrap_or_default(),
+    }
+}

@@ -12,7 +12,10 @@ pub struct EngineParser {
 
 impl Default for EngineParser {
     fn default() -> Self {
-        Self { parser: Parser::new(), version: Parser::version() }
+        Self {
+            parser: Parser::new(),
+            version: Parser::version(),
+        }
     }
 }
 

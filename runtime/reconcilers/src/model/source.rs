@@ -7,7 +7,7 @@ use thiserror::Error;
 
 /// Why there is nothing to send to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum SourceError {
+pub(super) enum SourceError {
     /// The connector can't be read from yet.
     #[error("connector \"{0}\" is not supported yet")]
     Connector(String),
@@ -22,7 +22,7 @@ pub enum SourceError {
 impl SourceError {
     /// Stable, for documents.
     #[must_use]
-    pub fn code(&self) -> &'static str {
+    pub(super) fn code(&self) -> &'static str {
         match self {
             Self::Connector(_) => "connector-unsupported",
             Self::NoPath => "path-missing",
@@ -32,7 +32,7 @@ impl SourceError {
 
     /// What may help.
     #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
+    pub(super) fn hint(&self) -> Option<&'static str> {
         match self {
             Self::Connector(_) => Some("`local_file` and `duckdb` are"),
             Self::NoPath => None,
@@ -82,7 +82,7 @@ const OPTIONS: &[&str] = &[
 ///
 /// # Errors
 /// When the source does not say what to read.
-pub fn sql(spec: &ModelSpec) -> Result<String, SourceError> {
+pub(super) fn sql(spec: &ModelSpec) -> Result<String, SourceError> {
     let empty = MapValue::default();
     let properties = spec.input_properties.as_ref().unwrap_or(&empty);
     if spec.input_connector != "local_file" {

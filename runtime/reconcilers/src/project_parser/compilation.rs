@@ -1,0 +1,82 @@
+//! A project's folder, compiled: what [`Folder`] sees, fed to the compiler, with what it learned kept between
+//! processes.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use watershed_compilers::{Changes, Options, Project};
+
+use super::folder::{Folder, FolderError};
+use crate::sql_parser::EngineParser;
+
+/// A project's folder and what it declares.
+#[derive(Debug)]
+pub struct Compilation {
+    root: PathBuf,
+    cache: Option<PathBuf>,
+    folder: Folder,
+    project: Project,
+    parser: EngineParser,
+}
+
+impl Compilation {
+    /// The project below `root`, not looked at yet. `cache` is a file that keeps what the engine's parser said, so
+    /// that an unchanged project asks it nothing; it is read now, and anybody may delete it.
+    #[must_use]
+    pub fn new(root: impl Into<PathBuf>, options: Options, cache: Option<PathBuf>) -> Self {
+        let mut project = Project::new(options);
+        if let Some(bytes) = cache.as_ref().and_then(|cache| fs::read(cache).ok()) {
+            project.import_cache(&bytes);
+        }
+        Self {
+            root: root.into(),
+            cache,
+            folder: Folder::default(),
+            project,
+            parser: EngineParser::default(),
+        }
+    }
+
+    /// Looks at the files and compiles what changed since the last look. Blocks.
+    ///
+    /// # Errors
+    /// When the folder can't be listed. Then nothing is known anew.
+    pub fn refresh(&mut self) -> Result<Changes, FolderError> {
+        let events = self.folder.look(&self.root)?;
+        let changes = self.project.apply(events, &self.parser);
+        if let (Some(cache), Some(bytes)) = (&self.cache, self.project.export_cache())
+            && let Err(error) = replace(cache, &bytes)
+        {
+            tracing::debug!(path = %cache.display(), %error, "the parse cache was not kept");
+        }
+        Ok(changes)
+    }
+
+    /// The project as of the last look.
+    #[must_use]
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// How many files it had at the last look.
+    #[must_use]
+    pub fn files(&self) -> usize {
+        self.folder.len()
+    }
+}
+
+/// Writes a file that others may be reading: by rename, under a name that nobody else writes to.
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut fresh = path.as_os_str().to_owned();
+    fresh.push(format!(".{}.new", uuid::Uuid::now_v7()));
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let written = fs::write(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&fresh);
+    }
+    written
+}

@@ -1,0 +1,54 @@
+//! Outputs that no resource stands for.
+
+use std::collections::HashSet;
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Resource, message::Message};
+use watershed_drivers::olap::Failure;
+use watershed_proto::ModelSpec;
+
+use crate::{
+    messages::Proto,
+    model::{self, statement},
+    outputs::Outputs,
+};
+
+/// Drops the outputs whose resource the catalog does not know. `resources` are all, deleted ones included, after a
+/// parse was applied.
+///
+/// An output under the name of a model that is there is left to that model, which adopts it or builds over it: after
+/// the loss of a catalog all outputs are unknown, and building them again may take days.
+///
+/// # Errors
+/// When the engine can't be opened, or refuses.
+pub(super) async fn sweep(
+    outputs: &Outputs,
+    resources: &[Resource],
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
+    let known = resources
+        .iter()
+        .map(|resource| resource.uid.0)
+        .collect::<HashSet<_>>();
+    let names = resources.iter().filter_map(wanted_table).collect::<HashSet<_>>();
+    for output in outputs.list(cancel).await? {
+        let claimed = known.contains(&output.tag.uid) || names.contains(&output.name.to_ascii_lowercase());
+        if !claimed {
+            tracing::info!(
+                table = output.name,
+                "dropping an output that no resource stands for"
+            );
+            outputs.drop_output(output.tag.uid, cancel).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of a live model's output, in lower case.
+fn wanted_table(resource: &Resource) -> Option<String> {
+    let is_live_model = resource.kind.as_str() == model::KIND && !resource.marks.is_deleted();
+    let Proto(spec) = is_live_model
+        .then(|| <Proto<ModelSpec>>::decode(resource.spec_format, &resource.row.spec).ok())
+        .flatten()?;
+    Some(statement::table(&spec, resource.name.as_str()).to_ascii_lowercase())
+}
