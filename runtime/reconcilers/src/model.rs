@@ -85,3 +85,6 @@ impl Reconciler for ModelReconciler {
         Run::new(self, &context).delete().await
     }
 }
+
+#[cfg(test)]
+mod tests;

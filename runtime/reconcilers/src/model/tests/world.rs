@@ -1,0 +1,337 @@
+//! A folder, a catalog, an engine and a controller over them, which can be stopped and started again.
+
+use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{
+    Controller, Delete, Expect, Key, Refresh, Resource, declare, new_spec, store::MemoryStore,
+};
+use watershed_core::{Error, Ref, RunResult, Work};
+use watershed_drivers::{
+    duckdb::{Engine, Options},
+    olap::{Olap as _, Query},
+};
+use watershed_proto::{Fingerprint, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource};
+
+use crate::{
+    messages::Proto,
+    model::{self, ModelReconciler},
+    outputs::Outputs,
+};
+
+/// Long enough for a busy machine, short enough to see that something hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+const ENGINE_FILE: &str = "main.duckdb";
+
+pub(super) struct World {
+    pub(super) root: TempDir,
+    store: MemoryStore,
+    running: Option<Running>,
+    /// What each model did in its last run before the present check.
+    seen: BTreeMap<String, u64>,
+}
+
+struct Running {
+    controller: Controller,
+    engine: Engine,
+    outputs: Arc<Outputs>,
+}
+
+/// A model as a test declares it.
+#[derive(Clone)]
+pub(super) struct Model {
+    pub(super) spec: ModelSpec,
+    refs: Vec<String>,
+}
+
+/// A view over `inputs`; its meaning is its text without the inputs' names.
+pub(super) fn view(sql: &str, inputs: &[&str]) -> Model {
+    let source = SqlSource {
+        path: "models/m.sql".into(),
+        text: sql.into(),
+        line: 1,
+        column: 1,
+        ..SqlSource::default()
+    };
+    let spec = ModelSpec {
+        input_connector: "duckdb".into(),
+        sql: Some(source),
+        inputs: inputs.iter().map(|name| (*name).to_owned()).collect(),
+        ..ModelSpec::default()
+    };
+    Model {
+        spec,
+        refs: inputs.iter().map(|name| (*name).to_owned()).collect(),
+    }
+    .meant()
+}
+
+pub(super) fn table(sql: &str, inputs: &[&str]) -> Model {
+    view(sql, inputs).output("materialize", true.into())
+}
+
+impl Model {
+    pub(super) fn output(mut self, name: &str, value: watershed_proto::Value) -> Self {
+        let properties = self.spec.output_properties.get_or_insert_with(MapValue::default);
+        properties.fields.insert(name.to_owned(), value);
+        self
+    }
+
+    pub(super) fn reading(mut self, pattern: &str) -> Self {
+        self.spec.local_files.push(LocalFiles {
+            pattern: pattern.into(),
+            invalidate_on_change: true,
+        });
+        self
+    }
+
+    /// Gives it the fingerprint that the compiler would.
+    fn meant(mut self) -> Self {
+        let mut text = self
+            .spec
+            .sql
+            .as_ref()
+            .map(|sql| sql.text.clone())
+            .unwrap_or_default();
+        for (ordinal, name) in self.spec.inputs.iter().enumerate() {
+            text = text.replace(&format!("from {name}"), &format!("from ${ordinal}"));
+        }
+        let digest = blake3::hash(text.as_bytes()).as_bytes()[..16].to_vec();
+        self.spec.output_meaning = Some(Fingerprint {
+            version: "1".into(),
+            digest,
+        });
+        self
+    }
+
+    pub(super) fn by_rules(mut self, version: &str, digest: u8) -> Self {
+        self.spec.output_meaning = Some(Fingerprint {
+            version: version.into(),
+            digest: vec![digest; 16],
+        });
+        self
+    }
+
+    fn refs(&self) -> Arc<[Ref]> {
+        self.refs
+            .iter()
+            .map(|name| Ref::completed(model::KIND, name.as_str()))
+            .collect()
+    }
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        let mut world = Self {
+            root: tempfile::tempdir().unwrap(),
+            store: MemoryStore::new(),
+            running: None,
+            seen: BTreeMap::new(),
+        };
+        world.start().await;
+        world
+    }
+
+    pub(super) fn path(&self, path: &str) -> std::path::PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    async fn start(&mut self) {
+        let file = self.path(ENGINE_FILE);
+        let engine = Engine::new(Options::new(&file, self.root.path()));
+        let outputs = Arc::new(Outputs::new(
+            Arc::new(engine.clone()),
+            &file,
+            self.path("main.duckdb.proof"),
+        ));
+        let reconciler = ModelReconciler::new(Arc::clone(&outputs), self.root.path(), "dev");
+        let builder = Controller::builder().store(self.store.clone());
+        let controller = builder.kind(model::options(2), reconciler).start().await.unwrap();
+        self.running = Some(Running {
+            controller,
+            engine,
+            outputs,
+        });
+    }
+
+    /// Stops in order, as a run does at its end.
+    pub(super) async fn stop(&mut self) {
+        let Some(Running {
+            controller,
+            engine,
+            outputs,
+        }) = self.running.take()
+        else {
+            return;
+        };
+        controller.shutdown(DEADLINE).await.unwrap();
+        let proof = engine.close().await.unwrap();
+        outputs.record_close(proof.as_ref()).unwrap();
+    }
+
+    /// Stops in order, lets `meanwhile` happen, and starts again on the same catalog.
+    pub(super) async fn restart(&mut self, meanwhile: impl FnOnce(&Path)) {
+        self.stop().await;
+        meanwhile(self.root.path());
+        self.start().await;
+        self.settle().await;
+    }
+
+    /// Stops in order and starts with a new catalog.
+    pub(super) async fn lose_catalog(&mut self) {
+        self.stop().await;
+        self.store = MemoryStore::new();
+        self.seen.clear();
+        self.start().await;
+    }
+
+    /// Stops as a crash would: nothing is recorded at the end.
+    pub(super) async fn crash(&mut self) {
+        if let Some(Running {
+            controller, engine, ..
+        }) = self.running.take()
+        {
+            controller.shutdown(DEADLINE).await.unwrap();
+            engine.close().await.unwrap();
+        }
+        self.start().await;
+    }
+
+    pub(super) fn controller(&self) -> &Controller {
+        &self.running.as_ref().unwrap().controller
+    }
+
+    pub(super) fn engine_is_open(&self) -> bool {
+        self.running.as_ref().unwrap().engine.is_open()
+    }
+
+    pub(super) async fn settle(&self) {
+        self.controller().wait_until_idle(DEADLINE).await.unwrap();
+    }
+
+    /// Creates or updates a model.
+    pub(super) async fn declare(&self, name: &str, model: &Model) {
+        let key = Key::new(model::KIND, name);
+        let spec = Proto(model.spec.clone());
+        if self.controller().get(key.clone()).is_ok() {
+            let mut update = new_spec(&spec).unwrap();
+            update.refs = Some(model.refs());
+            self.controller()
+                .update(key, update, Expect::default())
+                .await
+                .unwrap();
+        } else {
+            let new = declare(model::KIND, name, &spec).unwrap().with_refs(model.refs());
+            self.controller().create(new).await.unwrap();
+        }
+    }
+
+    pub(super) async fn rename(&self, from: &str, to: &str) {
+        self.controller()
+            .rename(Key::new(model::KIND, from), to, Expect::default())
+            .await
+            .unwrap();
+    }
+
+    pub(super) async fn delete(&self, name: &str) {
+        let key = Key::new(model::KIND, name);
+        self.controller()
+            .delete(key, Delete::Reconciled, Expect::default())
+            .await
+            .unwrap();
+    }
+
+    pub(super) async fn refresh(&self, name: &str) {
+        self.controller()
+            .refresh(Key::new(model::KIND, name), Refresh::Plain)
+            .await
+            .unwrap();
+    }
+
+    pub(super) async fn reconcile(&self, name: &str) {
+        self.controller()
+            .reconcile(Key::new(model::KIND, name))
+            .await
+            .unwrap();
+    }
+
+    pub(super) fn model(&self, name: &str) -> Resource {
+        self.controller().get(Key::new(model::KIND, name)).unwrap()
+    }
+
+    pub(super) fn state(&self, name: &str) -> ModelState {
+        self.model(name)
+            .state::<Proto<ModelState>>()
+            .unwrap()
+            .unwrap_or_default()
+            .0
+    }
+
+    pub(super) fn error(&self, name: &str) -> Error {
+        let model = self.model(name);
+        Error::clone(
+            model
+                .error
+                .as_ref()
+                .unwrap_or_else(|| panic!("`{name}` has no error")),
+        )
+    }
+
+    /// Waits, and tells which models built or renamed something, or failed, since this was asked last.
+    pub(super) async fn works(&mut self) -> Vec<String> {
+        self.settle().await;
+        let listing = self.controller().list(watershed_controller::Hidden::Leave);
+        let mut told = Vec::new();
+        for model in listing.resources {
+            let name = model.name.to_string();
+            let runs = model.runs_total;
+            let is_new = self.seen.insert(name.clone(), runs) != Some(runs);
+            let result = model.last_run.as_ref().filter(|_| is_new).map(|run| run.result);
+            match result {
+                Some(RunResult::Done(Work::Built)) => told.push(format!("built {name}")),
+                Some(RunResult::Done(Work::Renamed)) => told.push(format!("renamed {name}")),
+                Some(RunResult::Done(Work::Checked)) => told.push(format!("checked {name}")),
+                Some(RunResult::Failed) => told.push(format!("failed {name}")),
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// The rows of a query, each as text.
+    pub(super) async fn rows(&self, sql: &str) -> Vec<String> {
+        let query = Query {
+            sql: sql.into(),
+            limit: None,
+            timeout: None,
+        };
+        let engine = &self.running.as_ref().unwrap().engine;
+        let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();
+        let rows = rows.collect().await.unwrap();
+        rows.iter()
+            .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"))
+            .collect()
+    }
+
+    /// What stands in the engine's main schema, by name.
+    pub(super) async fn objects(&self) -> Vec<String> {
+        self.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1")
+            .await
+    }
+}
+
+/// Runs statements in the engine of a stopped world by hand.
+pub(super) fn by_hand(root: &Path, sql: &str) {
+    duckdb::Connection::open(root.join(ENGINE_FILE))
+        .unwrap()
+        .execute_batch(sql)
+        .unwrap();
+}
