@@ -17,3 +17,6 @@ pub mod setup;
 pub mod sql_parser;
 
 pub use setup::Setup;
+
+#[cfg(test)]
+mod tests;

@@ -237,6 +237,7 @@ fn options_of(spec: &ProjectParserSpec) -> Options {
 
 fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
     let project = compilation.project();
+    let broken_paths = project.broken_paths();
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
     let mut state = ProjectParserState {
         display_name: project.display_name().to_owned(),
@@ -251,7 +252,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
         None => {
             let parsed = Parsed {
                 resources: project.resources().collect(),
-                broken_paths: project.broken_paths().collect(),
+                broken_paths: broken_paths.iter().map(String::as_str).collect(),
                 diagnostics: &diagnostics,
             };
             let Diff { batch, findings } = Diff::new(&parsed, rows, parser, fresh_uid);

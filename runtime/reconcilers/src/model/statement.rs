@@ -3,7 +3,7 @@
 use watershed_compilers::{RenderError, Scope, render};
 use watershed_core::{Error, Place};
 use watershed_drivers::olap::{Check, TextPosition};
-use watershed_proto::{MapValue, ModelSpec, Value};
+use watershed_proto::{ModelSpec, OutputKind};
 
 use super::{failure, place, record::Shape, source};
 
@@ -51,12 +51,10 @@ pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {
 /// Whether the output is a view or a table.
 #[must_use]
 pub fn shape(spec: &ModelSpec) -> Shape {
-    let materialize = property(spec.output_properties.as_ref(), "materialize");
-    let table = materialize.is_some_and(|value| match value.as_str() {
-        Some(text) => text.eq_ignore_ascii_case("true"),
-        None => value.as_bool() == Some(true),
-    });
-    if table { Shape::Table } else { Shape::View }
+    match spec.output_kind() {
+        OutputKind::Table => Shape::Table,
+        OutputKind::View | OutputKind::Unspecified => Shape::View,
+    }
 }
 
 /// The model's tests that are SQL: no row may come back.
@@ -118,15 +116,11 @@ fn start_of(path: &str) -> Place {
     }
 }
 
-fn property<'a>(properties: Option<&'a MapValue>, name: &str) -> Option<&'a Value> {
-    properties.and_then(|properties| properties.get(name))
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use watershed_proto::SqlSource;
+    use watershed_proto::{MapValue, SqlSource, Value};
 
     use super::*;
 
@@ -146,19 +140,6 @@ mod tests {
         assert_eq!(table(&ModelSpec::default(), "m"), "m");
         assert_eq!(table(&with_output([("table", "t".into())]), "m"), "t");
         assert_eq!(table(&with_output([("table", "".into())]), "m"), "m");
-    }
-
-    #[test]
-    fn a_model_is_a_view_unless_it_is_materialized() {
-        assert_eq!(shape(&ModelSpec::default()), Shape::View);
-        for (value, expected) in [
-            (Value::from(true), Shape::Table),
-            ("true".into(), Shape::Table),
-            (false.into(), Shape::View),
-            ("".into(), Shape::View),
-        ] {
-            assert_eq!(shape(&with_output([("materialize", value)])), expected);
-        }
     }
 
     #[test]

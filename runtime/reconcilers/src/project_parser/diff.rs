@@ -9,7 +9,8 @@
 //!    fault; so does one that a file of that sort declared before, whatever it would declare now.
 //! 3. A resource whose files are gone, or compile without it, is deleted, unless it lives on under another name.
 //! 4. A name that belongs to a resource of somebody else is a finding; the rest is applied.
-//! 5. The winner of a collision stays the winner while its file does not compile.
+//! 5. What reads a resource of rule 2 goes on reading it, although the files alone no longer say that it is there.
+//! 6. The winner of a collision stays the winner while its file does not compile.
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashSet},
@@ -21,6 +22,9 @@ use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Row, Uid, Update}
 use watershed_proto::{Diagnostic, Fault, Message, ModelSpec, Severity};
 
 use super::renames::{self, Candidate};
+
+/// The kind that others read by name.
+const MODEL: &str = watershed_compilers::Kind::Model.as_str();
 
 /// Version of the spec messages of parsed kinds.
 const SPEC_FORMAT: u32 = 1;
@@ -60,6 +64,7 @@ impl Diff {
         let mut comparison = Comparison::new(parsed, rows, parser);
         comparison.take_all();
         comparison.keep_broken();
+        comparison.bind_to_kept();
         let batch = Batch {
             edits: comparison.edits(fresh),
         };
@@ -178,6 +183,41 @@ impl<'a> Comparison<'a> {
         self.kept = broken
             .map(|(key, row)| (key.clone(), self.fault(row.paths.iter().map(Arc::as_ref))))
             .collect();
+    }
+
+    /// Adds refs to kept models: to the compiler, which knows the files alone, their names are those of tables that
+    /// somebody else made. A text that only happens to hold such a name waits for the broken file to be mended, which
+    /// is the lesser evil.
+    fn bind_to_kept(&mut self) {
+        let kept = self.kept.keys().filter(|key| key.kind.as_str() == MODEL);
+        let kept = kept
+            .map(|key| key.name.as_str().to_lowercase())
+            .collect::<HashSet<_>>();
+        if kept.is_empty() {
+            return;
+        }
+        for wanted in self.wanted.values_mut() {
+            let Spec::Model(spec) = &wanted.resource.spec else {
+                continue;
+            };
+            let text = spec
+                .sql
+                .as_ref()
+                .map(|sql| sql.text.to_lowercase())
+                .unwrap_or_default();
+            let words = text
+                .split(|c: char| !c.is_alphanumeric() && c != '_')
+                .collect::<HashSet<_>>();
+            // A name that is more than a word stands in quotes.
+            let mentions = |name: &str| words.contains(name) || text.contains(&format!("\"{name}\""));
+            let found = kept
+                .iter()
+                .filter(|name| mentions(name))
+                .map(|name| Ref::completed(MODEL, name.as_str()));
+            wanted.refs.extend(found);
+            wanted.refs.sort();
+            wanted.refs.dedup();
+        }
     }
 
     /// The first finding about one of `paths`.
@@ -320,7 +360,7 @@ fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
 
 /// The stored spec of a model; none for other kinds, and where the bytes can't be read.
 fn model_spec(row: &Row) -> Option<ModelSpec> {
-    let model = row.kind.as_str() == watershed_compilers::Kind::Model.as_str();
+    let model = row.kind.as_str() == MODEL;
     model.then(|| ModelSpec::decode(row.spec.as_ref()).ok()).flatten()
 }
 
@@ -368,11 +408,10 @@ fn ordered_refs<'r>(
     spec: &ModelSpec,
     refs: impl Iterator<Item = (&'r str, &'r str)>,
 ) -> Vec<(String, String)> {
-    let model = watershed_compilers::Kind::Model.as_str();
     let inputs = spec
         .inputs
         .iter()
-        .map(|name| (model.to_owned(), name.to_lowercase()))
+        .map(|name| (MODEL.to_owned(), name.to_lowercase()))
         .collect::<Vec<_>>();
     let refs = refs.map(|(kind, name)| (kind.to_owned(), name.to_lowercase()));
     let rest = refs.filter(|to| !inputs.contains(to)).collect::<Vec<_>>();

@@ -69,7 +69,9 @@ pub(super) fn view(sql: &str, inputs: &[&str]) -> Model {
 }
 
 pub(super) fn table(sql: &str, inputs: &[&str]) -> Model {
-    view(sql, inputs).output("materialize", true.into())
+    let mut model = view(sql, inputs);
+    model.spec.output_kind = watershed_proto::OutputKind::Table.into();
+    model
 }
 
 impl Model {

@@ -342,6 +342,25 @@ fn what_a_broken_file_declared_before_is_kept_whatever_it_seems_to_declare_now()
 }
 
 #[test]
+fn what_reads_a_kept_resource_goes_on_reading_it() {
+    let named = with_paths(model("custom", "1", &[]), &["models/a.yaml"]);
+    let mut catalog = Catalog::of(&[named.clone(), model("r", "from custom", &["custom"])]);
+    // To the files alone, `custom` is nobody's.
+    let reader = model("r", "from custom", &[]);
+    catalog.parse(&[reader, model("other", "from customs", &[])], &["models/a.yaml"]);
+    let refs = |name: &str| {
+        catalog
+            .rows
+            .values()
+            .find(|row| row.name.as_str() == name)
+            .unwrap()
+            .refs
+            .len()
+    };
+    assert_eq!((refs("r"), refs("other")), (1, 0));
+}
+
+#[test]
 fn a_file_that_compiles_without_a_resource_deletes_it() {
     let mut catalog = Catalog::of(&[with_paths(model("a", "1", &[]), &["x.yaml"])]);
     let other = Resource {

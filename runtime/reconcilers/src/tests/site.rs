@@ -1,0 +1,219 @@
+//! A project's folder and what a run needs, kept between runs.
+
+use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
+
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Controller, Hidden, Key, Resource, store::MemoryStore};
+use watershed_core::{Error, RunResult, Uid, Work};
+use watershed_drivers::{
+    duckdb::{Engine, Options},
+    olap::{Olap as _, Query},
+};
+use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState};
+
+use crate::{Setup, messages::Proto, outputs::Outputs, project_parser};
+
+/// Long enough for a busy machine, short enough to see that something hangs.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(super) struct Site {
+    root: TempDir,
+    state: TempDir,
+    store: MemoryStore,
+    /// Runs of each resource up to the last look.
+    seen: BTreeMap<Uid, u64>,
+    variables: BTreeMap<String, String>,
+}
+
+/// A finished run, to be looked at.
+pub(super) struct Ran {
+    /// `built name`, `renamed name`, `failed name`, in order of names; what did nothing is left out.
+    pub(super) works: Vec<String>,
+    /// All resources at the end, the parser apart.
+    pub(super) resources: Vec<Resource>,
+    /// The parser at the end.
+    pub(super) parser: Resource,
+    /// Whether the engine's file was opened.
+    pub(super) opened_engine: bool,
+}
+
+impl Site {
+    pub(super) fn new(files: &[(&str, &str)]) -> Self {
+        let site = Self {
+            root: tempfile::tempdir().unwrap(),
+            state: tempfile::tempdir().unwrap(),
+            store: MemoryStore::new(),
+            seen: BTreeMap::new(),
+            variables: BTreeMap::new(),
+        };
+        files.iter().for_each(|(path, text)| site.write(path, text));
+        site
+    }
+
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.root.path().join(path)
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).unwrap();
+    }
+
+    pub(super) fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).unwrap();
+    }
+
+    pub(super) fn set_variable(&mut self, name: &str, value: &str) {
+        self.variables.insert(name.into(), value.into());
+    }
+
+    pub(super) fn lose_catalog(&mut self) {
+        self.store = MemoryStore::new();
+        self.seen.clear();
+    }
+
+    /// Runs statements in the engine by hand.
+    pub(super) fn by_hand(&self, sql: &str) {
+        duckdb::Connection::open(self.engine_file())
+            .unwrap()
+            .execute_batch(sql)
+            .unwrap();
+    }
+
+    fn engine_file(&self) -> PathBuf {
+        self.state.path().join("main.duckdb")
+    }
+
+    fn engine(&self) -> Engine {
+        Engine::new(Options::new(self.engine_file(), self.root.path()))
+    }
+
+    /// One process: parses, converges, ends in order.
+    pub(super) async fn run(&mut self) -> Ran {
+        let engine = self.engine();
+        let proof = self.state.path().join("main.duckdb.proof");
+        let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof));
+        let setup = Setup {
+            root: self.root.path().to_owned(),
+            environment: "dev".into(),
+            outputs: Arc::clone(&outputs),
+            parse_cache: Some(self.state.path().join("parse-cache")),
+            jobs: 2,
+        };
+        let controller = setup
+            .register(Controller::builder().store(self.store.clone()))
+            .start()
+            .await
+            .unwrap();
+        let spec = ProjectParserSpec {
+            environment: "dev".into(),
+            variables: self.variables.clone(),
+        };
+        project_parser::declare_parser(&controller, spec).await.unwrap();
+        if let Err(error) = controller.wait_until_idle(DEADLINE).await {
+            let stands = controller.list(Hidden::Show).resources;
+            let stands = stands
+                .iter()
+                .map(|one| format!("{} {:?} {:?}", one.name, one.status, one.marks));
+            panic!("{error}: {}", stands.collect::<Vec<_>>().join("\n"));
+        }
+        let ran = self.look(&controller, engine.is_open());
+        controller.shutdown(DEADLINE).await.unwrap();
+        let proof = engine.close().await.unwrap();
+        outputs.record_close(proof.as_ref()).unwrap();
+        ran
+    }
+
+    fn look(&mut self, controller: &Controller, opened_engine: bool) -> Ran {
+        let parser = controller
+            .get(Key::new(project_parser::KIND, project_parser::NAME))
+            .unwrap();
+        let resources = controller.list(Hidden::Leave).resources;
+        let mut works = Vec::new();
+        for resource in &resources {
+            let is_new = self.seen.insert(resource.uid, resource.runs_total) != Some(resource.runs_total);
+            let result = resource
+                .last_run
+                .as_ref()
+                .filter(|_| is_new)
+                .map(|run| run.result);
+            let work = match result {
+                Some(RunResult::Done(Work::Built)) => "built",
+                Some(RunResult::Done(Work::Renamed)) => "renamed",
+                Some(RunResult::Failed) => "failed",
+                _ => continue,
+            };
+            works.push(format!("{work} {}", resource.name));
+        }
+        Ran {
+            works,
+            resources,
+            parser,
+            opened_engine,
+        }
+    }
+
+    /// The rows of a query, each as text.
+    pub(super) async fn rows(&self, sql: &str) -> Vec<String> {
+        let engine = self.engine();
+        let query = Query {
+            sql: sql.into(),
+            limit: None,
+            timeout: None,
+        };
+        let mut rows = engine.query(query, &CancellationToken::new()).await.unwrap();
+        let rows = rows.collect().await.unwrap();
+        let rows = rows
+            .iter()
+            .map(|row| row.iter().map(ToString::to_string).collect::<Vec<_>>().join("|"));
+        let rows = rows.collect();
+        engine.close().await.unwrap();
+        rows
+    }
+
+    /// What stands in the engine's main schema, in one line.
+    pub(super) async fn objects(&self) -> String {
+        let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1";
+        self.rows(sql).await.join(" ")
+    }
+}
+
+impl Ran {
+    pub(super) fn names(&self) -> String {
+        self.resources
+            .iter()
+            .map(|resource| resource.name.to_string())
+            .collect::<Vec<_>>()
+            .join(" ")
+    }
+
+    pub(super) fn find(&self, name: &str) -> &Resource {
+        let found = self
+            .resources
+            .iter()
+            .find(|resource| resource.name.as_str() == name);
+        found.unwrap_or_else(|| panic!("there is no `{name}` among {}", self.names()))
+    }
+
+    pub(super) fn error(&self, name: &str) -> &Error {
+        self.find(name)
+            .error
+            .as_deref()
+            .unwrap_or_else(|| panic!("`{name}` has no error"))
+    }
+
+    pub(super) fn diagnostics(&self) -> Vec<Diagnostic> {
+        self.parser
+            .state::<Proto<ProjectParserState>>()
+            .unwrap()
+            .unwrap_or_default()
+            .0
+            .diagnostics
+    }
+}
