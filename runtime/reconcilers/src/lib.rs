@@ -9,6 +9,11 @@
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
 //! plain functions. All kinds share the [`outputs`] in the engine, which is opened only when something is to be done in it.
 
+#![allow(
+    clippy::result_large_err,
+    reason = "an error of a run is made once and stored on its resource"
+)]
+
 pub mod messages;
 pub mod model;
 pub mod outputs;

@@ -340,7 +340,8 @@ fn an_output_of_a_lost_catalog_that_fits_is_adopted() {
 
 #[test]
 fn an_output_of_a_lost_catalog_that_does_not_fit_is_built_over() {
-    let disturbances: [(fn(&mut Case), Reason); 6] = [
+    type Disturbance = fn(&mut Case);
+    let disturbances: [(Disturbance, Reason); 6] = [
         (|case| case.standing = None, Reason::Dropped),
         (|case| case.meaning = meaning("1", 6), Reason::DefinitionChanged),
         (|case| case.shape = Shape::View, Reason::ShapeChanged),
