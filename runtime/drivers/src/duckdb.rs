@@ -25,7 +25,7 @@ mod tests;
 mod work;
 
 pub use engine::Engine;
-pub use options::Options;
+pub use options::{Access, Options};
 pub use parser::Parser;
 pub use proof::{FileProof, Stamp};
 

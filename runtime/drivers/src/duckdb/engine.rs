@@ -22,7 +22,7 @@ use uuid::Uuid;
 use super::checkpoint::Growth;
 use super::failure::Aftermath;
 use super::names::{ClaimKey, Edit, Names};
-use super::options::Options;
+use super::options::{Access, Options};
 use super::pool::{self, Pool};
 use super::proof::FileProof;
 use super::running::Running;
@@ -143,7 +143,9 @@ impl Engine {
             let pool = std::mem::replace(&mut *engine.pool(), Pool::Closed);
             crash::point("drivers::close::before");
             if let Pool::Open { database, mut idle } = pool {
-                if let Some(connection) = idle.pop() {
+                if let Some(connection) = idle.pop()
+                    && engine.options().access == Access::ReadWrite
+                {
                     engine.write_log_into_file(&connection);
                 }
                 drop((idle, database));
@@ -322,7 +324,9 @@ impl Engine {
             other => other,
         };
         self.growth().measure(&work).map_err(unreadable)?;
-        schema::set_up(&work).map_err(unreadable)?;
+        if self.options().access == Access::ReadWrite {
+            schema::set_up(&work).map_err(unreadable)?;
+        }
         let entries = schema::read_entries(&work).map_err(unreadable)?;
         self.names().reload(entries);
         Ok(())

@@ -3,11 +3,24 @@
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
+/// What an engine may do with its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Access {
+    /// Everything; the file is made when it is not there.
+    #[default]
+    ReadWrite,
+    /// Only look: neither the file nor its log is changed, and several processes may do so at once. A log that a
+    /// killed process left is read too. Work that changes something fails.
+    ReadOnly,
+}
+
 /// Where the engine's file is and what the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// The database file; made when it is not there.
+    /// The database file.
     pub path: PathBuf,
+    /// What may be done with it.
+    pub access: Access,
     /// The folder that relative paths in SQL start from.
     pub root: PathBuf,
     /// Where the engine puts what does not fit into memory; made when needed. Beside the file by default.
@@ -31,6 +44,7 @@ impl Options {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self {
             path,
+            access: Access::default(),
             root: root.into(),
             temp_directory: temp_directory.into(),
             memory_limit: None,

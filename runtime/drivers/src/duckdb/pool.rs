@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::failure::classify_open;
-use super::options::Options;
+use super::options::{Access, Options};
 use super::sys::{Connection, Database, RawError};
 use crate::olap::{Failure, OpenError, Value};
 
@@ -47,6 +47,9 @@ impl Pool {
 /// Opens the file and settles what may not be changed afterwards.
 pub(super) fn open(options: &Options) -> Result<(Arc<Database>, Connection), OpenError> {
     let path = &options.path;
+    if options.access == Access::ReadOnly && !path.exists() {
+        return Err(OpenError::Missing { path: path.clone() });
+    }
     let database = Database::open(Some(path), &settings(options)).map_err(|raw| classify_open(&raw, path))?;
     let connection = connect(&database, path)?;
     let run = |sql: &str| connection.run(sql, &[]).and_then(super::sys::Answer::collect);
@@ -80,6 +83,9 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         ("file_search_path", text(&options.root)),
         ("temp_directory", text(&options.temp_directory)),
     ];
+    if options.access == Access::ReadOnly {
+        settings.push(("access_mode", "READ_ONLY".to_owned()));
+    }
     settings.extend(
         options
             .memory_limit

@@ -1,6 +1,8 @@
 //! The engine, tried for real.
 
 mod builds;
+#[cfg(feature = "crash-points")]
+mod crashes;
 mod failures;
 mod growth;
 mod interrupts;

@@ -45,6 +45,12 @@ pub enum OpenError {
         /// What the engine said.
         message: String,
     },
+    /// It is not there, and was to be looked at only.
+    #[error("`{path}` does not exist")]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
     /// Anything else: no permission, no folder, a setting that the engine refuses.
     #[error("can't open `{path}`: {message}")]
     Io {
@@ -111,6 +117,7 @@ impl Failure {
             Self::Open(OpenError::Locked { .. }) => "engine-locked",
             Self::Open(OpenError::Damaged { .. }) => "engine-damaged",
             Self::Open(OpenError::Newer { .. }) => "engine-newer",
+            Self::Open(OpenError::Missing { .. }) => "engine-missing",
             Self::Open(OpenError::Io { .. }) => "engine-io",
             Self::Interrupted => "interrupted",
             Self::OutOfMemory { .. } => "out-of-memory",

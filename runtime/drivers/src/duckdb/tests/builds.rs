@@ -24,8 +24,11 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
         record: Some(b"record of 1".to_vec()),
         rows: Some(3),
     };
-    assert_eq!(bench.outputs().await, [expected.clone()]);
-    assert_eq!(bench.after_a_kill().outputs().await, [expected.clone()]);
+    assert_eq!(bench.outputs().await, std::slice::from_ref(&expected));
+    assert_eq!(
+        bench.after_a_kill().outputs().await,
+        std::slice::from_ref(&expected)
+    );
     assert_eq!(bench.reopened().await.outputs().await, [expected]);
 }
 

@@ -1,7 +1,7 @@
 //! Opening and closing the file.
 
 use super::*;
-use crate::duckdb::FileProof;
+use crate::duckdb::{Access, FileProof};
 use crate::olap::OpenError;
 
 fn stamp(bench: &Bench) -> Option<FileProof> {
@@ -140,6 +140,64 @@ async fn a_file_that_another_process_holds_is_told_apart() {
     drop(holder.stdin.take());
     assert!(holder.wait().unwrap().success());
     bench.engine.open(&bench.cancel).await.unwrap();
+}
+
+/// An engine that only looks at another's file.
+fn looking_at(bench: &Bench) -> Bench {
+    let mut options = bench.engine.options().clone();
+    options.access = Access::ReadOnly;
+    Bench {
+        folder: tempfile::tempdir().unwrap(),
+        engine: Engine::new(options),
+        cancel: CancellationToken::new(),
+    }
+}
+
+#[tokio::test]
+async fn looking_changes_nothing() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    let outputs = bench.outputs().await;
+    let proof = bench.engine.close().await.unwrap();
+    let looking = looking_at(&bench);
+    assert_eq!(looking.one("select x from a").await, "1");
+    assert_eq!(looking.outputs().await, outputs);
+    assert!(matches!(
+        looking.build(table(1, "a", "select 2")).await,
+        Err(BuildError::Failed(Failure::Sql(_)))
+    ));
+    assert!(looking.drop_output(1).await.is_err());
+    assert_eq!(looking.engine.close().await.unwrap(), proof);
+    assert_eq!(stamp(&bench), proof);
+}
+
+#[tokio::test]
+async fn looking_sees_what_a_killed_process_left_in_the_log() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    bench
+        .build(view(2, "v", "select x + 1 as y from a"))
+        .await
+        .unwrap();
+    let killed = bench.after_a_kill();
+    let before = stamp(&killed);
+    assert!(before.as_ref().is_some_and(|proof| proof.wal.is_some()));
+    let looking = looking_at(&killed);
+    assert_eq!(looking.one("select x, y from a, v").await, "1|2");
+    assert_eq!(looking.listed().await, ["a table 1", "v view 2"]);
+    assert_eq!(looking.engine.close().await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn looking_at_nothing_makes_nothing() {
+    let bench = bench();
+    let looking = looking_at(&bench);
+    let error = looking.engine.open(&looking.cancel).await.unwrap_err();
+    assert!(
+        matches!(&error, Failure::Open(OpenError::Missing { .. })),
+        "{error:?}"
+    );
+    assert_eq!(stamp(&bench), None);
 }
 
 #[tokio::test]

@@ -96,11 +96,10 @@ async fn only_what_reads_is_run() {
         &format!("/* select */ explain analyze -- select\n {copy}"),
     ] {
         let error = bench.rows(sql).await.unwrap_err();
-        let refused = match &error {
-            QueryError::NotReading => true,
-            QueryError::Failed(Failure::Sql(_)) => true,
-            _ => false,
-        };
+        let refused = matches!(
+            &error,
+            QueryError::NotReading | QueryError::Failed(Failure::Sql(_))
+        );
         assert!(refused, "{sql}: {error:?}");
     }
     assert!(!file.exists());
