@@ -90,7 +90,11 @@ impl<'f> Fields<'f> {
             _ => None,
         };
         if read.is_none() {
-            self.wrong(key, &node, "a whole number from 0 up");
+            let said = node
+                .scalar_text()
+                .unwrap_or_else(|| node.data.type_name().to_owned());
+            let message = format!("\"{key}\" takes a whole number from 0 up, not {said}");
+            self.findings.add(node.at, Code::WrongType, message);
         }
         read
     }

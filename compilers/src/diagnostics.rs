@@ -1,8 +1,10 @@
-//! Findings, their codes and places.
+//! Findings, their codes and places, and how they are drawn.
 
 mod code;
+mod draw;
 
 pub use code::Code;
+pub use draw::{Colour, draw};
 
 use crate::resource::ResourceKey;
 

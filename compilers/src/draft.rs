@@ -198,7 +198,7 @@ impl TextPlace {
                 whole: None,
             },
             Style::Plain if !several => plain(span.column),
-            Style::Quoted if !several && span.line == span.end_line => plain(span.column + 1 + last),
+            Style::Quoted if !several && is_verbatim(value, span) => plain(span.column + 1 + last),
             _ => Self {
                 whole: Some(span),
                 ..plain(span.column)
@@ -264,6 +264,11 @@ impl TextPlace {
     pub(crate) fn role(&self) -> Role {
         self.role
     }
+}
+
+/// Whether a quoted text stands in its file as it is: one line, nothing escaped.
+fn is_verbatim(value: &str, span: Span) -> bool {
+    span.line == span.end_line && (span.end_column - span.column) as usize == value.chars().count() + 2
 }
 
 /// What a group of files came to.

@@ -73,9 +73,13 @@ impl Findings {
         self.0.push(finding);
     }
 
+    /// Whether something keeps what was read from being used; a file that is not read at all does not.
     pub(crate) fn has_errors(&self) -> bool {
-        self.0
+        let read = self
+            .0
             .iter()
+            .filter(|finding| finding.at.role != Role::SecondYaml);
+        read.into_iter()
             .any(|finding| finding.code.severity() == Severity::Error)
     }
 

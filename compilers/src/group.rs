@@ -48,6 +48,7 @@ pub(crate) fn compile(files: &GroupFiles<'_>, context: &Context<'_>) -> Compiled
         findings: Findings::default(),
         uses: Uses::default(),
         connector: None,
+        nameless: false,
     };
     if files.second_yaml {
         let message = "another YAML file of this name is read; this one is not";
@@ -58,7 +59,7 @@ pub(crate) fn compile(files: &GroupFiles<'_>, context: &Context<'_>) -> Compiled
     let mut drafts = group.drafts();
     if group.findings.has_errors() {
         group.blame_companion();
-        drafts.truncate(1);
+        drafts.truncate(usize::from(!group.nameless));
         drafts.iter_mut().for_each(Draft::break_off);
     }
     let mut variables = group.uses.variables;
@@ -78,6 +79,8 @@ struct Group<'a> {
     findings: Findings,
     uses: Uses,
     connector: Option<(String, String)>,
+    /// What it declares has no name that can be used.
+    nameless: bool,
 }
 
 /// The settings of a resource, all layers known.
@@ -106,7 +109,8 @@ impl Group<'_> {
         self.declare(kind, legacy_connector, settings)
     }
 
-    fn broken(&self, kind: FileKind) -> Draft {
+    fn broken(&mut self, kind: FileKind) -> Draft {
+        self.nameless = names::problem(base_name(self.files.stem)).is_some();
         Draft {
             kind: kind.kind(),
             name: base_name(self.files.stem).to_owned(),
@@ -472,6 +476,7 @@ impl Group<'_> {
         *map = fields.rest();
         if let Some(problem) = names::problem(&name) {
             self.findings.add(name_at, Code::InvalidName, problem);
+            self.nameless = true;
         }
         Common {
             name,

@@ -18,6 +18,7 @@ pub mod options;
 pub mod project;
 pub mod render;
 pub mod resource;
+pub mod spec_json;
 pub mod sql;
 
 mod annotations;
@@ -45,4 +46,5 @@ pub use options::Options;
 pub use project::{Changes, FileEvent, FileProblem, Project, Trust, is_relevant};
 pub use render::{RenderError, Scope, render, render_text};
 pub use resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec};
+pub use spec_json::spec_json;
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};

@@ -102,6 +102,8 @@ pub(crate) struct Reader<'a, 'f> {
     pub(crate) uses: Uses,
     pub(crate) blocks: Vec<SqlBlock>,
     pub(crate) templating: bool,
+    /// Where it says whether it is a table.
+    pub(crate) materialize_at: Option<At>,
 }
 
 /// How a model is declared.
@@ -149,6 +151,7 @@ pub(crate) fn read(
         uses: Uses::default(),
         blocks: Vec::new(),
         templating,
+        materialize_at: None,
     };
     let spec = reader.spec(how.kind, sql, how.name);
     (
@@ -305,6 +308,7 @@ impl Reader<'_, '_> {
             None => self.context.olap.to_owned(),
         };
         let mut properties = self.properties(settings);
+        self.materialize_at = self.fields.key_at("materialize");
         if let Some(materialize) = self.fields.bool("materialize") {
             properties.insert("materialize".to_owned(), Value::from(materialize));
         } else if is_source {

@@ -11,6 +11,7 @@ mod claims;
 mod cycles;
 mod files;
 mod link;
+mod surroundings;
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -49,6 +49,10 @@ pub(crate) fn take(fields: &mut Fields<'_>, default_connector: &str) -> Option<B
             ),
         };
         fields.findings().add_with_hint(at, code, message, hint);
+        RESOLVERS
+            .iter()
+            .chain(&["connector", "args"])
+            .for_each(|key| drop(fields.take(key)));
         return None;
     };
     let connector = fields.text("connector");

@@ -54,16 +54,13 @@ fn cron(fields: &mut Fields<'_>) -> Option<String> {
     let parser = croner::parser::CronParser::builder()
         .seconds(croner::parser::Seconds::Disallowed)
         .build();
-    if let Err(error) = parser.parse(&text) {
-        let message = format!(
-            "invalid cron schedule \"{text}\": {}",
-            error.to_string().to_lowercase()
-        );
+    if parser.parse(&text).is_err() {
+        let message = format!("invalid cron schedule \"{text}\"");
         let hint =
             "five fields (minute, hour, day, month, weekday), as in `0 6 * * *`, or a word such as `@daily`";
         fields
             .findings()
-            .add_with_hint(node.at, Code::InvalidValue, message.trim_end_matches('.'), hint);
+            .add_with_hint(node.at, Code::InvalidValue, message, hint);
         return None;
     }
     Some(text)

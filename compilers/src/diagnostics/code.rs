@@ -124,6 +124,8 @@ codes! {
     SqlSyntax = Error "sql-syntax",
     /// A model's SQL holds several statements.
     SeveralStatements = Error "several-statements",
+    /// A model's SQL is a statement that yields no rows.
+    NotAQuery = Error "not-a-query",
 }
 
 #[cfg(test)]

@@ -112,7 +112,7 @@ impl Reader<'_, '_> {
             None
         };
         if let (Some(reason), Some(false)) = (must, said) {
-            let at = self.fields.at();
+            let at = self.materialize_at.unwrap_or(self.fields.at());
             let message = format!("the model can't be a view: {reason}");
             self.fields.findings().add_with_hint(
                 at,

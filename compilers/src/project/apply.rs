@@ -1,4 +1,4 @@
-//! From file events to what they touch: manifest, variables, groups, names, resources, cycles, findings.
+//! From file events to what they touch: groups, names, resources, cycles, findings.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,21 +6,18 @@ use std::{
 };
 
 use super::{
-    Changes, FileEvent, Group, Project, Source, Trust,
+    Changes, FileEvent, Group, Project, Source,
     claims::Claim,
     files::{Part, part},
 };
 use crate::{
-    block,
-    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    diagnostics::{Diagnostic, DiagnosticResource},
     draft::{Body, Compiled, Context, Draft},
-    env_file::{self, EnvFile},
-    finding::{At, Finding, Findings, Role},
+    finding::{Finding, Findings},
     group::{self, GroupFiles},
-    manifest::{self, Manifest},
+    manifest,
     resource::{Resource, ResourceKey},
     sql::{Cache, CacheKey, SqlAnalysis, SqlError, SqlParser},
-    text::Text,
     unsupported,
 };
 
@@ -33,18 +30,18 @@ const SPARE_SHARE: usize = 4;
 
 /// What an `apply` has to look at.
 #[derive(Default)]
-struct Work {
+pub(super) struct Work {
     /// Groups whose files, or what their compilation depends on, changed.
-    groups: BTreeSet<String>,
+    pub(super) groups: BTreeSet<String>,
     /// `.env` files that came, went, changed, or began or ceased to count.
-    env_files: BTreeSet<String>,
+    pub(super) env_files: BTreeSet<String>,
     /// Names whose claims changed, with whether they were claimed and who won.
-    names: BTreeMap<ResourceKey, Option<Claim>>,
+    pub(super) names: BTreeMap<ResourceKey, Option<Claim>>,
     /// Groups to be linked anew.
-    links: BTreeSet<String>,
+    pub(super) links: BTreeSet<String>,
     /// Resources as they were before, of names that were touched.
-    before: BTreeMap<ResourceKey, Option<Resource>>,
-    findings: bool,
+    pub(super) before: BTreeMap<ResourceKey, Option<Resource>>,
+    pub(super) findings: bool,
 }
 
 impl Project {
@@ -90,7 +87,7 @@ impl Project {
     }
 
     /// Has every group looked at again.
-    fn touch_all(&self, work: &mut Work) {
+    pub(super) fn touch_all(&self, work: &mut Work) {
         work.groups.extend(self.groups.keys().cloned());
         for path in self.files.paths() {
             match part(path) {
@@ -99,210 +96,6 @@ impl Project {
                 Some(Part::Manifest | Part::Env(_)) | None => {}
             }
         }
-    }
-
-    fn settle_manifest(&mut self, work: &mut Work) {
-        let present: Vec<&str> = manifest::PATHS
-            .into_iter()
-            .filter(|path| self.files.content(path).is_some())
-            .collect();
-        let unreadable = manifest::PATHS
-            .into_iter()
-            .find(|path| matches!(self.files.get(path), Some(Err(_))));
-        let mut findings = Findings::default();
-        let mut path = present.first().copied().or(unreadable).unwrap_or("rill.yaml");
-        let read = match (present.as_slice(), unreadable) {
-            ([one], None) => self.read_manifest(one, &mut findings),
-            ([], None) => {
-                let message =
-                    "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
-                let hint = "an empty `rill.yaml` will do";
-                findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
-                None
-            }
-            ([], Some(_)) => {
-                findings.add(
-                    At::start(Role::Manifest),
-                    Code::Unreadable,
-                    "the manifest can't be read",
-                );
-                None
-            }
-            (several, other) => {
-                path = several.last().copied().unwrap_or(path);
-                let names: Vec<&str> = several.iter().copied().chain(other).collect();
-                let message = format!("the project has several manifests: `{}`", names.join("`, `"));
-                let at = At::start(Role::Manifest);
-                findings.add_with_hint(at, Code::ManifestTwice, message, "keep one of them");
-                None
-            }
-        };
-        self.manifest_trust = Some(match (&read, present.is_empty() && unreadable.is_none()) {
-            (Some(_), _) => Trust::Whole,
-            (None, true) => Trust::ManifestMissing,
-            (None, false) => Trust::ManifestBroken,
-        });
-        let found = findings
-            .iter()
-            .map(|finding| diagnostic(finding, path, None))
-            .collect();
-        self.report(Source::Project, found, work);
-        self.use_manifest(read.unwrap_or_default(), work);
-    }
-
-    fn read_manifest(&self, path: &str, findings: &mut Findings) -> Option<Manifest> {
-        let bytes = self.files.content(path)?;
-        if bytes.len() > FileEvent::MAX_BYTES {
-            let message = format!(
-                "the file has {} bytes, more than {}",
-                bytes.len(),
-                FileEvent::MAX_BYTES
-            );
-            findings.add(At::start(Role::Manifest), Code::FileTooLarge, message);
-            return None;
-        }
-        match Text::read(bytes) {
-            Ok(text) => manifest::read(&text, &self.options.environment, findings),
-            Err(span) => {
-                findings.add(
-                    At {
-                        role: Role::Manifest,
-                        span,
-                    },
-                    Code::NotUtf8,
-                    "the file is not UTF-8 text",
-                );
-                None
-            }
-        }
-    }
-
-    fn use_manifest(&mut self, manifest: Manifest, work: &mut Work) {
-        let ignored = self.files.ignore(&manifest.ignore_paths);
-        let before = std::mem::replace(&mut self.manifest, manifest);
-        let now = &self.manifest;
-        let same = before.models == now.models
-            && before.sources == now.sources
-            && before.olap_connector == now.olap_connector
-            && before.connectors == now.connectors;
-        if before.connectors != now.connectors {
-            self.drivers = self.connector_drivers();
-        }
-        if ignored || !same {
-            self.touch_all(work);
-        }
-        if ignored {
-            work.env_files.extend(self.env_files.keys().cloned());
-            work.env_files
-                .extend(self.files.paths().filter(|path| is_env(path)).map(str::to_owned));
-        }
-    }
-
-    fn settle_limit(&mut self, work: &mut Work) {
-        let found = if self.files.over_limit() {
-            let message = format!(
-                "the project has {} files, more than {}",
-                self.files.count(),
-                Project::MAX_FILES
-            );
-            let hint = "leave folders out with `ignore_paths` in the manifest";
-            let at = At::start(Role::Manifest);
-            let (message, hint) = (message, Some(hint.to_owned()));
-            let finding = Finding {
-                at,
-                code: Code::TooManyFiles,
-                message,
-                hint,
-            };
-            vec![diagnostic(&finding, &self.manifest_path, None)]
-        } else {
-            Vec::new()
-        };
-        self.report(Source::Group(String::new()), found, work);
-    }
-
-    /// Reads the `.env` files that changed and, if a value differs, has the groups that read it looked at again.
-    fn settle_variables(&mut self, work: &mut Work) {
-        for path in std::mem::take(&mut work.env_files) {
-            self.read_env(&path, work);
-        }
-        let variables = self.resolve_variables();
-        let before = std::mem::replace(&mut self.variables, variables);
-        if before == self.variables {
-            return;
-        }
-        let differs = |name: &&String| before.get(*name) != self.variables.get(*name);
-        let names: BTreeSet<&String> = before
-            .keys()
-            .chain(self.variables.keys())
-            .filter(differs)
-            .collect();
-        for (key, group) in &self.groups {
-            let used = &group.compiled.variables;
-            let affected = names
-                .iter()
-                .any(|name| used.iter().any(|used| block::reads(used, name)));
-            if affected || group.compiled.any_variable {
-                work.groups.insert(key.clone());
-            }
-        }
-    }
-
-    fn read_env(&mut self, path: &str, work: &mut Work) {
-        let mut findings = Findings::default();
-        let read = match self.files.get(path) {
-            None => None,
-            Some(Ok(bytes)) if bytes.len() > FileEvent::MAX_BYTES => {
-                findings.add(At::start(Role::Yaml), Code::FileTooLarge, "the file is too large");
-                Some(BTreeMap::new())
-            }
-            Some(Ok(bytes)) => match Text::read(bytes) {
-                Ok(text) => Some(env_file::read(&text, &mut findings)),
-                Err(span) => {
-                    findings.add(
-                        At {
-                            role: Role::Yaml,
-                            span,
-                        },
-                        Code::NotUtf8,
-                        "the file is not UTF-8 text",
-                    );
-                    Some(BTreeMap::new())
-                }
-            },
-            Some(Err(_)) => {
-                findings.add(At::start(Role::Yaml), Code::Unreadable, "the file can't be read");
-                Some(BTreeMap::new())
-            }
-        };
-        match read {
-            Some(variables) => drop(self.env_files.insert(path.to_owned(), variables)),
-            None => drop(self.env_files.remove(path)),
-        }
-        let found = findings
-            .iter()
-            .map(|finding| diagnostic(finding, path, None))
-            .collect();
-        self.report(Source::Env(path.to_owned()), found, work);
-    }
-
-    /// The manifest's, then plain files', then those of the environment's files, then the options'.
-    fn resolve_variables(&self) -> BTreeMap<String, String> {
-        let mut variables = self.manifest.variables.clone();
-        let of = |wanted: fn(&EnvFile, &str) -> bool| {
-            let environment = &self.options.environment;
-            self.env_files
-                .iter()
-                .filter(move |(path, _)| EnvFile::of(path).is_some_and(|kind| wanted(&kind, environment)))
-        };
-        for (_, values) in of(|kind, _| *kind == EnvFile::Plain) {
-            variables.extend(values.clone());
-        }
-        for (_, values) in of(|kind, environment| matches!(kind, EnvFile::Of(name) if name == environment)) {
-            variables.extend(values.clone());
-        }
-        variables.extend(self.options.variables.clone());
-        variables
     }
 
     fn compile_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
@@ -428,7 +221,7 @@ impl Project {
     }
 
     /// Drivers by connector name: the manifest's, overridden by connector files; of those the smaller path wins.
-    fn connector_drivers(&self) -> BTreeMap<String, String> {
+    pub(super) fn connector_drivers(&self) -> BTreeMap<String, String> {
         let mut drivers = self.manifest.connectors.clone();
         let connectors = self
             .groups
@@ -617,7 +410,7 @@ impl Project {
     }
 
     /// Replaces the findings that came from something.
-    fn report(&mut self, source: Source, mut found: Vec<Diagnostic>, work: &mut Work) {
+    pub(super) fn report(&mut self, source: Source, mut found: Vec<Diagnostic>, work: &mut Work) {
         found.sort();
         found.dedup();
         let before = self.findings.remove(&source).unwrap_or_default();
@@ -646,10 +439,6 @@ impl Project {
         }
         changes
     }
-}
-
-fn is_env(path: &str) -> bool {
-    EnvFile::of(path).is_some()
 }
 
 fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {

@@ -18,7 +18,7 @@ use crate::{
     finding::{At, Finding, Role},
     meaning,
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec},
-    sql::{Outcome, SqlAnalysis, digest},
+    sql::{Outcome, SqlAnalysis, TokenKind, digest, tokens},
 };
 
 /// What a group came to, all names known.
@@ -111,6 +111,18 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 hint: None,
             });
         }
+        if let Some(word) = statement_word(&statement.text).filter(|_| analysis.outcome() == Outcome::Scanned)
+        {
+            let at = crate::block::first_line(&block.text, &block.place);
+            let message = format!("a model is a query, and this is a statement that begins with {word}");
+            let hint = Some("write the SELECT alone: the table is made by the model".to_owned());
+            return Some(Finding {
+                at,
+                code: Code::NotAQuery,
+                message,
+                hint,
+            });
+        }
         if analysis.statements > 1 {
             let at = crate::block::first_line(&block.text, &block.place);
             let message = format!(
@@ -127,6 +139,38 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
         }
     }
     None
+}
+
+/// The first word of a statement that yields no rows.
+fn statement_word(sql: &str) -> Option<String> {
+    const STATEMENTS: [&str; 22] = [
+        "ALTER",
+        "ANALYZE",
+        "ATTACH",
+        "BEGIN",
+        "CHECKPOINT",
+        "COMMENT",
+        "COMMIT",
+        "COPY",
+        "CREATE",
+        "DELETE",
+        "DETACH",
+        "DROP",
+        "EXPORT",
+        "IMPORT",
+        "INSERT",
+        "INSTALL",
+        "LOAD",
+        "MERGE",
+        "SET",
+        "UPDATE",
+        "USE",
+        "VACUUM",
+    ];
+    let tokens = tokens(sql);
+    let first = tokens.iter().find(|token| token.kind != TokenKind::Comment)?;
+    let word = first.text.to_uppercase();
+    (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
 }
 
 /// The names that a model may bind to, in the order of first use.
@@ -198,10 +242,15 @@ pub(super) fn link(
     version: &Arc<str>,
     manifest_path: &str,
 ) -> Linked {
-    let about = group.compiled.drafts.first().map(|draft| DiagnosticResource {
-        key: ResourceKey::new(draft.kind, &draft.name),
-        name: draft.name.clone(),
-    });
+    // What a loser says is not about the winner of its name.
+    let is_winner = |name: &ResourceKey| claims.winner(name).is_some_and(|winner| winner.group == key);
+    let first = group.compiled.drafts.first();
+    let about = first
+        .map(|draft| DiagnosticResource {
+            key: ResourceKey::new(draft.kind, &draft.name),
+            name: draft.name.clone(),
+        })
+        .filter(|about| is_winner(&about.key));
     let mut linked = Linked {
         resources: Vec::new(),
         diagnostics: Vec::new(),
@@ -230,10 +279,6 @@ pub(super) fn link(
 }
 
 fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
-    let about = DiagnosticResource {
-        key: ResourceKey::new(draft.kind, &draft.name),
-        name: draft.name.clone(),
-    };
     let at_name = group.path(draft.name_at.role);
     let tell = |path: &String| {
         let at = if Some(path) == at_name {
@@ -257,7 +302,7 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
                 hint,
             },
             path,
-            Some(&about),
+            None,
         )
     };
     group.paths().iter().map(tell).collect()

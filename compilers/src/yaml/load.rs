@@ -349,11 +349,23 @@ impl<'a> Loader<'a> {
         Ok((node.clone(), *size))
     }
 
+    /// A collection in brackets stands where they do; one that is indented is told by what it begins with.
     fn collection(&self, start: saphyr_parser::Span, end: saphyr_parser::Span, data: Data) -> Node {
+        let mut span = span_of(start.start, end.end);
+        if start.is_empty() {
+            let first = match &data {
+                Data::Map(map) => map.values().map(|entry| entry.key_at.span).min(),
+                Data::List(items) => items.first().map(|item| item.at.span),
+                _ => None,
+            };
+            let same_line = first.filter(|first| first.line == span.line && first.end_line == span.line);
+            span.end_line = span.line;
+            span.end_column = same_line.map_or(span.column + 1, |first| first.end_column);
+        }
         Node::new(
             At {
                 role: self.role,
-                span: span_of(start.start, end.end),
+                span,
             },
             data,
         )

@@ -1,0 +1,227 @@
+//! What surrounds the groups of files: the manifest, the limit on files, the variables.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    FileEvent, Project, Source, Trust,
+    apply::{Work, diagnostic},
+};
+use crate::{
+    block,
+    diagnostics::Code,
+    env_file::{self, EnvFile},
+    finding::{At, Finding, Findings, Role},
+    manifest::{self, Manifest},
+    text::Text,
+};
+
+impl Project {
+    pub(super) fn settle_manifest(&mut self, work: &mut Work) {
+        let present: Vec<&str> = manifest::PATHS
+            .into_iter()
+            .filter(|path| self.files.content(path).is_some())
+            .collect();
+        let unreadable = manifest::PATHS
+            .into_iter()
+            .find(|path| matches!(self.files.get(path), Some(Err(_))));
+        let mut findings = Findings::default();
+        let mut path = present.first().copied().or(unreadable).unwrap_or("rill.yaml");
+        let read = match (present.as_slice(), unreadable) {
+            ([one], None) => self.read_manifest(one, &mut findings),
+            ([], None) => {
+                let message =
+                    "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
+                let hint = "an empty `rill.yaml` will do";
+                findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
+                None
+            }
+            ([], Some(_)) => {
+                findings.add(
+                    At::start(Role::Manifest),
+                    Code::Unreadable,
+                    "the manifest can't be read",
+                );
+                None
+            }
+            (several, other) => {
+                path = several.last().copied().unwrap_or(path);
+                let names: Vec<&str> = several.iter().copied().chain(other).collect();
+                let message = format!("the project has several manifests: `{}`", names.join("`, `"));
+                let at = At::start(Role::Manifest);
+                findings.add_with_hint(at, Code::ManifestTwice, message, "keep one of them");
+                None
+            }
+        };
+        self.manifest_trust = Some(match (&read, present.is_empty() && unreadable.is_none()) {
+            (Some(_), _) => Trust::Whole,
+            (None, true) => Trust::ManifestMissing,
+            (None, false) => Trust::ManifestBroken,
+        });
+        let found = findings
+            .iter()
+            .map(|finding| diagnostic(finding, path, None))
+            .collect();
+        path.clone_into(&mut self.manifest_path);
+        self.report(Source::Project, found, work);
+        self.use_manifest(read.unwrap_or_default(), work);
+    }
+
+    fn read_manifest(&self, path: &str, findings: &mut Findings) -> Option<Manifest> {
+        let bytes = self.files.content(path)?;
+        if bytes.len() > FileEvent::MAX_BYTES {
+            let message = format!(
+                "the file has {} bytes, more than {}",
+                bytes.len(),
+                FileEvent::MAX_BYTES
+            );
+            findings.add(At::start(Role::Manifest), Code::FileTooLarge, message);
+            return None;
+        }
+        match Text::read(bytes) {
+            Ok(text) => manifest::read(&text, &self.options.environment, findings),
+            Err(span) => {
+                findings.add(
+                    At {
+                        role: Role::Manifest,
+                        span,
+                    },
+                    Code::NotUtf8,
+                    "the file is not UTF-8 text",
+                );
+                None
+            }
+        }
+    }
+
+    fn use_manifest(&mut self, manifest: Manifest, work: &mut Work) {
+        let ignored = self.files.ignore(&manifest.ignore_paths);
+        let before = std::mem::replace(&mut self.manifest, manifest);
+        let now = &self.manifest;
+        let same = before.models == now.models
+            && before.sources == now.sources
+            && before.olap_connector == now.olap_connector
+            && before.connectors == now.connectors;
+        if before.connectors != now.connectors {
+            self.drivers = self.connector_drivers();
+        }
+        if ignored || !same {
+            self.touch_all(work);
+        }
+        if ignored {
+            work.env_files.extend(self.env_files.keys().cloned());
+            work.env_files
+                .extend(self.files.paths().filter(|path| is_env(path)).map(str::to_owned));
+        }
+    }
+
+    pub(super) fn settle_limit(&mut self, work: &mut Work) {
+        let found = if self.files.over_limit() {
+            let message = format!(
+                "the project has {} files, more than {}",
+                self.files.count(),
+                Project::MAX_FILES
+            );
+            let hint = "leave folders out with `ignore_paths` in the manifest";
+            let at = At::start(Role::Manifest);
+            let (message, hint) = (message, Some(hint.to_owned()));
+            let finding = Finding {
+                at,
+                code: Code::TooManyFiles,
+                message,
+                hint,
+            };
+            vec![diagnostic(&finding, &self.manifest_path, None)]
+        } else {
+            Vec::new()
+        };
+        self.report(Source::Group(String::new()), found, work);
+    }
+
+    /// Reads the `.env` files that changed and, if a value differs, has the groups that read it looked at again.
+    pub(super) fn settle_variables(&mut self, work: &mut Work) {
+        for path in std::mem::take(&mut work.env_files) {
+            self.read_env(&path, work);
+        }
+        let variables = self.resolve_variables();
+        let before = std::mem::replace(&mut self.variables, variables);
+        if before == self.variables {
+            return;
+        }
+        let differs = |name: &&String| before.get(*name) != self.variables.get(*name);
+        let names: BTreeSet<&String> = before
+            .keys()
+            .chain(self.variables.keys())
+            .filter(differs)
+            .collect();
+        for (key, group) in &self.groups {
+            let used = &group.compiled.variables;
+            let affected = names
+                .iter()
+                .any(|name| used.iter().any(|used| block::reads(used, name)));
+            if affected || group.compiled.any_variable {
+                work.groups.insert(key.clone());
+            }
+        }
+    }
+
+    fn read_env(&mut self, path: &str, work: &mut Work) {
+        let mut findings = Findings::default();
+        let read = match self.files.get(path) {
+            None => None,
+            Some(Ok(bytes)) if bytes.len() > FileEvent::MAX_BYTES => {
+                findings.add(At::start(Role::Yaml), Code::FileTooLarge, "the file is too large");
+                Some(BTreeMap::new())
+            }
+            Some(Ok(bytes)) => match Text::read(bytes) {
+                Ok(text) => Some(env_file::read(&text, &mut findings)),
+                Err(span) => {
+                    findings.add(
+                        At {
+                            role: Role::Yaml,
+                            span,
+                        },
+                        Code::NotUtf8,
+                        "the file is not UTF-8 text",
+                    );
+                    Some(BTreeMap::new())
+                }
+            },
+            Some(Err(_)) => {
+                findings.add(At::start(Role::Yaml), Code::Unreadable, "the file can't be read");
+                Some(BTreeMap::new())
+            }
+        };
+        match read {
+            Some(variables) => drop(self.env_files.insert(path.to_owned(), variables)),
+            None => drop(self.env_files.remove(path)),
+        }
+        let found = findings
+            .iter()
+            .map(|finding| diagnostic(finding, path, None))
+            .collect();
+        self.report(Source::Env(path.to_owned()), found, work);
+    }
+
+    /// The manifest's, then plain files', then those of the environment's files, then the options'.
+    fn resolve_variables(&self) -> BTreeMap<String, String> {
+        let mut variables = self.manifest.variables.clone();
+        let of = |wanted: fn(&EnvFile, &str) -> bool| {
+            let environment = &self.options.environment;
+            self.env_files
+                .iter()
+                .filter(move |(path, _)| EnvFile::of(path).is_some_and(|kind| wanted(&kind, environment)))
+        };
+        for (_, values) in of(|kind, _| *kind == EnvFile::Plain) {
+            variables.extend(values.clone());
+        }
+        for (_, values) in of(|kind, environment| matches!(kind, EnvFile::Of(name) if name == environment)) {
+            variables.extend(values.clone());
+        }
+        variables.extend(self.options.variables.clone());
+        variables
+    }
+}
+
+fn is_env(path: &str) -> bool {
+    EnvFile::of(path).is_some()
+}
