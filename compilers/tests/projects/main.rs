@@ -1,0 +1,7 @@
+//! Whole projects: what they compile to, and that it never depends on the order of events.
+
+mod case;
+mod engine;
+mod golden;
+mod incremental;
+mod report;
