@@ -1,0 +1,202 @@
+//! What an item needs to exist.
+
+use std::fmt;
+use std::iter;
+
+use serde::{Deserialize, Serialize};
+
+use crate::predicate::Predicate;
+use crate::reference::Ref;
+
+/// An edge from an item to what it needs, one target or any of several.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::{Dependency, Operator, Predicate, Ref};
+/// let up = Predicate::field("state", Operator::Eq, json!("up"));
+/// let needs = Dependency::on(Ref::parse("link/eth0")?).when(up).recreate_when_modified();
+/// assert_eq!(needs.to_string(), "link/eth0 (state = \"up\")");
+/// # Ok::<(), watershed_stategraph::RefError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dependency {
+    /// The first target stands by itself and the rest in a box: most dependencies have one and nothing else.
+    target: Ref,
+    details: Option<Box<Details>>,
+}
+
+/// What few dependencies have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Details {
+    others: Vec<Ref>,
+    predicate: Option<Predicate>,
+    recreate_when_modified: bool,
+    deleted_with_external: bool,
+    order_only: bool,
+    description: String,
+}
+
+impl Dependency {
+    /// Needs one item.
+    pub fn on(target: Ref) -> Self {
+        Self { target, details: None }
+    }
+
+    /// Needs one of several, `first` before `others`.
+    pub fn any_of(first: Ref, others: impl IntoIterator<Item = Ref>) -> Self {
+        Self::on(first).with(|details| details.others = others.into_iter().collect())
+    }
+
+    /// The target's value must also satisfy a predicate.
+    #[must_use]
+    pub fn when(self, predicate: Predicate) -> Self {
+        self.with(|details| details.predicate = Some(predicate))
+    }
+
+    /// When the target's value changes, the item is deleted and created.
+    #[must_use]
+    pub fn recreate_when_modified(self) -> Self {
+        self.with(|details| details.recreate_when_modified = true)
+    }
+
+    /// The item vanishes by itself when this target, an external item, does.
+    #[must_use]
+    pub fn deleted_with_external(self) -> Self {
+        self.with(|details| details.deleted_with_external = true)
+    }
+
+    /// Only orders the operations of one call.
+    #[must_use]
+    pub fn order_only(self) -> Self {
+        self.with(|details| details.order_only = true)
+    }
+
+    /// Says what the dependency is for.
+    #[must_use]
+    pub fn describe(self, text: impl Into<String>) -> Self {
+        self.with(|details| details.description = text.into())
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Details)) -> Self {
+        change(self.details.get_or_insert_default());
+        self
+    }
+
+    /// Every target, in the order given.
+    pub fn targets(&self) -> impl Iterator<Item = &Ref> {
+        iter::once(&self.target).chain(self.details.iter().flat_map(|details| &details.others))
+    }
+
+    /// How many targets there are, at least one.
+    pub(crate) fn width(&self) -> usize {
+        1 + self.details.as_ref().map_or(0, |details| details.others.len())
+    }
+
+    /// The condition on the target's value.
+    pub fn predicate(&self) -> Option<&Predicate> {
+        self.details.as_ref()?.predicate.as_ref()
+    }
+
+    /// Whether a modified target recreates the item.
+    pub fn recreates_when_modified(&self) -> bool {
+        self.details.as_ref().is_some_and(|details| details.recreate_when_modified)
+    }
+
+    /// Whether the item vanishes with an external target.
+    pub fn is_deleted_with_external(&self) -> bool {
+        self.details.as_ref().is_some_and(|details| details.deleted_with_external)
+    }
+
+    /// Whether it only orders operations.
+    pub fn is_order_only(&self) -> bool {
+        self.details.as_ref().is_some_and(|details| details.order_only)
+    }
+
+    /// What the dependency is for; may be empty.
+    pub fn description(&self) -> &str {
+        self.details.as_ref().map_or("", |details| &details.description)
+    }
+}
+
+impl fmt::Display for Dependency {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets: Vec<&str> = self.targets().map(Ref::as_str).collect();
+        match targets.as_slice() {
+            [one] => f.write_str(one)?,
+            several => write!(f, "any of {}", several.join(", "))?,
+        }
+        self.predicate().map_or(Ok(()), |predicate| write!(f, " ({predicate})"))
+    }
+}
+
+/// How a dependency is stored: flat, with what is not said left out.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stored {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    on: Option<Ref>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    any_of: Vec<Ref>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    when: Option<Predicate>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    recreate_when_modified: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deleted_with_external: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    order_only: bool,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    description: String,
+}
+
+impl Serialize for Dependency {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let several = self.width() > 1;
+        Stored {
+            on: (!several).then(|| self.target.clone()),
+            any_of: if several { self.targets().cloned().collect() } else { Vec::new() },
+            when: self.predicate().cloned(),
+            recreate_when_modified: self.recreates_when_modified(),
+            deleted_with_external: self.is_deleted_with_external(),
+            order_only: self.is_order_only(),
+            description: self.description().to_owned(),
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Dependency {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Stored::deserialize(deserializer)?;
+        let mut targets = stored.on.into_iter().chain(stored.any_of);
+        let target = targets.next().ok_or_else(|| serde::de::Error::custom("a dependency without a target"))?;
+        let details = Details {
+            others: targets.collect(),
+            predicate: stored.when,
+            recreate_when_modified: stored.recreate_when_modified,
+            deleted_with_external: stored.deleted_with_external,
+            order_only: stored.order_only,
+            description: stored.description,
+        };
+        let details = (details != Details::default()).then(|| Box::new(details));
+        Ok(Self { target, details })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dependency_survives_storing() {
+        let target = |name: &str| Ref::parse(name).unwrap();
+        for dependency in [
+            Dependency::on(target("t/a")),
+            Dependency::any_of(target("t/a"), [target("t/b")]).recreate_when_modified(),
+            Dependency::on(target("t/a")).order_only().describe("why"),
+        ] {
+            let stored = serde_json::to_string(&dependency).unwrap();
+            assert_eq!(serde_json::from_str::<Dependency>(&stored).unwrap(), dependency, "{stored}");
+        }
+    }
+}

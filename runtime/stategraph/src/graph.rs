@@ -1,0 +1,217 @@
+//! Items and where they stand: the intended graph, and the current one.
+//!
+//! Invariants:
+//! 1. Every ref that an item has or mentions has one slot, found through `index`; a slot that no item
+//!    fills and none mentions is free.
+//! 2. `edges` of a filled slot has one entry per target of its item, in the order of the item's
+//!    dependencies; each has its counterpart in the target's `dependents`.
+//! 3. `attention` holds exactly the slots whose item a later call must look at unasked.
+
+mod changes;
+mod diff;
+mod groups;
+mod stored;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, OnceLock};
+
+pub use diff::{Difference, ItemChange};
+pub use groups::{Group, GroupPath};
+
+use crate::item::{Item, Spec};
+use crate::order::Order;
+use crate::reference::Ref;
+
+/// The place of a ref in one graph; means nothing in another.
+pub(crate) type Slot = u32;
+
+/// A target of an item, with the position of the item among the target's dependents, so that either end
+/// can be taken out without a search.
+#[derive(Debug, Clone, Copy)]
+struct Edge {
+    to: Slot,
+    at: u32,
+}
+
+/// What stands at a ref.
+#[derive(Debug, Clone)]
+struct Place<V> {
+    reference: Ref,
+    group: u32,
+    item: Option<Item<V>>,
+    edges: Box<[Edge]>,
+    dependents: Vec<Slot>,
+}
+
+/// A change to a graph that was refused; the graph is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphError {
+    /// The ref is taken.
+    #[error("there are two items `{0}`")]
+    Duplicate(Ref),
+    /// Nobody here creates an external item, so that nothing could wait for its dependencies.
+    #[error("`{0}` is external and has dependencies")]
+    ExternalWithDependencies(Ref),
+    /// There is no such item.
+    #[error("there is no item `{0}`")]
+    Missing(Ref),
+    /// An item has more dependencies or targets than can be counted.
+    #[error("`{0}` has too many dependencies")]
+    TooLarge(Ref),
+}
+
+/// Items by ref, in named, nestable groups.
+///
+/// The same type serves as intended graph, which the embedder renders, and as current graph, which is
+/// handed to every call and stored between calls.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::{Dependency, Graph, Item, Ref};
+/// let mut graph = Graph::new("warehouse");
+/// let table = Ref::parse("table/orders")?;
+/// graph.insert(Item::new(table.clone(), json!({"columns": ["day"]})))?;
+/// graph.insert_at("views/daily", Item::new(Ref::parse("view/daily")?, json!({})).needs(Dependency::on(table)))?;
+/// let refs: Vec<String> = graph.items().map(|item| item.reference().to_string()).collect();
+/// assert_eq!(refs, ["table/orders", "view/daily"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Graph<V> {
+    name: String,
+    description: String,
+    groups: Vec<Group>,
+    places: Vec<Place<V>>,
+    free: Vec<Slot>,
+    /// While a call is under way no slot is freed, so that the planner may keep them; those that nothing
+    /// needs any more wait here.
+    unneeded: Option<Vec<Slot>>,
+    index: HashMap<Ref, Slot>,
+    count: usize,
+    attention: BTreeSet<Slot>,
+    /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
+    displaced: BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)>,
+    order: OnceLock<Order>,
+}
+
+impl<V> Graph<V> {
+    /// An empty graph.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            description: String::new(),
+            groups: vec![Group::root()],
+            places: Vec::new(),
+            free: Vec::new(),
+            unneeded: None,
+            index: HashMap::new(),
+            count: 0,
+            attention: BTreeSet::new(),
+            displaced: BTreeMap::new(),
+            order: OnceLock::new(),
+        }
+    }
+
+    /// Says what the graph is for.
+    #[must_use]
+    pub fn describe(mut self, text: impl Into<String>) -> Self {
+        self.description = text.into();
+        self
+    }
+
+    /// The name; a current graph and its intended one have the same.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What the graph is for.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is no item.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The item with this ref.
+    pub fn get(&self, reference: &Ref) -> Option<&Item<V>> {
+        self.item(self.slot(reference)?)
+    }
+
+    /// All items, in order of ref.
+    pub fn items(&self) -> impl Iterator<Item = &Item<V>> {
+        let mut items: Vec<&Item<V>> = self.places.iter().filter_map(|place| place.item.as_ref()).collect();
+        items.sort_unstable_by(|left, right| left.reference.cmp(&right.reference));
+        items.into_iter()
+    }
+
+    /// The items that depend on this ref, in order of ref.
+    pub fn dependents(&self, reference: &Ref) -> Vec<&Item<V>> {
+        let slots = self.slot(reference).map_or(&[][..], |slot| self.dependents_of(slot));
+        let unique: BTreeMap<&Ref, &Item<V>> =
+            slots.iter().filter_map(|&slot| self.item(slot)).map(|item| (&item.reference, item)).collect();
+        unique.into_values().collect()
+    }
+
+    /// Items outside of a part that was converged alone which had to be deleted for it and could not be
+    /// brought back yet.
+    pub fn displaced(&self) -> impl Iterator<Item = &Ref> {
+        self.displaced.keys()
+    }
+}
+
+/// What the planner works with.
+impl<V> Graph<V> {
+    pub(crate) fn slot(&self, reference: &Ref) -> Option<Slot> {
+        self.index.get(reference).copied()
+    }
+
+    pub(crate) fn item(&self, slot: Slot) -> Option<&Item<V>> {
+        self.places.get(slot as usize)?.item.as_ref()
+    }
+
+    /// The ref of a slot in use.
+    pub(crate) fn reference(&self, slot: Slot) -> &Ref {
+        &self.places[slot as usize].reference
+    }
+
+    /// The slots of the targets, one for each target of the item's dependencies, in their order.
+    pub(crate) fn edges(&self, slot: Slot) -> impl ExactSizeIterator<Item = Slot> + '_ {
+        let edges = self.places.get(slot as usize).map_or(&[][..], |place| &place.edges);
+        edges.iter().map(|edge| edge.to)
+    }
+
+    /// The slots of those that mention this one; one that mentions it twice is there twice.
+    pub(crate) fn dependents_of(&self, slot: Slot) -> &[Slot] {
+        self.places.get(slot as usize).map_or(&[], |place| &place.dependents)
+    }
+
+    /// Every slot, used or not.
+    pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
+        // `intern` refuses to grow beyond what a slot can count.
+        0..self.places.len() as Slot
+    }
+
+    pub(crate) fn attention(&self) -> impl Iterator<Item = Slot> {
+        self.attention.iter().copied()
+    }
+
+    pub(crate) fn displaced_specs(&self) -> &BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)> {
+        &self.displaced
+    }
+
+    pub(crate) fn displaced_mut(&mut self) -> &mut BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)> {
+        &mut self.displaced
+    }
+
+    /// Ranks and cycles, found once for each shape of the graph.
+    pub(crate) fn order(&self) -> &Order {
+        self.order.get_or_init(|| Order::of(self))
+    }
+}

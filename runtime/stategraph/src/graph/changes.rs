@@ -1,0 +1,248 @@
+//! How a graph is changed, by its owner and by the planner.
+
+use std::sync::Arc;
+
+use super::{Edge, Graph, GraphError, GroupPath, Place, Slot};
+use crate::item::{Item, Spec};
+use crate::reference::Ref;
+
+impl<V> Graph<V> {
+    /// Adds an item outside of every group.
+    ///
+    /// # Errors
+    /// If its ref is taken or it is external and has dependencies; nothing has changed then.
+    pub fn insert(&mut self, item: Item<V>) -> Result<(), GraphError> {
+        self.insert_at(GroupPath::root(), item)
+    }
+
+    /// Adds an item to a group, which is made if it is not there.
+    ///
+    /// # Errors
+    /// As [`Graph::insert`].
+    pub fn insert_at(&mut self, path: impl Into<GroupPath>, item: Item<V>) -> Result<(), GraphError> {
+        if self.get(&item.reference).is_some() {
+            return Err(GraphError::Duplicate(item.reference));
+        }
+        self.put_at(path, item)
+    }
+
+    /// Adds an item or replaces the one with its ref, which stays in its group.
+    ///
+    /// # Errors
+    /// If it is external and has dependencies; nothing has changed then.
+    pub fn put(&mut self, item: Item<V>) -> Result<(), GraphError> {
+        let path = self.group_of(&item.reference).cloned().unwrap_or_default();
+        self.put_at(path, item)
+    }
+
+    fn put_at(&mut self, path: impl Into<GroupPath>, item: Item<V>) -> Result<(), GraphError> {
+        if item.is_external() && !item.dependencies().is_empty() {
+            return Err(GraphError::ExternalWithDependencies(item.reference));
+        }
+        let group = self.intern_group(&path.into());
+        self.place(group, item);
+        Ok(())
+    }
+
+    /// Takes an item out.
+    pub fn remove(&mut self, reference: &Ref) -> Option<Item<V>> {
+        let slot = self.slot(reference)?;
+        self.take(slot)
+    }
+
+    /// Moves an item to another group. Places mean nothing to dependencies.
+    ///
+    /// # Errors
+    /// If there is no such item.
+    pub fn move_to(&mut self, reference: &Ref, path: impl Into<GroupPath>) -> Result<(), GraphError> {
+        let slot = self.slot(reference).filter(|&slot| self.item(slot).is_some());
+        let slot = slot.ok_or_else(|| GraphError::Missing(reference.clone()))?;
+        let group = self.intern_group(&path.into());
+        self.places[slot as usize].group = group;
+        Ok(())
+    }
+
+    /// Says that nobody knows whether an item is still there, so that the next call observes it.
+    ///
+    /// # Errors
+    /// If there is no such item.
+    pub fn mark_unknown(&mut self, reference: &Ref) -> Result<(), GraphError> {
+        let slot = self.slot(reference).ok_or_else(|| GraphError::Missing(reference.clone()))?;
+        let state = self.item(slot).map(|item| item.state);
+        let state = state.ok_or_else(|| GraphError::Missing(reference.clone()))?;
+        self.alter(slot, |item| item.state = crate::item::State::Unknown(state.operation()));
+        Ok(())
+    }
+
+    /// Puts an item into its slot, linked.
+    pub(crate) fn place(&mut self, group: u32, item: Item<V>) -> Slot {
+        let slot = self.intern(&item.reference);
+        let keeps_order = self.keeps_order(slot, &item.spec);
+        self.link(slot, &item.spec);
+        let place = &mut self.places[slot as usize];
+        place.group = group;
+        if place.item.replace(item).is_none() {
+            self.count += 1;
+        }
+        self.note_attention(slot);
+        if !keeps_order {
+            self.order.take();
+        }
+        slot
+    }
+
+    /// Changes an item in a way that leaves its dependencies alone.
+    pub(crate) fn alter(&mut self, slot: Slot, change: impl FnOnce(&mut Item<V>)) {
+        if let Some(item) = self.places.get_mut(slot as usize).and_then(|place| place.item.as_mut()) {
+            change(item);
+            self.note_attention(slot);
+        }
+    }
+
+    /// Gives an item another spec.
+    pub(crate) fn respec(&mut self, slot: Slot, spec: Arc<Spec<V>>) {
+        if self.item(slot).is_none() {
+            return;
+        }
+        if !self.keeps_order(slot, &spec) {
+            self.order.take();
+        }
+        self.link(slot, &spec);
+        self.alter(slot, |item| item.spec = spec);
+    }
+
+    /// Takes the item out of a slot, which is free afterwards unless somebody mentions it.
+    pub(crate) fn take(&mut self, slot: Slot) -> Option<Item<V>> {
+        let item = self.places.get_mut(slot as usize)?.item.take()?;
+        self.unlink(slot, self.places[slot as usize].edges.len());
+        self.count -= 1;
+        self.attention.remove(&slot);
+        self.order.take();
+        self.release(slot);
+        Some(item)
+    }
+
+    /// Whether the ranks found earlier also hold with this spec: the item was there and its edges stay.
+    fn keeps_order(&self, slot: Slot, spec: &Spec<V>) -> bool {
+        self.order.get().is_none() || self.item(slot).is_some_and(|old| same_edges(&old.spec, spec))
+    }
+
+    fn note_attention(&mut self, slot: Slot) {
+        if self.item(slot).is_some_and(Item::needs_attention) {
+            self.attention.insert(slot);
+        } else {
+            self.attention.remove(&slot);
+        }
+    }
+
+    fn link(&mut self, slot: Slot, spec: &Spec<V>) {
+        if self.item(slot).is_some_and(|old| spec.targets().eq(old.spec.targets())) {
+            return;
+        }
+        let targets: Vec<Slot> = spec.targets().map(|(_, target)| self.intern(target)).collect();
+        // New edges first, so that a target that stays keeps its slot.
+        let new: Vec<Edge> = targets.into_iter().map(|to| self.attach(slot, to)).collect();
+        let edges = std::mem::take(&mut self.places[slot as usize].edges);
+        let before = edges.len();
+        self.places[slot as usize].edges = edges.into_iter().chain(new).collect();
+        self.unlink(slot, before);
+    }
+
+    fn attach(&mut self, slot: Slot, to: Slot) -> Edge {
+        let dependents = &mut self.places[to as usize].dependents;
+        dependents.push(slot);
+        // There are fewer dependents than edges, and those fit their items' boxes: far below 2^32.
+        Edge { to, at: (dependents.len() - 1) as u32 }
+    }
+
+    /// Takes the first edges of an item out. They stay in place meanwhile: entries that move are found
+    /// through them, also those of the item itself.
+    fn unlink(&mut self, slot: Slot, count: usize) {
+        for at in 0..count {
+            let edges = &mut self.places[slot as usize].edges;
+            let edge = std::mem::replace(&mut edges[at], Edge { to: Slot::MAX, at: 0 });
+            self.detach(edge);
+            self.release(edge.to);
+        }
+        let edges = std::mem::take(&mut self.places[slot as usize].edges);
+        self.places[slot as usize].edges = edges.into_iter().skip(count).collect();
+    }
+
+    /// Takes one entry out of a target's dependents; the last one moves to its place and is told.
+    fn detach(&mut self, edge: Edge) {
+        let dependents = &mut self.places[edge.to as usize].dependents;
+        dependents.swap_remove(edge.at as usize);
+        let from = dependents.len() as u32;
+        let Some(&moved) = dependents.get(edge.at as usize) else { return };
+        let edges = &mut self.places[moved as usize].edges;
+        if let Some(entry) = edges.iter_mut().find(|entry| entry.to == edge.to && entry.at == from) {
+            entry.at = edge.at;
+        }
+    }
+
+    /// The slot of a ref, a new one if it had none.
+    fn intern(&mut self, reference: &Ref) -> Slot {
+        if let Some(slot) = self.slot(reference) {
+            return slot;
+        }
+        let place = Place {
+            reference: reference.clone(),
+            group: 0,
+            item: None,
+            edges: Box::default(),
+            dependents: Vec::new(),
+        };
+        let slot = if let Some(slot) = self.free.pop() {
+            self.places[slot as usize] = place;
+            slot
+        } else {
+            let slot = Slot::try_from(self.places.len()).ok();
+            assert!(slot.is_some_and(|slot| slot < Slot::MAX), "a graph has fewer than 2^32 refs");
+            self.places.push(place);
+            slot.unwrap_or(Slot::MAX)
+        };
+        self.index.insert(reference.clone(), slot);
+        slot
+    }
+
+    /// Frees a slot that nothing needs any more, or notes it while slots are kept.
+    fn release(&mut self, slot: Slot) {
+        let place = &self.places[slot as usize];
+        if place.item.is_some() || !place.dependents.is_empty() {
+            return;
+        }
+        if let Some(unneeded) = &mut self.unneeded {
+            unneeded.push(slot);
+        } else if self.index.get(&place.reference) == Some(&slot) {
+            self.index.remove(&place.reference);
+            self.free.push(slot);
+        }
+    }
+
+    /// Keeps every slot until [`Graph::release_slots`].
+    pub(crate) fn keep_slots(&mut self) {
+        self.unneeded.get_or_insert_default();
+    }
+
+    /// The slot of a ref, kept like the others.
+    pub(crate) fn pin(&mut self, reference: &Ref) -> Slot {
+        let slot = self.intern(reference);
+        self.release(slot);
+        slot
+    }
+
+    /// Frees what was not needed meanwhile.
+    pub(crate) fn release_slots(&mut self) {
+        for slot in self.unneeded.take().unwrap_or_default() {
+            self.release(slot);
+        }
+    }
+}
+
+/// Whether two specs have the same dependencies as far as the order of items goes.
+fn same_edges<V>(left: &Spec<V>, right: &Spec<V>) -> bool {
+    left.needs.len() == right.needs.len()
+        && left.needs.iter().zip(&right.needs).all(|(left, right)| {
+            left.is_order_only() == right.is_order_only() && left.targets().eq(right.targets())
+        })
+}

@@ -1,0 +1,94 @@
+//! What differs between two graphs, as a value.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::{Graph, GroupPath};
+use crate::item::Item;
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// How one item differs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ItemChange {
+    /// Only the second graph has it.
+    Added,
+    /// Only the first graph has it.
+    Removed,
+    /// Both have it; one or more of these differ.
+    Changed {
+        /// The value.
+        value: bool,
+        /// The dependencies.
+        needs: bool,
+        /// The group, with the new one.
+        moved_to: Option<GroupPath>,
+    },
+}
+
+/// What differs between two graphs, in order of ref.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The items that differ.
+    pub items: Vec<(Ref, ItemChange)>,
+}
+
+impl Difference {
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (reference, change) in &self.items {
+            match change {
+                ItemChange::Added => writeln!(f, "+ {reference}")?,
+                ItemChange::Removed => writeln!(f, "- {reference}")?,
+                ItemChange::Changed { value, needs, moved_to } => {
+                    let mut parts = Vec::new();
+                    parts.extend(value.then(|| "value".to_owned()));
+                    parts.extend(needs.then(|| "dependencies".to_owned()));
+                    parts.extend(moved_to.as_ref().map(|path| format!("moved to `{path}`")));
+                    writeln!(f, "~ {reference}: {}", parts.join(", "))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<V: Value> Graph<V> {
+    /// What would have to change in this graph to make it the other one: items, values, dependencies,
+    /// groups. What only a current graph has, such as states, does not count.
+    pub fn diff(&self, other: &Self) -> Difference {
+        let (mut left, mut right) = (self.items().peekable(), other.items().peekable());
+        let mut items = Vec::new();
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (None, None) => return Difference { items },
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (Some(left), Some(right)) => left.reference.cmp(&right.reference),
+            };
+            let old = if order.is_le() { left.next() } else { None };
+            let new = if order.is_ge() { right.next() } else { None };
+            items.extend(self.change(other, old, new));
+        }
+    }
+
+    fn change(&self, other: &Self, old: Option<&Item<V>>, new: Option<&Item<V>>) -> Option<(Ref, ItemChange)> {
+        let reference = old.or(new)?.reference.clone();
+        let (Some(old), Some(new)) = (old, new) else {
+            let change = if old.is_none() { ItemChange::Added } else { ItemChange::Removed };
+            return Some((reference, change));
+        };
+        let value = old.spec.value != new.spec.value;
+        let needs = old.spec.needs != new.spec.needs;
+        let path = other.group_of(&reference);
+        let moved_to = path.filter(|_| self.group_of(&reference) != path).cloned();
+        let differs = value || needs || moved_to.is_some();
+        differs.then_some((reference, ItemChange::Changed { value, needs, moved_to }))
+    }
+}

@@ -1,0 +1,311 @@
+//! One thing, as it is intended or as it is.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dependency::Dependency;
+use crate::reference::Ref;
+use crate::value::Fingerprint;
+
+/// Wall time, in milliseconds since the Unix epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// The time `delay_ms` later.
+    #[must_use]
+    pub fn after_ms(self, delay_ms: u64) -> Self {
+        Self(self.0.saturating_add(delay_ms))
+    }
+}
+
+/// What a handler does to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Brings it into being.
+    Create,
+    /// Gives it another value.
+    Modify,
+    /// Ends it.
+    Delete,
+    /// Gives a replacement the name of the item that it replaces.
+    Adopt,
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Create => "create",
+            Self::Modify => "modify",
+            Self::Delete => "delete",
+            Self::Adopt => "adopt",
+        })
+    }
+}
+
+/// Where an item of the current graph stands. In an intended graph it means nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// It exists with its value.
+    #[default]
+    Created,
+    /// Its create is under way.
+    Creating,
+    /// Its modify is under way; the value is the old one.
+    Modifying,
+    /// Its delete is under way.
+    Deleting,
+    /// Its last operation failed.
+    Failed(Operation),
+    /// Nobody knows; with the operation that was under way when it was last heard of.
+    Unknown(Option<Operation>),
+}
+
+impl State {
+    /// Whether the item counts as created: it exists, whatever else happens to it.
+    pub fn is_created(self) -> bool {
+        match self {
+            Self::Created | Self::Modifying => true,
+            Self::Failed(operation) => operation != Operation::Create,
+            Self::Creating | Self::Deleting | Self::Unknown(_) => false,
+        }
+    }
+
+    /// The operation that is under way.
+    pub fn operation(self) -> Option<Operation> {
+        match self {
+            Self::Creating => Some(Operation::Create),
+            Self::Modifying => Some(Operation::Modify),
+            Self::Deleting => Some(Operation::Delete),
+            Self::Created | Self::Failed(_) | Self::Unknown(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Created => f.write_str("created"),
+            Self::Creating => f.write_str("creating"),
+            Self::Modifying => f.write_str("modifying"),
+            Self::Deleting => f.write_str("deleting"),
+            Self::Failed(operation) => write!(f, "{operation} failed"),
+            Self::Unknown(_) => f.write_str("unknown"),
+        }
+    }
+}
+
+/// A value and what it needs: the part of an item that is intended. Shared by the graphs that hold it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec<V> {
+    pub(crate) value: V,
+    pub(crate) needs: Box<[Dependency]>,
+}
+
+impl<V> Spec<V> {
+    /// Every target, flattened, with the position of its dependency.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = (usize, &Ref)> {
+        self.needs.iter().enumerate().flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
+    }
+
+    /// The value.
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// What it needs.
+    pub fn needs(&self) -> &[Dependency] {
+        &self.needs
+    }
+}
+
+/// Who brings an item into being.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// The handler of its type.
+    #[default]
+    Ours,
+    /// Somebody else; whoever watches it puts it into the current graph.
+    External,
+}
+
+/// Why and how often an operation failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// What the handler said.
+    pub error: String,
+    /// What it said the time before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+    /// Consecutive failures with this intent.
+    pub attempts: u32,
+    /// When the last one ended.
+    pub last: Timestamp,
+}
+
+/// What few items have; one box, so that the others stay small.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Record<V> {
+    /// The intent of the operation that is under way or failed; none if it was a delete.
+    pub(crate) next: Option<Arc<Spec<V>>>,
+    /// For each `any_of`, by its position, the target that the item relies on.
+    pub(crate) relied: Vec<(usize, Ref)>,
+    /// What the targets under `recreate_when_modified` were when the item was created.
+    pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
+    pub(crate) failure: Option<Failure>,
+    /// On a replacement: the dependents that were already turned to it.
+    pub(crate) switched: Vec<Ref>,
+}
+
+impl<V> Default for Record<V> {
+    fn default() -> Self {
+        Self { next: None, relied: Vec::new(), witnessed: Vec::new(), failure: None, switched: Vec::new() }
+    }
+}
+
+impl<V> Record<V> {
+    fn is_empty(&self) -> bool {
+        self.next.is_none()
+            && self.relied.is_empty()
+            && self.witnessed.is_empty()
+            && self.failure.is_none()
+            && self.switched.is_empty()
+    }
+}
+
+/// One thing of the outside world: a ref, a value, and what it needs.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::{Dependency, Item, Ref};
+/// let table = Ref::parse("table/orders")?;
+/// let index = Item::new(Ref::parse("index/by_day")?, json!({"column": "day"})).needs(Dependency::on(table));
+/// assert_eq!(index.dependencies().len(), 1);
+/// # Ok::<(), watershed_stategraph::RefError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item<V> {
+    pub(crate) reference: Ref,
+    pub(crate) spec: Arc<Spec<V>>,
+    pub(crate) origin: Origin,
+    pub(crate) state: State,
+    pub(crate) record: Option<Box<Record<V>>>,
+}
+
+impl<V> Item<V> {
+    /// An item that the handler of its type creates.
+    pub fn new(reference: Ref, value: V) -> Self {
+        Self::from_spec(reference, Arc::new(Spec { value, needs: Box::default() }))
+    }
+
+    /// An item that nobody here operates on. It has no dependencies.
+    pub fn external(reference: Ref, value: V) -> Self {
+        Self { origin: Origin::External, ..Self::new(reference, value) }
+    }
+
+    pub(crate) fn from_spec(reference: Ref, spec: Arc<Spec<V>>) -> Self {
+        Self { reference, spec, origin: Origin::Ours, state: State::Created, record: None }
+    }
+
+    /// The ref.
+    pub fn reference(&self) -> &Ref {
+        &self.reference
+    }
+
+    /// The value; while a modify is under way or failed, the old one.
+    pub fn value(&self) -> &V {
+        &self.spec.value
+    }
+
+    /// Value and dependencies.
+    pub fn spec(&self) -> &Arc<Spec<V>> {
+        &self.spec
+    }
+
+    /// What it needs.
+    pub fn dependencies(&self) -> &[Dependency] {
+        &self.spec.needs
+    }
+
+    /// Whether somebody else brings it into being.
+    pub fn is_external(&self) -> bool {
+        self.origin == Origin::External
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why its last operation failed.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.record.as_ref()?.failure.as_ref()
+    }
+
+    /// The value that it is being given, or failed to be given.
+    pub fn next_value(&self) -> Option<&V> {
+        self.next().map(|spec| &spec.value)
+    }
+
+    /// The target that the `any_of` at this position relies on.
+    pub fn relied_on(&self, position: usize) -> Option<&Ref> {
+        self.record.as_ref()?.relied.iter().find(|(at, _)| *at == position).map(|(_, target)| target)
+    }
+
+    pub(crate) fn next(&self) -> Option<&Arc<Spec<V>>> {
+        self.record.as_ref()?.next.as_ref()
+    }
+
+    pub(crate) fn witnessed(&self, target: &Ref) -> Option<Fingerprint> {
+        self.record.as_ref()?.witnessed.iter().find(|(seen, _)| seen == target).map(|(_, fingerprint)| *fingerprint)
+    }
+
+    /// Whether it is an item of ours that was created, by the state alone.
+    pub(crate) fn exists(&self) -> bool {
+        self.state.is_created()
+    }
+
+    /// Whether a later call must look at it even if nobody names it.
+    pub(crate) fn needs_attention(&self) -> bool {
+        self.state != State::Created || self.reference.is_alias()
+    }
+
+    /// Changes the record and drops it again if nothing is left in it.
+    pub(crate) fn record(&mut self, change: impl FnOnce(&mut Record<V>)) {
+        let mut record = self.record.take().unwrap_or_default();
+        change(&mut record);
+        self.record = (!record.is_empty()).then_some(record);
+    }
+}
+
+impl<V: Clone> Item<V> {
+    /// Adds something that it needs.
+    #[must_use]
+    pub fn needs(mut self, dependency: Dependency) -> Self {
+        let spec = Arc::make_mut(&mut self.spec);
+        let mut needs = std::mem::take(&mut spec.needs).into_vec();
+        needs.push(dependency);
+        spec.needs = needs.into_boxed_slice();
+        self
+    }
+
+    /// Replaces all that it needs.
+    #[must_use]
+    pub fn with_dependencies(mut self, needs: Vec<Dependency>) -> Self {
+        Arc::make_mut(&mut self.spec).needs = needs.into_boxed_slice();
+        self
+    }
+
+    /// Gives it another value.
+    #[must_use]
+    pub fn with_value(mut self, value: V) -> Self {
+        Arc::make_mut(&mut self.spec).value = value;
+        self
+    }
+}

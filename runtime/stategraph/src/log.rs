@@ -1,0 +1,107 @@
+//! What one call did: every operation, in order of start.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::{Operation, Timestamp};
+use crate::reason::Reason;
+use crate::reference::Ref;
+
+/// Entries kept of one call: enough to read, and a bound on what a call over a huge graph costs.
+pub const MOST_ENTRIES: usize = 10_000;
+
+/// One operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The item.
+    #[serde(rename = "ref")]
+    pub reference: Ref,
+    /// What was done.
+    pub operation: Operation,
+    /// Why.
+    pub reason: Reason,
+    /// When it started.
+    pub start: Timestamp,
+    /// When it ended; none while it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<Timestamp>,
+    /// When it was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled: Option<Timestamp>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Why it failed the time before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous: Option<String>,
+}
+
+/// The operations of one call in order of start, and what else was remarkable. Bounded: what comes after
+/// [`MOST_ENTRIES`] is only counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Log {
+    /// The operations.
+    pub entries: Vec<Entry>,
+    /// How many more there were.
+    #[serde(default)]
+    pub left_out: u64,
+    /// What the library had to decide, such as the order of deletes on a cycle.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Where an operation stands in the log; none if it was left out.
+pub(crate) type Line = Option<usize>;
+
+impl Log {
+    pub(crate) fn open(&mut self, entry: Entry) -> Line {
+        if self.entries.len() >= MOST_ENTRIES {
+            self.left_out += 1;
+            return None;
+        }
+        self.entries.push(entry);
+        Some(self.entries.len() - 1)
+    }
+
+    pub(crate) fn line(&mut self, line: Line) -> Option<&mut Entry> {
+        self.entries.get_mut(line?)
+    }
+
+    pub(crate) fn note(&mut self, text: String) {
+        if self.notes.len() < MOST_ENTRIES {
+            self.notes.push(text);
+        }
+    }
+}
+
+/// Several lines, one for each operation and one for each note.
+impl fmt::Display for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for entry in &self.entries {
+            writeln!(f, "{entry}")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "note: {note}")?;
+        }
+        if self.left_out > 0 {
+            writeln!(f, "and {} more", self.left_out)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.operation, self.reference, self.reason)?;
+        if let Some(cancelled) = self.cancelled {
+            write!(f, ", cancelled after {} ms", cancelled.0.saturating_sub(self.start.0))?;
+        }
+        match (&self.error, self.end) {
+            (Some(error), _) => write!(f, ", failed: {error}")?,
+            (None, Some(end)) => write!(f, ", {} ms", end.0.saturating_sub(self.start.0))?,
+            (None, None) => f.write_str(", goes on")?,
+        }
+        self.previous.as_ref().map_or(Ok(()), |previous| write!(f, " (before: {previous})"))
+    }
+}

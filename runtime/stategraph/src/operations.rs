@@ -1,0 +1,168 @@
+//! The operations that are under way on one graph. They outlive the call that started them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::item::{Operation, Spec, Timestamp};
+use crate::log::Line;
+use crate::reference::Ref;
+use crate::value::Fingerprint;
+
+/// One run of a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OperationId(pub u64);
+
+/// Whether a call waits for an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// The call goes on until it ended.
+    Fore,
+    /// The call returns without it.
+    Back,
+}
+
+/// How far the end of an operation has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Nobody asked for it.
+    None,
+    /// It was cancelled and has until the deadline to return.
+    Cancelled {
+        /// When it was cancelled.
+        at: Timestamp,
+        /// When it counts as failed.
+        deadline: Timestamp,
+    },
+    /// It did not react in time: it failed, and what it says later is ignored.
+    Abandoned,
+}
+
+/// An operation that is under way.
+#[derive(Debug, Clone)]
+pub struct Running<V> {
+    pub(crate) reference: Ref,
+    pub(crate) operation: Operation,
+    pub(crate) ground: Ground,
+    pub(crate) ending: Ending,
+    /// The intent that it works towards; none for a plain delete.
+    pub(crate) intent: Option<Arc<Spec<V>>>,
+    pub(crate) relied: Vec<(usize, Ref)>,
+    pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
+    pub(crate) line: Line,
+}
+
+impl<V> Running<V> {
+    fn is_waited_for(&self) -> bool {
+        self.ground == Ground::Fore && self.ending != Ending::Abandoned
+    }
+
+    /// The item.
+    pub fn reference(&self) -> &Ref {
+        &self.reference
+    }
+
+    /// What is done to it.
+    pub fn operation(&self) -> Operation {
+        self.operation
+    }
+
+    /// Whether a call waits for it.
+    pub fn ground(&self) -> Ground {
+        self.ground
+    }
+
+    /// Whether it was cancelled, and what became of that.
+    pub fn ending(&self) -> Ending {
+        self.ending
+    }
+}
+
+/// What is under way on one graph, in order of start.
+#[derive(Debug, Clone)]
+pub struct Operations<V> {
+    running: BTreeMap<OperationId, Running<V>>,
+    by_ref: BTreeMap<Ref, OperationId>,
+    started: u64,
+    foreground: usize,
+}
+
+impl<V> Default for Operations<V> {
+    fn default() -> Self {
+        Self { running: BTreeMap::new(), by_ref: BTreeMap::new(), started: 0, foreground: 0 }
+    }
+}
+
+impl<V> Operations<V> {
+    /// All of them, in order of start.
+    pub fn iter(&self) -> impl Iterator<Item = (OperationId, &Running<V>)> {
+        self.running.iter().map(|(&id, running)| (id, running))
+    }
+
+    /// Whether nothing is under way.
+    pub fn is_empty(&self) -> bool {
+        self.running.is_empty()
+    }
+
+    /// The one on this item.
+    pub fn on(&self, reference: &Ref) -> Option<&Running<V>> {
+        self.running.get(self.by_ref.get(reference)?)
+    }
+
+    pub(crate) fn get(&self, id: OperationId) -> Option<&Running<V>> {
+        self.running.get(&id)
+    }
+
+    pub(crate) fn set_ground(&mut self, id: OperationId, ground: Ground) {
+        self.change(id, |running| running.ground = ground);
+    }
+
+    pub(crate) fn set_ending(&mut self, id: OperationId, ending: Ending) {
+        self.change(id, |running| running.ending = ending);
+    }
+
+    fn change(&mut self, id: OperationId, change: impl FnOnce(&mut Running<V>)) {
+        if let Some(running) = self.running.get_mut(&id) {
+            self.foreground -= usize::from(running.is_waited_for());
+            change(running);
+            self.foreground += usize::from(running.is_waited_for());
+        }
+    }
+
+    pub(crate) fn start(&mut self, running: Running<V>) -> OperationId {
+        self.started += 1;
+        let id = OperationId(self.started);
+        let taken = self.by_ref.insert(running.reference.clone(), id);
+        assert!(taken.is_none(), "an item has one operation at a time");
+        self.foreground += usize::from(running.is_waited_for());
+        self.running.insert(id, running);
+        id
+    }
+
+    pub(crate) fn end(&mut self, id: OperationId) -> Option<Running<V>> {
+        let running = self.running.remove(&id)?;
+        self.by_ref.remove(&running.reference);
+        self.foreground -= usize::from(running.is_waited_for());
+        Some(running)
+    }
+
+    /// How many of them a call waits for.
+    pub(crate) fn in_foreground(&self) -> usize {
+        self.foreground
+    }
+
+    /// The earliest deadline of a cancelled operation.
+    pub(crate) fn next_deadline(&self) -> Option<Timestamp> {
+        let deadline = |running: &Running<V>| match running.ending {
+            Ending::Cancelled { deadline, .. } => Some(deadline),
+            Ending::None | Ending::Abandoned => None,
+        };
+        self.running.values().filter_map(deadline).min()
+    }
+
+    /// The operations of earlier calls have no line in the log of the next one.
+    pub(crate) fn begin_log(&mut self) {
+        for running in self.running.values_mut() {
+            running.line = None;
+        }
+    }
+}

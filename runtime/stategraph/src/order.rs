@@ -1,0 +1,174 @@
+//! In which order the items of an intended graph can come to be, and which cannot at all.
+//!
+//! An item has a higher rank than all that it depends on. Found in time linear in items and edges, but
+//! for alternatives that lead back to their item: each round that leaves some of them out looks once
+//! more at the items that are still on a cycle.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use crate::graph::{Graph, Slot};
+use crate::links::Links;
+use crate::reference::Ref;
+
+/// Ranks and cycles of a graph.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Order {
+    ranks: Vec<u32>,
+    /// One cycle for each knot of items that depend on one another, each in order.
+    cycles: Vec<Vec<Ref>>,
+    /// Items on a cycle, and those that depend on one.
+    stuck: BTreeSet<Slot>,
+    /// Alternatives that lead back to their item: the item's slot and the position among its targets.
+    left_out: BTreeSet<(Slot, usize)>,
+}
+
+impl Order {
+    /// Looks at a whole graph.
+    pub(crate) fn of<V>(graph: &Graph<V>) -> Self {
+        let mut order = Self::default();
+        let size = graph.slots().len();
+        order.ranks = vec![0; size];
+        let (mut sorted, mut knots) = order.links(graph, |_| true).components();
+        while !knots.is_empty() && order.leave_out(graph, &knots) {
+            let tangled: BTreeSet<Slot> = knots.concat().into_iter().collect();
+            (_, knots) = order.links(graph, |slot| tangled.contains(&slot)).components();
+        }
+        if !order.left_out.is_empty() {
+            (sorted, _) = order.links(graph, |_| true).components();
+        }
+        order.rank(graph, &sorted);
+        order.cycles = knots.iter().map(|knot| order.cycle_in(graph, knot)).collect();
+        order.cycles.sort();
+        order.stop(graph, &knots);
+        order
+    }
+
+    pub(crate) fn rank_of(&self, slot: Slot) -> u32 {
+        self.ranks.get(slot as usize).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn cycles(&self) -> &[Vec<Ref>] {
+        &self.cycles
+    }
+
+    pub(crate) fn is_stuck(&self, slot: Slot) -> bool {
+        !self.stuck.is_empty() && self.stuck.contains(&slot)
+    }
+
+    pub(crate) fn is_left_out(&self, slot: Slot, position: usize) -> bool {
+        !self.left_out.is_empty() && self.left_out.contains(&(slot, position))
+    }
+
+    /// The edges among the slots that are wanted.
+    fn links<V>(&self, graph: &Graph<V>, wanted: impl Fn(Slot) -> bool) -> Links {
+        let mut links = Links::default();
+        for slot in graph.slots() {
+            if wanted(slot) {
+                let edges = graph.edges(slot).enumerate();
+                let kept = edges.filter(|&(position, target)| wanted(target) && !self.is_left_out(slot, position));
+                links.add(kept.map(|(_, target)| target));
+            } else {
+                links.add(std::iter::empty());
+            }
+        }
+        links
+    }
+
+    /// Leaves out the alternatives inside of a knot where others lead out of it; false if there are none.
+    fn leave_out<V>(&mut self, graph: &Graph<V>, knots: &[Vec<Slot>]) -> bool {
+        let before = self.left_out.len();
+        for knot in knots {
+            let inside: BTreeSet<Slot> = knot.iter().copied().collect();
+            for &slot in knot {
+                for alternatives in self.alternatives(graph, slot) {
+                    let (back, out): (Vec<_>, Vec<_>) =
+                        alternatives.into_iter().partition(|(_, target)| inside.contains(target));
+                    if !out.is_empty() {
+                        self.left_out.extend(back.into_iter().map(|(position, _)| (slot, position)));
+                    }
+                }
+            }
+        }
+        self.left_out.len() > before
+    }
+
+    /// For each dependency of an item with several targets, those that are not left out.
+    fn alternatives<V>(&self, graph: &Graph<V>, slot: Slot) -> Vec<Vec<(usize, Slot)>> {
+        let Some(item) = graph.item(slot) else { return Vec::new() };
+        let mut groups: BTreeMap<usize, Vec<(usize, Slot)>> = BTreeMap::new();
+        for ((position, (need, _)), target) in item.spec.targets().enumerate().zip(graph.edges(slot)) {
+            if item.spec.needs[need].width() > 1 && !self.left_out.contains(&(slot, position)) {
+                groups.entry(need).or_default().push((position, target));
+            }
+        }
+        groups.into_values().collect()
+    }
+
+    /// Ranks items one above the highest of their targets; `sorted` has targets first.
+    fn rank<V>(&mut self, graph: &Graph<V>, sorted: &[Slot]) {
+        for &slot in sorted {
+            let targets = graph.edges(slot).enumerate().filter(|&(position, _)| !self.is_left_out(slot, position));
+            let highest = targets.map(|(_, target)| self.rank_of(target)).max();
+            self.ranks[slot as usize] = highest.map_or(0, |rank| rank + 1);
+        }
+    }
+
+    /// A shortest cycle through the first item of a knot.
+    fn cycle_in<V>(&self, graph: &Graph<V>, knot: &[Slot]) -> Vec<Ref> {
+        let inside: BTreeSet<Slot> = knot.iter().copied().collect();
+        let Some(&start) = knot.iter().min_by_key(|&&slot| graph.reference(slot)) else { return Vec::new() };
+        let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
+        let mut queue = VecDeque::from([start]);
+        while let Some(slot) = queue.pop_front() {
+            for (position, target) in graph.edges(slot).enumerate() {
+                if self.is_left_out(slot, position) || !inside.contains(&target) {
+                    continue;
+                }
+                if target == start {
+                    return walk_back(&came_from, slot).iter().map(|&slot| graph.reference(slot).clone()).collect();
+                }
+                if let std::collections::btree_map::Entry::Vacant(entry) = came_from.entry(target) {
+                    entry.insert(slot);
+                    queue.push_back(target);
+                }
+            }
+        }
+        vec![graph.reference(start).clone()]
+    }
+
+    /// Stops the members of knots and all that cannot do without them.
+    fn stop<V>(&mut self, graph: &Graph<V>, knots: &[Vec<Slot>]) {
+        let mut queue: Vec<Slot> = knots.concat();
+        self.stuck.extend(&queue);
+        while let Some(slot) = queue.pop() {
+            for &dependent in graph.dependents_of(slot) {
+                if !self.stuck.contains(&dependent) && self.is_stopped_by_stuck(graph, dependent) {
+                    self.stuck.insert(dependent);
+                    queue.push(dependent);
+                }
+            }
+        }
+    }
+
+    fn is_stopped_by_stuck<V>(&self, graph: &Graph<V>, slot: Slot) -> bool {
+        let Some(item) = graph.item(slot) else { return false };
+        let mut open: BTreeMap<usize, bool> = BTreeMap::new();
+        for ((position, (need, _)), target) in item.spec.targets().enumerate().zip(graph.edges(slot)) {
+            if !item.spec.needs[need].is_order_only() && !self.is_left_out(slot, position) {
+                *open.entry(need).or_default() |= !self.stuck.contains(&target);
+            }
+        }
+        open.values().any(|open| !open)
+    }
+}
+
+fn walk_back(came_from: &BTreeMap<Slot, Slot>, last: Slot) -> Vec<Slot> {
+    let mut path = vec![last];
+    let mut at = last;
+    while let Some(&before) = came_from.get(&at) {
+        path.push(before);
+        at = before;
+    }
+    path.reverse();
+    path
+}

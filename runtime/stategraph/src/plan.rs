@@ -1,0 +1,170 @@
+//! What a call would do, found by the same algorithm without handlers.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::Graph;
+use crate::item::{Operation, Timestamp};
+use crate::operations::Operations;
+use crate::planner::{CallError, Effect, Extent, Input, Observing, Options, Planner};
+use crate::reason::{Held, Reason};
+use crate::reference::Ref;
+use crate::types::Types;
+use crate::value::{Fingerprint, Value};
+
+/// One operation of a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned {
+    /// What to do.
+    pub operation: Operation,
+    /// The item.
+    #[serde(rename = "ref")]
+    pub reference: Ref,
+    /// Why.
+    pub reason: Reason,
+}
+
+/// What a call would do if nothing fails. Equal inputs give equal plans. It can be stored, shown to
+/// people, and applied later, as long as both graphs are still the same.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The name of the graph.
+    pub graph: String,
+    /// When it was made: retries that were due then are part of it.
+    pub at: Timestamp,
+    /// What it is about.
+    pub extent: Extent,
+    /// The current graph that it was made for.
+    pub current: Fingerprint,
+    /// The intended graph that it was made for; none to delete all.
+    pub intended: Option<Fingerprint>,
+    /// The operations, in an order in which they could be performed one by one.
+    pub operations: Vec<Planned>,
+    /// What stays as it is although it is not as intended, and why.
+    pub held: Vec<(Ref, Held)>,
+    /// Cycles of the intended graph.
+    pub cycles: Vec<Vec<Ref>>,
+    /// What handlers said of values that cannot be modified.
+    pub answers: BTreeMap<Ref, bool>,
+    /// What had to be decided.
+    pub notes: Vec<String>,
+}
+
+/// A plan that was made for other graphs than these.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StalePlan {
+    /// The current graph has changed since.
+    #[error("the current graph is not the one that the plan was made for")]
+    Current,
+    /// The intended graph has changed since.
+    #[error("the intended graph is not the one that the plan was made for")]
+    Intended,
+}
+
+impl Plan {
+    /// Whether the plan was made for these graphs.
+    ///
+    /// # Errors
+    /// Which of the graphs has changed since.
+    pub fn check<V: Value>(&self, current: &Graph<V>, intended: Option<&Graph<V>>) -> Result<(), StalePlan> {
+        if current.fingerprint() != self.current {
+            return Err(StalePlan::Current);
+        }
+        if intended.map(Graph::fingerprint) != self.intended {
+            return Err(StalePlan::Intended);
+        }
+        Ok(())
+    }
+
+    /// How a call has to be carried out to do what the plan says, and nothing else.
+    pub fn options(&self, limit: usize) -> Options {
+        let only: BTreeSet<_> = self.operations.iter().map(|one| (one.reference.clone(), one.operation)).collect();
+        Options {
+            limit,
+            only: Some(only),
+            answers: self.answers.clone(),
+            due_by: Some(self.at),
+            observe: Observing::Never,
+        }
+    }
+}
+
+/// One line for each operation and for each item that stays as it is.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for planned in &self.operations {
+            writeln!(f, "{planned}")?;
+        }
+        for (reference, held) in &self.held {
+            writeln!(f, "keep {reference} as it is: {held}")?;
+        }
+        for cycle in &self.cycles {
+            let names: Vec<&str> = cycle.iter().chain(cycle.first()).map(Ref::as_str).collect();
+            writeln!(f, "cycle: {}", names.join(" -> "))?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))
+    }
+}
+
+impl fmt::Display for Planned {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.operation, self.reference, self.reason)
+    }
+}
+
+/// Finds out what a call would do.
+///
+/// `needs_recreate` answers for the handlers; nothing else is asked of them. Items of which nobody knows
+/// what became of them are not observed: they count as failed in the operation that was under way.
+///
+/// # Errors
+/// What is wrong with the graphs.
+pub fn plan<V: Value>(
+    types: &Types<V>,
+    current: &Graph<V>,
+    operations: &Operations<V>,
+    intended: Option<&Graph<V>>,
+    extent: &Extent,
+    now: Timestamp,
+    needs_recreate: &mut dyn FnMut(&Ref, &V, &V) -> Result<bool, String>,
+) -> Result<Plan, CallError> {
+    let (mut copy, mut under_way) = (current.clone(), operations.clone());
+    // One at a time: the order of the plan is one in which it could be performed.
+    let options = Options { limit: 1, observe: Observing::Never, ..Options::default() };
+    let mut planner = Planner::new(types, &mut copy, &mut under_way, intended, extent, options)?;
+    let mut planned = Vec::new();
+    let mut answers = BTreeMap::new();
+    let mut inputs = VecDeque::from([Input::Begin]);
+    while let Some(input) = inputs.pop_front() {
+        for effect in planner.step(now, input) {
+            match effect {
+                Effect::Start(start) => {
+                    let (operation, reference, reason) = (start.operation, start.reference, start.reason);
+                    planned.push(Planned { operation, reference, reason });
+                    inputs.push_back(Input::Ended { id: start.id, result: Ok(()) });
+                }
+                Effect::Ask { reference, old, new } => {
+                    let answer = needs_recreate(&reference, &old.value, &new.value);
+                    answers.extend(answer.iter().map(|answer| (reference.clone(), *answer)));
+                    inputs.push_back(Input::Answered { reference, answer });
+                }
+                Effect::Observe { .. } | Effect::Cancel { .. } | Effect::Done => {}
+            }
+        }
+    }
+    let (log, status) = planner.into_report();
+    Ok(Plan {
+        graph: current.name().to_owned(),
+        at: now,
+        extent: extent.clone(),
+        current: current.fingerprint(),
+        intended: intended.map(Graph::fingerprint),
+        operations: planned,
+        held: status.held,
+        cycles: status.cycles,
+        answers,
+        notes: log.notes,
+    })
+}

@@ -1,0 +1,274 @@
+//! The planner: what to do next, as a function of what happened.
+//!
+//! [`Planner::step`] takes an input and answers with effects; it awaits nothing, reads no clock and
+//! keeps ordered data wherever order shows. A call goes through these phases:
+//!
+//! 1. *Observe* the items of which nobody knows what became of them.
+//! 2. *Survey* ([`survey`]): starting from what changed, decide for each item whether it should be
+//!    there, in one pass by rank, and what follows for those that depend on it.
+//! 3. *Ask* the handlers which of the changed values cannot be modified.
+//! 4. *Lay a course* ([`course`]): at most three tasks for each item (down, up, finish) and what each
+//!    of them waits for; items whose old and new dependencies exclude each other are remade ([`remake`]).
+//! 5. *Run* ([`run`]): start what waits for nothing and is related to nothing that runs ([`relation`]).
+//!
+//! Invariants:
+//! 1. A task is over (done, failed or stopped) only after everything that it waits for is over, and at
+//!    the end of a call every task is over or waits for an operation in the background.
+//! 2. Whether a task may run is looked up in the current graph when it is due, never assumed.
+//! 3. An item has at most one operation under way; its state in the current graph says which.
+
+mod cancel;
+mod course;
+mod effects;
+mod gates;
+mod jobs;
+mod lay;
+mod relation;
+mod remake;
+mod report;
+mod run;
+mod scope;
+mod settle;
+mod survey;
+mod untangle;
+mod validate;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+pub use effects::{Effect, Input, Observed, Start};
+pub use scope::Extent;
+pub use validate::CallError;
+
+use crate::graph::{Graph, Slot};
+use crate::item::{Operation, Spec, Timestamp};
+use crate::log::Log;
+use crate::operations::{OperationId, Operations};
+use crate::reference::Ref;
+use crate::types::Types;
+use crate::value::Value;
+use course::{Course, TaskId};
+use scope::Intent;
+
+/// Operations that a call keeps under way at once unless told otherwise: enough to hide latency, few
+/// enough not to overrun what is operated on.
+pub const DEFAULT_LIMIT: usize = 16;
+
+/// How a call is carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How many operations a call waits for at once, at least one.
+    pub limit: usize,
+    /// The operations that may be started; none for all.
+    pub only: Option<BTreeSet<(Ref, Operation)>>,
+    /// Answers of `needs_recreate` that are known already.
+    pub answers: BTreeMap<Ref, bool>,
+    /// The time by which retries are due, if it is not the present.
+    pub due_by: Option<Timestamp>,
+    /// Whether handlers may be asked what became of items; if not, such items count as failed.
+    pub observe: Observing,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            limit: DEFAULT_LIMIT,
+            only: None,
+            answers: BTreeMap::new(),
+            due_by: None,
+            observe: Observing::Allowed,
+        }
+    }
+}
+
+/// Whether handlers may be asked what became of an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Observing {
+    /// Where they can.
+    Allowed,
+    /// Not at all.
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    New,
+    Observing,
+    Asking,
+    Running,
+    Done,
+}
+
+/// One call: brings the current graph towards the intended one.
+///
+/// The current graph is consistent after every step. Dropping the planner between two steps loses
+/// nothing: what runs stays in [`Operations`], and its item says so.
+pub struct Planner<'a, V: Value> {
+    types: &'a Types<V>,
+    current: &'a mut Graph<V>,
+    operations: &'a mut Operations<V>,
+    intent: Intent<'a, V>,
+    options: Options,
+    now: Timestamp,
+    phase: Phase,
+    /// Observations or answers that are awaited.
+    awaited: BTreeSet<Ref>,
+    /// Answers of `needs_recreate` in this call, each until an operation on its item ends.
+    answers: BTreeMap<Ref, bool>,
+    /// Items that `needs_recreate` failed for.
+    unanswered: BTreeMap<Ref, String>,
+    course: Course<V>,
+    /// The task that an operation of this course carries out.
+    tasks: BTreeMap<OperationId, TaskId>,
+    /// What running operations are related to, as far as it was asked.
+    relations: relation::Relations,
+    /// Slots that must be looked at again because an operation ended that this course did not start.
+    dirty: BTreeSet<Slot>,
+    effects: Vec<Effect<V>>,
+    log: Log,
+}
+
+impl<'a, V: Value> Planner<'a, V> {
+    /// Prepares a call; nothing has changed yet. The first input is [`Input::Begin`].
+    ///
+    /// # Errors
+    /// What is wrong with the graphs, before anything runs.
+    pub fn new(
+        types: &'a Types<V>,
+        current: &'a mut Graph<V>,
+        operations: &'a mut Operations<V>,
+        intended: Option<&'a Graph<V>>,
+        extent: &Extent,
+        options: Options,
+    ) -> Result<Self, CallError> {
+        validate::validate(types, current, intended, extent)?;
+        let intent = Intent::new(current, intended, extent);
+        Ok(Self {
+            types,
+            current,
+            operations,
+            intent,
+            options,
+            now: Timestamp::default(),
+            phase: Phase::New,
+            awaited: BTreeSet::new(),
+            answers: BTreeMap::new(),
+            unanswered: BTreeMap::new(),
+            course: Course::default(),
+            tasks: BTreeMap::new(),
+            relations: BTreeMap::new(),
+            dirty: BTreeSet::new(),
+            effects: Vec::new(),
+            log: Log::default(),
+        })
+    }
+
+    /// Takes one input and says what to do.
+    pub fn step(&mut self, now: Timestamp, input: Input<V>) -> Vec<Effect<V>> {
+        self.now = now;
+        match input {
+            Input::Begin => self.begin(),
+            Input::Observed { reference, found } => self.observed(&reference, found),
+            Input::Answered { reference, answer } => self.answered(reference, answer),
+            Input::Ended { id, result } => self.ended(id, result),
+            Input::Background { id } => self.to_background(id),
+            Input::Cancel(which) => self.cancel(&which),
+            Input::Tick => self.expire(),
+        }
+        self.advance();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Whether nothing more can be done now.
+    pub fn is_done(&self) -> bool {
+        self.phase == Phase::Done
+    }
+
+    /// The current graph as it is at this moment.
+    pub fn current(&self) -> &Graph<V> {
+        self.current
+    }
+
+    fn begin(&mut self) {
+        self.operations.begin_log();
+        self.current.keep_slots();
+        self.expire();
+        self.intent.begin(self.current);
+        self.phase = Phase::Observing;
+        self.observe_unknown();
+    }
+
+    /// Goes on as far as possible.
+    fn advance(&mut self) {
+        loop {
+            match self.phase {
+                Phase::Observing if self.awaited.is_empty() => {
+                    let seeds = self.seeds();
+                    self.survey(seeds);
+                    self.phase = Phase::Asking;
+                    self.ask();
+                }
+                Phase::Asking if self.awaited.is_empty() => {
+                    self.lay_course();
+                    self.phase = Phase::Running;
+                }
+                Phase::Running => {
+                    self.run();
+                    if self.is_busy() {
+                        return;
+                    }
+                    if self.dirty.is_empty() {
+                        return self.finish();
+                    }
+                    self.look_again();
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether the call has to wait for something in the foreground.
+    fn is_busy(&self) -> bool {
+        self.operations.in_foreground() > 0
+    }
+
+    /// Surveys anew what is not over, with what operations of earlier calls have brought about.
+    fn look_again(&mut self) {
+        let seeds = self.course.unfinished().chain(std::mem::take(&mut self.dirty)).collect();
+        self.tasks.clear();
+        self.survey(seeds);
+        self.phase = Phase::Asking;
+        self.ask();
+    }
+
+    fn finish(&mut self) {
+        self.phase = Phase::Done;
+        self.current.release_slots();
+        self.effects.push(Effect::Done);
+    }
+
+    fn answered(&mut self, reference: Ref, answer: Result<bool, String>) {
+        if !self.awaited.remove(&reference) {
+            return;
+        }
+        match answer {
+            Ok(answer) => {
+                self.answers.insert(reference, answer);
+            }
+            Err(error) => {
+                self.unanswered.insert(reference, error);
+            }
+        }
+    }
+
+    /// Whether a predicate holds for a value of a target.
+    fn holds(&self, target: &Ref, predicate: &crate::predicate::Predicate, value: &V) -> bool {
+        let type_name = target.type_name();
+        predicate.holds(value, &|name, value| self.types.named(type_name, name, value))
+    }
+}
+
+/// Whether two specs are equal; quick where they are shared.
+fn same<V: PartialEq>(left: &Arc<Spec<V>>, right: &Arc<Spec<V>>) -> bool {
+    Arc::ptr_eq(left, right) || left == right
+}

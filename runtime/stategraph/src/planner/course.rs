@@ -1,0 +1,384 @@
+//! The items that a call has to do with, and what it does to each.
+//!
+//! A node stands for a ref. Its job is carried out by up to three tasks: *down* deletes, *up* creates,
+//! modifies or replaces, *finish* adopts or removes a replacement.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use super::Planner;
+use crate::graph::Slot;
+use crate::item::Spec;
+use crate::reason::{Reason, Unmet};
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// A node of the course.
+pub(super) type Id = u32;
+
+/// Whether an item should be there once everything is done.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Not looked at: it is as it should be.
+    #[default]
+    Unseen,
+    /// Not ours to judge, or on a cycle: it is left alone.
+    Untouched,
+    /// It should be there.
+    In,
+    /// It is intended but cannot be.
+    Out(Vec<Unmet>),
+    /// It is not intended.
+    Gone,
+}
+
+/// What is done to an item.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Job {
+    /// Nothing.
+    #[default]
+    Rest,
+    /// Nothing in this call: it failed, and its time has not come.
+    Hold,
+    /// Nothing before the operation of an earlier call has ended.
+    Wait,
+    /// It leaves without an operation, with its external target.
+    Vanish,
+    Create,
+    Modify,
+    /// Only its dependencies or what is recorded about them change.
+    Relink,
+    /// Delete, then create.
+    Remake,
+    /// Create under the alias, delete, adopt.
+    Replace,
+    /// The replacement exists and the old one is gone: adopt.
+    Adopt,
+    Delete,
+    /// Remove what is left of a replacement.
+    DropAlias,
+    /// Remove the replacement after the item itself.
+    DeleteBoth,
+}
+
+impl Job {
+    pub(super) fn has_down(self) -> bool {
+        matches!(self, Self::Remake | Self::Replace | Self::Delete | Self::DeleteBoth)
+    }
+
+    pub(super) fn has_up(self) -> bool {
+        matches!(self, Self::Create | Self::Modify | Self::Relink | Self::Remake | Self::Replace)
+    }
+
+    pub(super) fn has_finish(self) -> bool {
+        matches!(self, Self::Replace | Self::Adopt | Self::DropAlias | Self::DeleteBoth)
+    }
+
+    pub(super) fn is_active(self) -> bool {
+        !matches!(self, Self::Rest | Self::Hold | Self::Vanish)
+    }
+
+    /// Whether the item is deleted before it is there again, or for good.
+    pub(super) fn is_interrupted(self) -> bool {
+        matches!(self, Self::Remake | Self::Delete | Self::DeleteBoth | Self::Vanish)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Part {
+    Down,
+    Up,
+    Finish,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct TaskId {
+    pub(super) node: Id,
+    pub(super) part: Part,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// There is no such task.
+    #[default]
+    None,
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    /// What it needs did not come about, so that it does not run in this call.
+    Stopped,
+}
+
+impl Stage {
+    pub(super) fn is_over(self) -> bool {
+        !matches!(self, Self::Waiting | Self::Running)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Task {
+    pub(super) stage: Stage,
+    /// How many tasks it still waits for.
+    pub(super) waits: u32,
+    /// The tasks that wait for it.
+    pub(super) next: Vec<TaskId>,
+}
+
+pub(super) struct Node<V> {
+    pub(super) slot: Slot,
+    pub(super) origin: Option<Slot>,
+    pub(super) intent: Option<Arc<Spec<V>>>,
+    /// The targets of the intent, flattened.
+    pub(super) need: Box<[Id]>,
+    pub(super) verdict: Verdict,
+    pub(super) job: Job,
+    /// Why the job, in the order of its tasks; an item that is remade has two.
+    pub(super) reason: Option<Reason>,
+    pub(super) down: Task,
+    pub(super) up: Task,
+    pub(super) finish: Task,
+    /// Nothing that it depends on has anything left to do that it must wait for, nor has it itself.
+    pub(super) calm: bool,
+    /// How many of its dependencies are not calm.
+    pub(super) open: u32,
+    /// The `any_of` dependencies that are settled.
+    pub(super) settled: Vec<u32>,
+    /// Nodes that wait for this one to be calm, with the position of their dependency.
+    pub(super) above: Vec<(Id, u32)>,
+    pub(super) on_course: bool,
+}
+
+impl<V> Node<V> {
+    pub(super) fn task(&self, part: Part) -> &Task {
+        match part {
+            Part::Down => &self.down,
+            Part::Up => &self.up,
+            Part::Finish => &self.finish,
+        }
+    }
+
+    pub(super) fn task_mut(&mut self, part: Part) -> &mut Task {
+        match part {
+            Part::Down => &mut self.down,
+            Part::Up => &mut self.up,
+            Part::Finish => &mut self.finish,
+        }
+    }
+
+    /// Whether it has nothing left to do that those that depend on it must wait for. Of a replacement
+    /// that is its creation: the old one goes after them.
+    pub(super) fn is_over(&self) -> bool {
+        match self.job {
+            Job::Wait => false,
+            Job::Replace => self.up.stage.is_over(),
+            _ => [&self.down, &self.up, &self.finish].iter().all(|task| task.stage.is_over()),
+        }
+    }
+}
+
+/// Slots are small numbers that nobody chooses to do harm: one multiplication spreads them well enough.
+#[derive(Default)]
+pub(super) struct SlotHasher(u64);
+
+impl Hasher for SlotHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+    }
+}
+
+pub(super) type SlotMap<T> = HashMap<Slot, T, BuildHasherDefault<SlotHasher>>;
+pub(super) type IdSet = HashSet<Id, BuildHasherDefault<SlotHasher>>;
+
+/// The nodes of a call. Maps find them and are never walked, so that their order never shows.
+pub(super) struct Course<V> {
+    pub(super) nodes: Vec<Node<V>>,
+    of_current: SlotMap<Id>,
+    of_intended: SlotMap<Id>,
+    /// Nodes with something to do, in no particular order.
+    pub(super) active: Vec<Id>,
+    /// These, and those that depend on them.
+    pub(super) on_course: Vec<Id>,
+    /// Items that are turned to their new dependencies before this target is modified.
+    pub(super) moves: HashSet<(Id, Id)>,
+    /// What waits only because of `order_only` or of an alternative that is not relied on: later, earlier.
+    pub(super) order_edges: Vec<(TaskId, TaskId)>,
+    pub(super) has_alternatives: bool,
+    /// Some related tasks are not ordered by what they wait for, so that every start is checked.
+    pub(super) is_mixed: bool,
+    /// Even some tasks of one kind are not.
+    pub(super) is_soft: bool,
+    /// An item went on while alternatives of it had things to do.
+    pub(super) has_jumped: bool,
+    /// Deletes that go on although this dependent is still there: they are on a cycle.
+    pub(super) waived: HashSet<(Id, Id)>,
+    /// What waits for nothing, deletes first, then in order of ref.
+    pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
+}
+
+impl<V> Default for Course<V> {
+    fn default() -> Self {
+        Self {
+            nodes: Vec::new(),
+            of_current: SlotMap::default(),
+            of_intended: SlotMap::default(),
+            active: Vec::new(),
+            on_course: Vec::new(),
+            moves: HashSet::new(),
+            order_edges: Vec::new(),
+            has_alternatives: false,
+            ready: BTreeSet::new(),
+            is_mixed: false,
+            is_soft: false,
+            has_jumped: false,
+            waived: HashSet::new(),
+        }
+    }
+}
+
+impl<V> Course<V> {
+    pub(super) fn node(&self, id: Id) -> &Node<V> {
+        &self.nodes[id as usize]
+    }
+
+    pub(super) fn node_mut(&mut self, id: Id) -> &mut Node<V> {
+        &mut self.nodes[id as usize]
+    }
+
+    pub(super) fn known(&self, slot: Slot) -> Option<Id> {
+        self.of_current.get(&slot).copied()
+    }
+
+    pub(super) fn task(&self, task: TaskId) -> &Task {
+        self.node(task.node).task(task.part)
+    }
+
+    pub(super) fn task_mut(&mut self, task: TaskId) -> &mut Task {
+        self.node_mut(task.node).task_mut(task.part)
+    }
+
+    /// Slots of what is not as intended: what was to be done and is not, and what could not be there.
+    pub(super) fn unfinished(&self) -> impl Iterator<Item = Slot> + '_ {
+        let left = |node: &&Node<V>| {
+            let tasks = [&node.down, &node.up, &node.finish];
+            let judged = match node.verdict {
+                Verdict::Out(_) => true,
+                Verdict::Untouched => node.intent.is_some(),
+                Verdict::Unseen | Verdict::In | Verdict::Gone => false,
+            };
+            judged
+                || matches!(node.job, Job::Wait | Job::Hold)
+                || tasks.iter().any(|task| !matches!(task.stage, Stage::None | Stage::Done))
+        };
+        self.nodes.iter().filter(left).map(|node| node.slot)
+    }
+
+    fn add(&mut self, slot: Slot, origin: Option<Slot>, intent: Option<Arc<Spec<V>>>) -> Id {
+        // Slots are fewer than 2^32, and each has at most one node.
+        let id = self.nodes.len() as Id;
+        self.nodes.push(Node {
+            slot,
+            origin,
+            intent,
+            need: Box::default(),
+            verdict: Verdict::Unseen,
+            job: Job::Rest,
+            reason: None,
+            down: Task::default(),
+            up: Task::default(),
+            finish: Task::default(),
+            calm: true,
+            open: 0,
+            settled: Vec::new(),
+            above: Vec::new(),
+            on_course: false,
+        });
+        self.of_current.insert(slot, id);
+        if let Some(origin) = origin {
+            self.of_intended.insert(origin, id);
+        }
+        id
+    }
+}
+
+impl<V: Value> Planner<'_, V> {
+    pub(super) fn node(&self, id: Id) -> &Node<V> {
+        self.course.node(id)
+    }
+
+    pub(super) fn ref_of(&self, id: Id) -> &Ref {
+        self.current.reference(self.node(id).slot)
+    }
+
+    /// The node of a slot of the current graph.
+    pub(super) fn node_at(&mut self, slot: Slot) -> Id {
+        if let Some(id) = self.course.known(slot) {
+            return id;
+        }
+        let origin = self.intent.graph().and_then(|intended| intended.slot(self.current.reference(slot)));
+        self.add_node(slot, origin)
+    }
+
+    /// The node of a slot of the intended graph.
+    pub(super) fn node_of_intended(&mut self, origin: Slot) -> Option<Id> {
+        if let Some(&id) = self.course.of_intended.get(&origin) {
+            return Some(id);
+        }
+        let intended = self.intent.graph()?;
+        let slot = self.current.pin(intended.reference(origin));
+        Some(self.add_node(slot, Some(origin)))
+    }
+
+    fn add_node(&mut self, slot: Slot, origin: Option<Slot>) -> Id {
+        let intended = self.intent.graph().zip(origin);
+        let item = intended.and_then(|(intended, origin)| intended.item(origin)).filter(|item| !item.is_external());
+        let intent = item.map(|item| Arc::clone(&item.spec));
+        self.course.add(slot, origin, intent)
+    }
+
+    /// The targets of what is intended.
+    pub(super) fn resolve_needs(&mut self, id: Id) {
+        let node = self.node(id);
+        let (Some(origin), Some(_)) = (node.origin, &node.intent) else { return };
+        if !node.need.is_empty() {
+            return;
+        }
+        let origins: Vec<Slot> = self.intent.graph().map_or_else(Vec::new, |graph| graph.edges(origin).collect());
+        let need = origins.into_iter().filter_map(|origin| self.node_of_intended(origin)).collect();
+        self.course.node_mut(id).need = need;
+    }
+
+    /// Those that depend on an item in the current graph, each once; a replacement counts as its item.
+    pub(super) fn current_dependents(&mut self, id: Id) -> Vec<Id> {
+        let slots = self.current.dependents_of(self.node(id).slot).to_vec();
+        let mut found: Vec<Id> = Vec::with_capacity(slots.len());
+        for slot in slots {
+            let base = self.base_slot(slot);
+            found.push(self.node_at(base));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// Those that depend on an item in the intended graph.
+    pub(super) fn intended_dependents(&mut self, id: Id) -> Vec<Id> {
+        let Some(origin) = self.node(id).origin else { return Vec::new() };
+        let origins = self.intent.graph().map_or_else(Vec::new, |graph| graph.dependents_of(origin).to_vec());
+        let mut found: Vec<Id> = origins.into_iter().filter_map(|origin| self.node_of_intended(origin)).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}

@@ -1,0 +1,165 @@
+//! Whether a task that waits for nothing may run, as the current graph stands.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::Planner;
+use super::course::{Id, Job, Part, Stage, Verdict};
+use super::lay::Tie;
+use crate::dependency::Dependency;
+use crate::item::{Item, Operation, Spec, State};
+use crate::predicate::Predicate;
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::value::{Fingerprint, Value};
+
+/// What an item relies on, as it is when its operation starts.
+#[derive(Debug, Default)]
+pub(super) struct Footing {
+    pub(super) relied: Vec<(usize, Ref)>,
+    pub(super) witnessed: Vec<(Ref, Fingerprint)>,
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// Whether the item may come up, and on what it then rests.
+    pub(super) fn up_gate(&mut self, id: Id) -> Option<Footing> {
+        let node = self.node(id);
+        let intent = Arc::clone(node.intent.as_ref().filter(|_| node.verdict == Verdict::In)?);
+        let item = self.current.item(node.slot);
+        let failed = item.is_some_and(|item| item.state == State::Failed(Operation::Create));
+        let fits = match node.job {
+            Job::Create => item.is_none() || failed,
+            Job::Remake => item.is_none(),
+            _ => item.is_some_and(Item::exists),
+        };
+        if !fits || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
+            return None;
+        }
+        self.footing(id, &intent)
+    }
+
+    /// An item that is only turned to a replacement needs one.
+    fn is_target_replaced(&self, id: Id) -> bool {
+        match (&self.node(id).reason, self.node(id).job) {
+            (Some(Reason::TargetReplaced(target)), Job::Modify) => {
+                let target = self.current.slot(target).and_then(|slot| self.course.known(slot));
+                target.is_some_and(|target| self.node(target).up.stage == Stage::Done)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a modify would break the condition of something that stands.
+    fn would_break_others(&mut self, id: Id, intent: &Arc<Spec<V>>) -> bool {
+        if !self.changes_value(id) {
+            return false;
+        }
+        let dependents = self.current_dependents(id);
+        dependents.into_iter().any(|dependent| {
+            self.current.item(self.node(dependent).slot).is_some_and(Item::exists)
+                && self.breaks(dependent, id, &intent.value)
+        })
+    }
+
+    /// A target for each dependency, or nothing if one is not satisfied.
+    fn footing(&self, id: Id, intent: &Arc<Spec<V>>) -> Option<Footing> {
+        let mut footing = Footing::default();
+        let old = self.current.item(self.node(id).slot).filter(|_| self.node(id).job != Job::Replace);
+        let mut position = 0;
+        for (at, need) in intent.needs.iter().enumerate() {
+            let positions = position..position + need.width();
+            position = positions.end;
+            if need.is_order_only() {
+                continue;
+            }
+            let target = self.serving(id, old.and_then(|old| old.relied_on(at)), need, positions)?;
+            let reference = self.ref_of(target);
+            if need.width() > 1 {
+                footing.relied.push((at, reference.clone()));
+            }
+            if need.recreates_when_modified() && !footing.witnessed.iter().any(|(seen, _)| seen == reference) {
+                let seen = old.filter(|old| old.exists()).and_then(|old| old.witnessed(reference));
+                let now = || self.value_now(target).map(Value::fingerprint);
+                footing.witnessed.push((reference.clone(), seen.or_else(now)?));
+            }
+        }
+        Some(footing)
+    }
+
+    /// The target that satisfies a dependency now: the one relied on, if it does, or else rather one that
+    /// is not about to change.
+    fn serving(&self, id: Id, chosen: Option<&Ref>, need: &Dependency, positions: Range<usize>) -> Option<Id> {
+        let serves = |target: &Id| self.serves(*target, need.predicate());
+        let kept = self.alternatives(id, positions.clone()).find(|&target| Some(self.ref_of(target)) == chosen);
+        let calm = || self.alternatives(id, positions.clone()).find(|one| self.node(*one).calm && serves(one));
+        kept.filter(serves).or_else(calm).or_else(|| self.alternatives(id, positions.clone()).find(serves))
+    }
+
+    /// Whether a target is there, not about to go, and as it must be, now and with its new value.
+    pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
+        let node = self.node(target);
+        let goes = match node.job {
+            Job::Remake => node.down.stage != Stage::Done,
+            Job::Delete | Job::DeleteBoth | Job::Vanish => true,
+            _ => matches!(node.verdict, Verdict::Out(_) | Verdict::Gone),
+        };
+        if goes || !self.holds_throughout(target, predicate) {
+            return false;
+        }
+        match (&node.verdict, &node.intent, predicate) {
+            (Verdict::In, Some(intent), Some(predicate)) => {
+                self.holds(self.ref_of(target), predicate, &intent.value)
+            }
+            _ => true,
+        }
+    }
+
+    /// Whether a target is there. One that is replaced is there all along: first the old, then the new.
+    pub(super) fn holds_throughout(&self, target: Id, predicate: Option<&Predicate>) -> bool {
+        let node = self.node(target);
+        if node.job != Job::Replace || node.up.stage != Stage::Done {
+            return self.holds_now(node.slot, predicate);
+        }
+        let old = self.current.item(node.slot);
+        old.is_none_or(|old| predicate.is_none_or(|one| self.holds(&old.reference, one, &old.spec.value)))
+    }
+
+    /// The value that an item counts as created against: of a target that is replaced, the new one.
+    fn value_now(&self, target: Id) -> Option<&V> {
+        let node = self.node(target);
+        if node.job == Job::Replace && node.up.stage == Stage::Done {
+            return node.intent.as_ref().map(|intent| &intent.value);
+        }
+        self.current.item(node.slot).map(|item| &item.spec.value)
+    }
+
+    /// Whether nothing stands any more that depends on the item.
+    pub(super) fn down_gate(&mut self, id: Id) -> bool {
+        let dependents = self.current_dependents(id);
+        dependents.into_iter().all(|dependent| !self.blocks_delete(dependent, id))
+    }
+
+    fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
+        if dependent == id || !self.stands(dependent) || self.course.waived.contains(&(id, dependent)) {
+            return false;
+        }
+        let node = self.node(dependent);
+        match self.tie(dependent, id) {
+            None | Some(Tie::Order) => false,
+            Some(Tie::Alternative) => {
+                node.job.has_down() && !matches!(node.down.stage, Stage::Done | Stage::Failed)
+            }
+            Some(Tie::Relies) if self.node(id).job == Job::Replace => !self.is_switched(dependent, id),
+            Some(Tie::Relies) => true,
+        }
+    }
+
+    /// Whether a dependent was turned to, or created against, the replacement of an item.
+    fn is_switched(&self, dependent: Id, id: Id) -> bool {
+        let node = self.node(dependent);
+        let created_since = node.job == Job::Remake && node.task(Part::Up).stage == Stage::Done;
+        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| alias.record.as_ref());
+        let reference = self.ref_of(dependent);
+        created_since || alias.is_some_and(|record| record.switched.contains(reference))
+    }
+}

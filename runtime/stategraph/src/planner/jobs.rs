@@ -1,0 +1,261 @@
+//! From "should it be there?" to "what is to be done to it?", one item at a time.
+
+use std::sync::Arc;
+
+use super::course::{Id, Job, Verdict};
+use super::{Effect, Planner, same};
+use crate::item::{Item, Operation, Spec, State};
+use crate::operations::Ending;
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::value::Value;
+
+impl<V: Value> Planner<'_, V> {
+    /// Finds the jobs of all that was judged, and asks about those changes that may need a recreate.
+    pub(super) fn ask(&mut self) {
+        // Nodes are added while targets are looked up; those are not judged.
+        for id in 0..self.course.nodes.len() as Id {
+            self.assign(id);
+        }
+        for id in 0..self.course.nodes.len() as Id {
+            if self.changes_value(id) && self.answer(id).is_none() {
+                self.ask_about(id);
+            }
+        }
+    }
+
+    /// Finds the job of one item.
+    pub(super) fn assign(&mut self, id: Id) {
+        let (job, reason) = self.job_of(id);
+        let node = self.course.node_mut(id);
+        node.job = job;
+        node.reason = reason;
+    }
+
+    fn ask_about(&mut self, id: Id) {
+        let node = self.node(id);
+        let (Some(item), Some(intent)) = (self.current.item(node.slot), &node.intent) else { return };
+        let (reference, old, new) = (item.reference.clone(), Arc::clone(&item.spec), Arc::clone(intent));
+        self.awaited.insert(reference.clone());
+        self.effects.push(Effect::Ask { reference, old, new });
+    }
+
+    /// Whether the job is a modify that gives the item another value.
+    pub(super) fn changes_value(&self, id: Id) -> bool {
+        let node = self.node(id);
+        node.job == Job::Modify
+            && self.current.item(node.slot).zip(node.intent.as_ref()).is_some_and(|(item, intent)| {
+                item.spec.value != intent.value
+            })
+    }
+
+    /// Whether the handler said that the change needs a recreate, if it did say.
+    pub(super) fn answer(&self, id: Id) -> Option<bool> {
+        let reference = self.ref_of(id);
+        self.options.answers.get(reference).or_else(|| self.answers.get(reference)).copied()
+    }
+
+    fn job_of(&self, id: Id) -> (Job, Option<Reason>) {
+        let node = self.node(id);
+        if matches!(node.verdict, Verdict::Unseen | Verdict::Untouched) {
+            return (Job::Rest, None);
+        }
+        let reference = self.ref_of(id);
+        if let Some(job) = self.job_under_way(reference) {
+            return (job, None);
+        }
+        let item = self.current.item(node.slot);
+        if let Some(alias) = self.alias_of(reference) {
+            return self.job_with_alias(id, item, alias);
+        }
+        match (&node.verdict, &node.intent, item) {
+            (Verdict::In, Some(_), None) => (Job::Create, Some(Reason::Intended)),
+            (Verdict::In, Some(intent), Some(item)) => self.job_of_wanted(id, item, intent),
+            (_, _, Some(item)) => self.job_of_unwanted(id, item),
+            _ => (Job::Rest, None),
+        }
+    }
+
+    /// An item that has an operation gets no other before it has returned.
+    fn job_under_way(&self, reference: &Ref) -> Option<Job> {
+        let by_alias = || self.operations.on(&reference.alias()).filter(|_| self.has_aliases());
+        let running = self.operations.on(reference).or_else(by_alias)?;
+        Some(if running.ending == Ending::Abandoned { Job::Hold } else { Job::Wait })
+    }
+
+    /// Aliases are rare and always need attention: without any, no name has to be made up.
+    fn has_aliases(&self) -> bool {
+        self.current.attention().next().is_some()
+    }
+
+    pub(super) fn alias_of(&self, reference: &Ref) -> Option<&Item<V>> {
+        if !self.has_aliases() {
+            return None;
+        }
+        self.current.get(&reference.alias())
+    }
+
+    fn job_of_wanted(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> (Job, Option<Reason>) {
+        let attempts = item.failure().map_or(0, |failure| failure.attempts);
+        let inside = self.intent.is_inside(&item.reference);
+        let mut reason = Reason::ValueChanged;
+        match item.state {
+            State::Failed(Operation::Create) if !same(&item.spec, intent) => {
+                return (Job::Create, Some(Reason::Intended));
+            }
+            State::Failed(Operation::Create) if self.is_due(item) => {
+                return (Job::Create, Some(Reason::Retry(attempts)));
+            }
+            State::Failed(Operation::Create) => return (Job::Hold, None),
+            State::Failed(_) if inside => {
+                let unchanged = item.next().is_some_and(|next| same(next, intent));
+                if unchanged && !self.is_due(item) {
+                    return (Job::Hold, None);
+                }
+                reason = if unchanged { Reason::Retry(attempts) } else { Reason::Reassert };
+            }
+            State::Failed(_) | State::Created => {}
+            State::Creating | State::Modifying | State::Deleting | State::Unknown(_) => return (Job::Hold, None),
+        }
+        let reassert = inside && item.state != State::Created;
+        if item.spec.value != intent.value {
+            (Job::Modify, Some(if reason == Reason::Reassert { Reason::ValueChanged } else { reason }))
+        } else if reassert {
+            (Job::Modify, Some(reason))
+        } else if item.spec.needs != intent.needs || self.is_record_stale(id, item, intent) {
+            (Job::Relink, None)
+        } else {
+            (Job::Rest, None)
+        }
+    }
+
+    /// Whether what is recorded about the targets that the item relies on must change.
+    fn is_record_stale(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> bool {
+        let mut position = 0;
+        intent.needs.iter().enumerate().any(|(at, need)| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            if need.is_order_only() {
+                return false;
+            }
+            let relied = self.will_rely_on(id, item, at, need, positions);
+            let Some(relied) = relied else { return true };
+            let target = self.ref_of(relied);
+            (need.width() > 1 && item.relied_on(at) != Some(target))
+                || (need.recreates_when_modified() && item.witnessed(target).is_none())
+        })
+    }
+
+    /// The target that an item that exists will rely on: the one it relies on, if that will do.
+    pub(super) fn will_rely_on(
+        &self,
+        id: Id,
+        item: &Item<V>,
+        at: usize,
+        need: &crate::dependency::Dependency,
+        positions: std::ops::Range<usize>,
+    ) -> Option<Id> {
+        let serving = |target: &Id| self.will_hold(*target, need.predicate());
+        let chosen = item.relied_on(at);
+        let kept = self.alternatives(id, positions.clone()).find(|&target| Some(self.ref_of(target)) == chosen);
+        kept.filter(serving).or_else(|| self.alternatives(id, positions).find(serving))
+    }
+
+    /// A target under `recreate_when_modified` that will be another than the one it was created against.
+    pub(super) fn other_witness(&self, id: Id) -> Option<Ref> {
+        let node = self.node(id);
+        let (item, intent) = (self.current.item(node.slot)?, node.intent.as_ref()?);
+        let mut position = 0;
+        intent.needs.iter().enumerate().find_map(|(at, need)| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            if !need.recreates_when_modified() || need.is_order_only() {
+                return None;
+            }
+            let relied = self.will_rely_on(id, item, at, need, positions)?;
+            let target = self.ref_of(relied);
+            let (seen, will_be) = (item.witnessed(target)?, self.value_to_be(relied)?.fingerprint());
+            (seen != will_be).then(|| target.clone())
+        })
+    }
+
+    /// The value that an item will have.
+    fn value_to_be(&self, id: Id) -> Option<&V> {
+        let node = self.node(id);
+        match (&node.verdict, &node.intent) {
+            (Verdict::In, Some(intent)) => Some(&intent.value),
+            _ => self.current.item(node.slot).map(|item| &item.spec.value),
+        }
+    }
+
+    fn job_of_unwanted(&self, id: Id, item: &Item<V>) -> (Job, Option<Reason>) {
+        let attempts = item.failure().map_or(0, |failure| failure.attempts);
+        if self.vanishes(item) {
+            return (Job::Vanish, None);
+        }
+        match item.state {
+            State::Failed(Operation::Delete) if item.next().is_none() => {
+                if self.is_due(item) { (Job::Delete, Some(Reason::Retry(attempts))) } else { (Job::Hold, None) }
+            }
+            State::Created | State::Failed(_) => (Job::Delete, Some(self.reason_to_go(id))),
+            State::Creating | State::Modifying | State::Deleting | State::Unknown(_) => (Job::Hold, None),
+        }
+    }
+
+    fn reason_to_go(&self, id: Id) -> Reason {
+        match &self.node(id).verdict {
+            Verdict::Out(unmet) => Reason::Unsatisfied(unmet.clone()),
+            _ => Reason::NotIntended,
+        }
+    }
+
+    /// Whether the external item is gone that the item vanishes with.
+    fn vanishes(&self, item: &Item<V>) -> bool {
+        if !item.spec.needs.iter().any(crate::dependency::Dependency::is_deleted_with_external) {
+            return false;
+        }
+        let relied = |at: usize, target: &Ref| {
+            item.spec.needs[at].width() == 1 || item.relied_on(at).is_some_and(|chosen| chosen == target)
+        };
+        item.spec.targets().any(|(at, target)| {
+            item.spec.needs[at].is_deleted_with_external()
+                && relied(at, target)
+                && self.current.get(target).is_none()
+                && self.intent.graph().and_then(|graph| graph.get(target)).is_none_or(Item::is_external)
+        })
+    }
+
+    /// A replacement that an earlier call left is finished or removed first; what then is still to be
+    /// done is found by looking again.
+    fn job_with_alias(&self, id: Id, item: Option<&Item<V>>, alias: &Item<V>) -> (Job, Option<Reason>) {
+        let node = self.node(id);
+        let attempts = alias.failure().map_or(0, |failure| failure.attempts);
+        let unchanged = match (alias.next(), &node.intent) {
+            (Some(next), Some(intent)) => same(next, intent),
+            (None, None) => true,
+            _ => false,
+        };
+        if unchanged && matches!(alias.state, State::Failed(_)) && !self.is_due(alias) {
+            return (Job::Hold, None);
+        }
+        let wanted = node.verdict == Verdict::In && alias.exists();
+        let begun = alias.record.as_ref().is_some_and(|record| !record.switched.is_empty());
+        let matches = node.intent.as_ref().is_some_and(|intent| same(intent, &alias.spec));
+        match item {
+            None if alias.exists() => (Job::Adopt, Some(Reason::Replaced)),
+            Some(_) if wanted && (matches || begun) => (Job::Replace, Some(Reason::Retry(attempts))),
+            Some(item) if node.verdict != Verdict::In && item.exists() => {
+                (Job::DeleteBoth, Some(self.reason_to_go(id)))
+            }
+            None | Some(_) => (Job::DropAlias, Some(Reason::ReplacementFailed)),
+        }
+    }
+
+    /// Whether a failed item may be tried again by now.
+    pub(super) fn is_due(&self, item: &Item<V>) -> bool {
+        let retry = self.types.get(item.reference.type_name()).map(|item_type| item_type.retry);
+        let by = self.options.due_by.unwrap_or(self.now);
+        let next = retry.zip(item.failure()).and_then(|(retry, failure)| retry.next(failure));
+        item.failure().is_none() || next.is_some_and(|next| next <= by)
+    }
+}

@@ -1,0 +1,350 @@
+//! What each task waits for.
+//!
+//! An item comes up after all that it depends on is calm, and goes down after those that depend on it
+//! in the current graph have gone down or been turned away. These are the only orders that tasks wait
+//! for; related tasks that they leave unordered are kept apart when they start.
+
+use super::Planner;
+use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
+use crate::graph::Slot;
+use crate::item::{Operation, State};
+use crate::predicate::Predicate;
+use crate::value::Value;
+
+/// How an item of the current graph depends on a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tie {
+    /// It relies on it.
+    Relies,
+    /// It could do without: it relies on another of several.
+    Alternative,
+    /// It only follows its order.
+    Order,
+}
+
+pub(super) const fn task(node: Id, part: Part) -> TaskId {
+    TaskId { node, part }
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// Turns jobs into tasks.
+    pub(super) fn lay_course(&mut self) {
+        self.remake();
+        self.untangle();
+        self.vanish();
+        for id in self.course.on_course.clone() {
+            self.check_calm(id);
+        }
+        for id in self.course.active.clone() {
+            for part in [Part::Down, Part::Up, Part::Finish] {
+                self.check_ready(task(id, part));
+            }
+        }
+    }
+
+    /// Items leave with their external targets; no handler is asked.
+    fn vanish(&mut self) {
+        let gone: Vec<Id> =
+            (0..self.course.nodes.len() as Id).filter(|&id| self.node(id).job == Job::Vanish).collect();
+        for id in gone {
+            let slot = self.node(id).slot;
+            self.current.take(slot);
+        }
+    }
+
+    /// Lays tasks and what they wait for, from the jobs as they are.
+    pub(super) fn lay(&mut self) {
+        self.start_over();
+        for id in self.course.active.clone() {
+            self.lay_own(id);
+        }
+        self.mark_below();
+        for id in self.course.on_course.clone() {
+            self.lay_needs(id);
+        }
+        for id in self.course.active.clone() {
+            self.lay_down(id);
+            self.lay_protection(id);
+        }
+        self.course.is_soft = self.is_soft();
+        self.course.is_mixed = self.course.is_soft || self.is_mixed();
+    }
+
+    fn start_over(&mut self) {
+        self.course.active.clear();
+        self.course.on_course.clear();
+        self.course.order_edges.clear();
+        self.course.has_alternatives = false;
+        self.course.has_jumped = false;
+        for id in 0..self.course.nodes.len() as Id {
+            let node = self.course.node_mut(id);
+            (node.down, node.up, node.finish) = (Task::default(), Task::default(), Task::default());
+            (node.calm, node.open, node.on_course) = (true, 0, false);
+            node.settled.clear();
+            node.above.clear();
+            if node.job.is_active() {
+                self.course.active.push(id);
+            }
+        }
+    }
+
+    /// An item's own tasks, one after the other.
+    fn lay_own(&mut self, id: Id) {
+        let job = self.node(id).job;
+        let parts = [(Part::Down, job.has_down()), (Part::Up, job.has_up()), (Part::Finish, job.has_finish())];
+        for (part, _) in parts.into_iter().filter(|(_, has)| *has) {
+            self.course.task_mut(task(id, part)).stage = Stage::Waiting;
+        }
+        match job {
+            Job::Remake => self.after(task(id, Part::Up), task(id, Part::Down)),
+            Job::Replace => {
+                if self.alias_of(self.ref_of(id)).is_some() {
+                    self.course.node_mut(id).up.stage = Stage::Done;
+                }
+                self.after(task(id, Part::Down), task(id, Part::Up));
+                self.after(task(id, Part::Finish), task(id, Part::Down));
+            }
+            Job::DeleteBoth => self.after(task(id, Part::Finish), task(id, Part::Down)),
+            _ => {}
+        }
+    }
+
+    /// Makes a task wait for another, unless that is over or does not exist.
+    pub(super) fn after(&mut self, later: TaskId, earlier: TaskId) {
+        if !self.course.task(earlier).stage.is_over() {
+            self.course.task_mut(earlier).next.push(later);
+            self.course.task_mut(later).waits += 1;
+        }
+    }
+
+    /// Marks what depends on something that has things to do: between two such items, those that have
+    /// nothing to do themselves pass the order on. A single one needs no order.
+    fn mark_below(&mut self) {
+        let mut queue = self.course.active.clone();
+        let alone = queue.len() == 1 && self.operations.is_empty();
+        for &id in &queue {
+            self.enter(id);
+        }
+        while let Some(id) = queue.pop().filter(|_| !alone) {
+            for dependent in self.intended_dependents(id) {
+                if !self.node(dependent).on_course {
+                    self.enter(dependent);
+                    queue.push(dependent);
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, id: Id) {
+        self.resolve_needs(id);
+        let node = self.course.node_mut(id);
+        node.on_course = true;
+        node.calm = false;
+        self.course.on_course.push(id);
+    }
+
+    /// What an item has to wait for among what it is intended to depend on.
+    fn lay_needs(&mut self, id: Id) {
+        let Some(intent) = self.node(id).intent.clone() else { return };
+        let mut position = 0;
+        for (at, need) in intent.needs.iter().enumerate() {
+            let positions = position..position + need.width();
+            position = positions.end;
+            // Needs are fewer than 2^32.
+            let at = at as u32;
+            if need.is_order_only() {
+                self.lay_order(id, positions);
+            } else if need.width() == 1 {
+                let target = self.node(id).need.get(positions.start).copied();
+                self.lay_need(id, at, target);
+            } else {
+                self.lay_alternatives(id, at, need, positions);
+            }
+        }
+    }
+
+    fn lay_need(&mut self, id: Id, at: u32, target: Option<Id>) {
+        let Some(target) = target.filter(|&target| self.is_waited_for(id, target)) else { return };
+        self.course.node_mut(target).above.push((id, at));
+        self.course.node_mut(id).open += 1;
+        if self.node(id).job.has_up() && self.waits_for_adoption(id, target) {
+            self.after(task(id, Part::Up), task(target, Part::Finish));
+        }
+    }
+
+    /// Whether an item needs the new value of a target that is replaced: it is there only after the alias
+    /// was adopted.
+    fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
+        let node = self.node(id);
+        let Some(intent) = node.intent.as_ref().filter(|_| self.node(target).job == Job::Replace) else {
+            return false;
+        };
+        let reference = self.ref_of(target);
+        intent.needs.iter().any(|need| {
+            !need.is_order_only()
+                && need.targets().any(|one| one == reference)
+                && !self.holds_now(self.node(target).slot, need.predicate())
+        })
+    }
+
+    /// One that has to be turned away before its target changes does not wait for that change.
+    fn is_waited_for(&self, id: Id, target: Id) -> bool {
+        self.node(target).on_course && !self.course.moves.contains(&(id, target))
+    }
+
+    fn lay_alternatives(
+        &mut self,
+        id: Id,
+        at: u32,
+        need: &crate::dependency::Dependency,
+        positions: std::ops::Range<usize>,
+    ) {
+        let alternatives: Vec<Id> = self.alternatives(id, positions).collect();
+        let (busy, idle): (Vec<Id>, Vec<Id>) =
+            alternatives.into_iter().partition(|&target| self.is_waited_for(id, target));
+        self.course.has_alternatives = true;
+        if busy.is_empty() {
+            return;
+        }
+        if idle.iter().any(|&target| self.will_hold(target, need.predicate())) {
+            self.course.node_mut(id).settled.push(at);
+            self.course.has_jumped = true;
+            return;
+        }
+        for target in busy {
+            self.course.node_mut(target).above.push((id, at));
+        }
+        self.course.node_mut(id).open += 1;
+    }
+
+    /// `order_only`: up after up, if both have an operation.
+    fn lay_order(&mut self, id: Id, positions: std::ops::Range<usize>) {
+        let targets: Vec<Id> = self.alternatives(id, positions).collect();
+        for target in targets {
+            if self.node(target).job.has_up() && self.node(id).job.has_up() {
+                let (later, earlier) = (task(id, Part::Up), task(target, Part::Up));
+                self.after(later, earlier);
+                self.course.order_edges.push((later, earlier));
+            }
+        }
+    }
+
+    /// What has to happen to an item's dependents before it is deleted.
+    fn lay_down(&mut self, id: Id) {
+        if !self.node(id).job.has_down() {
+            return;
+        }
+        let down = task(id, Part::Down);
+        for dependent in self.current_dependents(id) {
+            let Some(tie) = self.tie(dependent, id).filter(|_| dependent != id) else { continue };
+            let job = self.node(dependent).job;
+            match (job, tie) {
+                (Job::Remake | Job::Delete | Job::DeleteBoth, _) => {
+                    self.after(down, task(dependent, Part::Down));
+                    if job == Job::DeleteBoth {
+                        self.after(down, task(dependent, Part::Finish));
+                    }
+                    if self.node(id).job == Job::Replace && !self.waits_for_adoption(dependent, id) {
+                        self.after(down, task(dependent, Part::Up));
+                        self.course.order_edges.push((down, task(dependent, Part::Up)));
+                    }
+                    if tie != Tie::Relies {
+                        self.course.order_edges.push((down, task(dependent, Part::Down)));
+                    }
+                }
+                (Job::Replace, Tie::Alternative) => {
+                    self.after(down, task(dependent, Part::Down));
+                    self.course.order_edges.push((down, task(dependent, Part::Down)));
+                }
+                (Job::Replace, Tie::Relies) => self.after(down, task(dependent, Part::Finish)),
+                (_, Tie::Relies) if job.has_up() && self.stands(dependent) => {
+                    self.after(down, task(dependent, Part::Up));
+                }
+                // The operation of an earlier call: what it leaves is seen when it has ended.
+                (Job::Wait, Tie::Relies | Tie::Alternative) => self.course.task_mut(down).waits += 1,
+                _ => {}
+            }
+        }
+    }
+
+    /// What has to happen to dependents whose conditions an item's new value would break.
+    fn lay_protection(&mut self, id: Id) {
+        let Some(intent) = self.node(id).intent.clone().filter(|_| self.changes_value(id)) else { return };
+        let up = task(id, Part::Up);
+        for dependent in self.current_dependents(id) {
+            if !self.breaks(dependent, id, &intent.value) {
+                continue;
+            }
+            let job = self.node(dependent).job;
+            if job.has_down() {
+                self.after(up, task(dependent, Part::Down));
+            } else if self.course.moves.contains(&(dependent, id)) {
+                self.after(up, task(dependent, Part::Up));
+            } else if job == Job::Wait {
+                self.course.task_mut(up).waits += 1;
+            }
+        }
+    }
+
+    /// How an item, or its replacement, depends on a target in the current graph, if it does: the
+    /// strongest of its ties.
+    pub(super) fn tie(&self, id: Id, target: Id) -> Option<Tie> {
+        let (slot, target) = (self.node(id).slot, self.node(target).slot);
+        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| self.current.slot(&alias.reference));
+        std::iter::once(slot).chain(alias).filter_map(|slot| self.tie_of(slot, target)).min()
+    }
+
+    fn tie_of(&self, slot: Slot, target: Slot) -> Option<Tie> {
+        let item = self.current.item(slot)?;
+        let edges = item.spec.targets().zip(self.current.edges(slot)).filter(|(_, edge)| *edge == target);
+        let ties = edges.map(|((at, reference), _)| {
+            let need = &item.spec.needs[at];
+            let chosen = item.relied_on(at).filter(|_| need.width() > 1).filter(|chosen| *chosen != reference);
+            let does_without = chosen.and_then(|chosen| self.current.slot(chosen));
+            match does_without {
+                _ if need.is_order_only() => Tie::Order,
+                Some(chosen) if self.is_held_by(chosen, need.predicate()) => Tie::Alternative,
+                _ => Tie::Relies,
+            }
+        });
+        ties.min()
+    }
+
+    /// Whether a target is there, if only as the replacement of one that was deleted.
+    fn is_held_by(&self, slot: Slot, predicate: Option<&Predicate>) -> bool {
+        self.course.known(slot).map_or_else(
+            || self.holds_now(slot, predicate),
+            |target| self.holds_throughout(target, predicate),
+        )
+    }
+
+    /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.
+    pub(super) fn stands(&self, id: Id) -> bool {
+        let item = self.current.item(self.node(id).slot).into_iter().chain(self.alias_of(self.ref_of(id)));
+        item.into_iter().any(|item| item.state != State::Failed(Operation::Create))
+    }
+
+    /// Whether related tasks may be left unordered by what they wait for.
+    fn is_mixed(&self) -> bool {
+        let course = &self.course;
+        let downs = course.active.iter().any(|&id| self.node(id).job.has_down());
+        let ups = course.active.iter().any(|&id| self.node(id).job.has_up());
+        let finishes = course.active.iter().any(|&id| self.node(id).job.has_finish());
+        !self.operations.is_empty() || (downs && ups) || finishes
+    }
+
+    /// Whether even tasks of one kind may be: some items have alternatives, move first, or depend on
+    /// something else than they do now.
+    fn is_soft(&self) -> bool {
+        self.course.has_alternatives || !self.course.moves.is_empty() || self.changes_needs()
+    }
+
+    fn changes_needs(&self) -> bool {
+        self.course.active.iter().any(|&id| {
+            let node = self.node(id);
+            let pending = matches!(node.verdict, Verdict::Out(_));
+            let items = self.current.item(node.slot).zip(node.intent.as_ref());
+            items.is_some_and(|(item, intent)| pending || item.spec.needs != intent.needs)
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! Keeping related operations apart (S8).
+//!
+//! Most related tasks wait for each other anyway. Where they may not, a task starts only if its item
+//! neither depends on one with an operation under way nor the other way round, through the edges of
+//! the current and the intended graph. What an operation is related to is found once, when first asked.
+
+use std::collections::BTreeMap;
+
+use super::Planner;
+use super::course::{Id, IdSet, Part, TaskId};
+use crate::operations::{Ending, OperationId};
+use crate::value::Value;
+
+/// For each operation under way, what its item depends on and what depends on it.
+pub(super) type Relations = BTreeMap<OperationId, IdSet>;
+
+/// Which way to look.
+#[derive(Clone, Copy)]
+enum Towards {
+    Targets,
+    Dependents,
+}
+
+impl<V: Value> Planner<'_, V> {
+    pub(super) fn is_related_to_running(&mut self, task: TaskId) -> bool {
+        if self.operations.is_empty() || !(self.course.is_mixed || self.course.has_jumped) {
+            return false;
+        }
+        let running: Vec<OperationId> = self.operations.iter().map(|(id, _)| id).collect();
+        running.into_iter().any(|id| self.may_be_unordered(task, id) && self.is_related(task.node, id))
+    }
+
+    /// Two deletes, or two that bring something up, are ordered by what they wait for, unless edges change
+    /// or something went on while an alternative was not calm.
+    fn may_be_unordered(&self, task: TaskId, id: OperationId) -> bool {
+        if self.operations.get(id).is_none_or(|running| running.ending == Ending::Abandoned) {
+            return false;
+        }
+        let soft = self.course.is_soft || self.course.has_jumped;
+        let other = self.tasks.get(&id);
+        soft || task.part == Part::Finish || other.is_none_or(|other| other.part != task.part)
+    }
+
+    fn is_related(&mut self, node: Id, id: OperationId) -> bool {
+        if !self.relations.contains_key(&id) {
+            let Some(reference) = self.operations.get(id).map(|running| running.reference.base()) else {
+                return false;
+            };
+            let slot = self.current.pin(&reference);
+            let running = self.node_at(slot);
+            let mut related = self.reach(running, Towards::Targets);
+            related.extend(self.reach(running, Towards::Dependents));
+            self.relations.insert(id, related);
+        }
+        self.relations.get(&id).is_some_and(|related| related.contains(&node))
+    }
+
+    /// All that can be reached one way, the start included.
+    fn reach(&mut self, from: Id, towards: Towards) -> IdSet {
+        let mut seen = IdSet::default();
+        seen.insert(from);
+        let mut queue = vec![from];
+        while let Some(id) = queue.pop() {
+            for next in self.neighbours(id, towards) {
+                if seen.insert(next) {
+                    queue.push(next);
+                }
+            }
+        }
+        seen
+    }
+
+    /// `order_only` orders operations and relates nothing else.
+    fn neighbours(&mut self, id: Id, towards: Towards) -> Vec<Id> {
+        match towards {
+            Towards::Targets => self.hard_targets(id),
+            Towards::Dependents => {
+                let mut above = self.current_dependents(id);
+                above.extend(self.intended_dependents(id));
+                above.retain(|&one| self.hard_targets(one).contains(&id));
+                above
+            }
+        }
+    }
+
+    fn hard_targets(&mut self, id: Id) -> Vec<Id> {
+        self.resolve_needs(id);
+        let slot = self.node(id).slot;
+        let mut targets: Vec<Id> = Vec::new();
+        if let Some(item) = self.current.item(slot) {
+            let edges: Vec<_> = self.current.edges(slot).collect();
+            let ties = item.spec.targets().map(|(at, _)| item.spec.needs[at].is_order_only());
+            let hard: Vec<_> = ties.zip(edges).filter(|(order_only, _)| !order_only).map(|(_, slot)| slot).collect();
+            targets.extend(hard.into_iter().map(|slot| self.node_at(slot)).collect::<Vec<_>>());
+        }
+        let node = self.node(id);
+        if let Some(intent) = &node.intent {
+            let needs = intent.targets().zip(&node.need);
+            targets.extend(needs.filter(|((at, _), _)| !intent.needs[*at].is_order_only()).map(|(_, &target)| target));
+        }
+        targets
+    }
+}

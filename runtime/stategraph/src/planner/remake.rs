@@ -1,0 +1,233 @@
+//! Which items must go and come back, or be replaced, because of what happens to others.
+//!
+//! A job only ever becomes more thorough here (rest, relink, modify, replace, remake), and whatever
+//! becomes so is looked at once more: the end does not depend on the order.
+
+use std::sync::Arc;
+
+use super::Planner;
+use super::course::{Id, Job, Verdict};
+use crate::item::{Operation, State};
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::types::ReplaceOrder;
+use crate::value::Value;
+
+/// What becomes of a dependent when its target gets a value that breaks its condition.
+enum Broken {
+    /// It can be turned to its new dependencies first.
+    MovesFirst,
+    /// It must go first.
+    GoesFirst,
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// Applies the handlers' answers and follows what they and the jobs found so far entail.
+    pub(super) fn remake(&mut self) {
+        let mut queue: Vec<Id> = Vec::new();
+        for id in 0..self.course.nodes.len() as Id {
+            self.apply_answer(id, &mut queue);
+            if let Some(target) = self.recreating_target(id) {
+                self.recreate(id, Reason::TargetModified(target), &mut queue);
+            }
+            let job = self.node(id).job;
+            if job.is_interrupted() || self.changes_value(id) {
+                queue.push(id);
+            }
+        }
+        self.follow(queue);
+    }
+
+    fn apply_answer(&mut self, id: Id, queue: &mut Vec<Id>) {
+        if !self.changes_value(id) {
+            return;
+        }
+        if let Some(error) = self.unanswered.remove(&self.ref_of(id).clone()) {
+            self.fail_unasked(id, error);
+        } else if self.answer(id) == Some(true) {
+            self.recreate(id, Reason::NeedsRecreate, queue);
+        }
+    }
+
+    /// A change that could not be asked about is a modify that failed.
+    fn fail_unasked(&mut self, id: Id, error: String) {
+        let node = self.course.node_mut(id);
+        node.job = Job::Hold;
+        let (slot, intent) = (node.slot, node.intent.clone());
+        let now = self.now;
+        self.current.alter(slot, |item| {
+            item.record(|record| {
+                let attempts = super::settle::attempts_with(record, intent.as_ref());
+                record.next = intent;
+                record.failure = Some(super::settle::failed(record, error, attempts, now));
+            });
+            item.state = State::Failed(Operation::Modify);
+        });
+    }
+
+    fn recreating_target(&self, id: Id) -> Option<Ref> {
+        let node = self.node(id);
+        let stays = matches!(node.job, Job::Rest | Job::Relink | Job::Modify) && node.verdict == Verdict::In;
+        if stays { self.other_witness(id) } else { None }
+    }
+
+    fn recreate(&mut self, id: Id, reason: Reason, queue: &mut Vec<Id>) {
+        let order = self.types.get(self.ref_of(id).type_name()).map(|item_type| item_type.replace);
+        let job = if order == Some(ReplaceOrder::CreateFirst) { Job::Replace } else { Job::Remake };
+        self.raise(id, job, reason, queue);
+    }
+
+    /// Makes a job more thorough, never less.
+    pub(super) fn raise(&mut self, id: Id, job: Job, reason: Reason, queue: &mut Vec<Id>) {
+        let thoroughness = |job: Job| match job {
+            Job::Rest => Some(0),
+            Job::Relink => Some(1),
+            Job::Modify => Some(2),
+            Job::Replace => Some(3),
+            Job::Remake => Some(4),
+            _ => None,
+        };
+        // What was left of an earlier replacement goes too; then the item is looked at again.
+        let leftover = job == Job::Remake && self.alias_of(self.ref_of(id)).is_some();
+        let node = self.course.node_mut(id);
+        let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else { return };
+        if new > old {
+            node.job = if leftover { Job::DeleteBoth } else { job };
+            node.reason = Some(reason);
+            queue.push(id);
+        }
+    }
+
+    pub(super) fn follow(&mut self, mut queue: Vec<Id>) {
+        while let Some(id) = queue.pop() {
+            let job = self.node(id).job;
+            for dependent in self.current_dependents(id) {
+                self.draw_in(dependent);
+                if !self.stays_throughout(dependent) {
+                    continue;
+                }
+                if job.is_interrupted() && self.rests_only_on(dependent, id) {
+                    let reason = Reason::TargetRecreated(self.ref_of(id).clone());
+                    self.raise(dependent, Job::Remake, reason, &mut queue);
+                }
+                if job == Job::Replace {
+                    self.turn(dependent, id, &mut queue);
+                }
+                if matches!(job, Job::Modify | Job::Replace) {
+                    self.protect(dependent, id, &mut queue);
+                }
+            }
+        }
+    }
+
+    /// Judges a dependent that the survey had no reason to look at.
+    fn draw_in(&mut self, id: Id) {
+        if self.node(id).verdict == Verdict::Unseen {
+            self.judge_late(id);
+            self.assign(id);
+        }
+    }
+
+    /// Whether an item exists and will, and is not deleted in between.
+    fn stays_throughout(&self, id: Id) -> bool {
+        let node = self.node(id);
+        node.verdict == Verdict::In
+            && matches!(node.job, Job::Rest | Job::Relink | Job::Modify | Job::Replace)
+            && self.current.item(node.slot).is_some_and(|item| item.exists())
+    }
+
+    /// Whether one of an item's intended dependencies has nothing but this target that stays.
+    fn rests_only_on(&self, id: Id, target: Id) -> bool {
+        let Some(intent) = &self.node(id).intent else { return false };
+        let mut position = 0;
+        intent.needs.iter().any(|need| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            if need.is_order_only() || !self.alternatives(id, positions.clone()).any(|one| one == target) {
+                return false;
+            }
+            !self.alternatives(id, positions).any(|other| {
+                other != target
+                    && !self.node(other).job.is_interrupted()
+                    && self.will_hold(other, need.predicate())
+            })
+        })
+    }
+
+    /// Turns a dependent to the replacement of its target.
+    fn turn(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
+        let node = self.node(id);
+        let (Some(intent), Some(item)) = (&node.intent, self.current.item(node.slot)) else { return };
+        let reference = self.ref_of(target).clone();
+        let (mut relies, mut recreates) = (false, false);
+        for (at, need) in intent.needs.iter().enumerate().filter(|(_, need)| !need.is_order_only()) {
+            let chosen = need.width() == 1 || item.relied_on(at) == Some(&reference);
+            if chosen && need.targets().any(|one| *one == reference) {
+                relies = true;
+                recreates |= need.recreates_when_modified();
+            }
+        }
+        if recreates {
+            self.recreate(id, Reason::TargetModified(reference), queue);
+        } else if relies {
+            self.raise(id, Job::Modify, Reason::TargetReplaced(reference), queue);
+        }
+    }
+
+    /// Sees to it that no condition of a dependent is broken while it stands.
+    fn protect(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
+        let reference = self.ref_of(target).clone();
+        match self.broken(id, target) {
+            Some(Broken::GoesFirst) => self.raise(id, Job::Remake, Reason::ConditionBroken(reference), queue),
+            Some(Broken::MovesFirst) => {
+                if self.node(id).job == Job::Rest {
+                    self.course.node_mut(id).job = Job::Relink;
+                }
+                self.course.moves.insert((id, target));
+            }
+            None => {}
+        }
+    }
+
+    fn broken(&self, id: Id, target: Id) -> Option<Broken> {
+        let new = Arc::clone(self.node(target).intent.as_ref()?);
+        if !self.breaks(id, target, &new.value) {
+            return None;
+        }
+        let old = &self.current.item(self.node(target).slot)?.spec.value;
+        let reference = self.ref_of(target);
+        let intent = self.node(id).intent.as_ref()?;
+        let mut position = 0;
+        let can_move = intent.needs.iter().all(|need| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            if need.is_order_only() || !self.alternatives(id, positions.clone()).any(|one| one == target) {
+                return true;
+            }
+            let fits = |value: &V| need.predicate().is_none_or(|one| self.holds(reference, one, value));
+            (fits(old) && fits(&new.value))
+                || self.alternatives(id, positions).any(|other| {
+                    other != target && self.will_hold(other, need.predicate())
+                })
+        });
+        Some(if can_move { Broken::MovesFirst } else { Broken::GoesFirst })
+    }
+
+    /// Whether a new value of a target would break a condition that an item has now and that holds now.
+    pub(super) fn breaks(&self, id: Id, target: Id, new: &V) -> bool {
+        let (slot, target_slot) = (self.node(id).slot, self.node(target).slot);
+        let (Some(item), Some(target)) = (self.current.item(slot), self.current.item(target_slot)) else {
+            return false;
+        };
+        item.spec.targets().zip(self.current.edges(slot)).any(|((at, reference), edge)| {
+            let need = &item.spec.needs[at];
+            let relies = need.width() == 1 || item.relied_on(at) == Some(reference);
+            edge == target_slot
+                && relies
+                && !need.is_order_only()
+                && need.predicate().is_some_and(|predicate| {
+                    self.holds(reference, predicate, &target.spec.value) && !self.holds(reference, predicate, new)
+                })
+        })
+    }
+}

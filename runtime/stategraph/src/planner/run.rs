@@ -1,0 +1,286 @@
+//! Running a course: what is ready starts, what is over lets others go on.
+
+use std::sync::Arc;
+
+use super::course::{Id, Job, Part, Stage, TaskId};
+use super::gates::Footing;
+use super::lay::task;
+use super::{Effect, Planner, Start};
+use crate::item::{Item, Operation, Spec, State};
+use crate::log::Entry;
+use crate::operations::{Ending, Ground, Running};
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// How an attempt to start a task went.
+enum Attempt {
+    Started,
+    /// Something related is under way: once more when an operation has ended.
+    Held,
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// Starts all that may start.
+    pub(super) fn run(&mut self) {
+        let mut held = Vec::new();
+        while self.operations.in_foreground() < self.options.limit.max(1) {
+            let Some((part, reference, task)) = self.course.ready.pop_first() else { break };
+            if let Attempt::Held = self.attempt(task) {
+                held.push((part, reference, task));
+            }
+        }
+        self.course.ready.extend(held);
+    }
+
+    fn attempt(&mut self, task: TaskId) -> Attempt {
+        if self.is_related_to_running(task) {
+            return Attempt::Held;
+        }
+        match task.part {
+            Part::Down => self.attempt_down(task.node),
+            Part::Up => self.attempt_up(task.node),
+            Part::Finish => self.attempt_finish(task.node),
+        }
+        Attempt::Started
+    }
+
+    fn attempt_down(&mut self, id: Id) {
+        let down = task(id, Part::Down);
+        let node = self.node(id);
+        let after_up = node.job != Job::Replace || node.up.stage == Stage::Done;
+        if self.current.item(node.slot).is_none() {
+            return self.over(down, Stage::Done);
+        }
+        if !after_up || !self.down_gate(id) {
+            return self.over(down, Stage::Stopped);
+        }
+        let reason = match self.node(id).job {
+            Job::Replace => Reason::Replaced,
+            _ => self.reason(id),
+        };
+        let reference = self.ref_of(id).clone();
+        let intent = self.node(id).intent.clone().filter(|_| self.node(id).job.has_up());
+        self.start(down, Operation::Delete, reference, reason, intent, Footing::default());
+    }
+
+    fn attempt_up(&mut self, id: Id) {
+        let up = task(id, Part::Up);
+        let Some(footing) = self.up_gate(id) else { return self.over(up, Stage::Stopped) };
+        let node = self.node(id);
+        let intent = node.intent.clone();
+        let (reference, reason) = (self.ref_of(id).clone(), self.reason(id));
+        match node.job {
+            Job::Relink => self.relink(id, footing),
+            Job::Modify => self.start(up, Operation::Modify, reference, reason, intent, footing),
+            Job::Replace => self.start(up, Operation::Create, reference.alias(), reason, intent, footing),
+            _ => self.start(up, Operation::Create, reference, reason, intent, footing),
+        }
+    }
+
+    fn attempt_finish(&mut self, id: Id) {
+        let finish = task(id, Part::Finish);
+        let alias = self.ref_of(id).alias();
+        let Some(state) = self.current.get(&alias).map(Item::state) else {
+            return self.over(finish, Stage::Done);
+        };
+        let gone = self.current.item(self.node(id).slot).is_none();
+        let failed = self.node(id).up.stage == Stage::Failed || !state.is_created();
+        match self.node(id).job {
+            Job::Replace if failed => self.drop_alias(finish, alias),
+            Job::Replace | Job::Adopt if gone => {
+                let intent = self.node(id).intent.clone();
+                self.start(finish, Operation::Adopt, alias, Reason::Replaced, intent, Footing::default());
+            }
+            Job::DropAlias => self.drop_alias(finish, alias),
+            Job::DeleteBoth if gone => self.drop_alias(finish, alias),
+            _ => self.over(finish, Stage::Stopped),
+        }
+    }
+
+    fn drop_alias(&mut self, finish: TaskId, alias: Ref) {
+        let intent = self.node(finish.node).intent.clone();
+        self.start(finish, Operation::Delete, alias, Reason::ReplacementFailed, intent, Footing::default());
+    }
+
+    fn reason(&self, id: Id) -> Reason {
+        self.node(id).reason.clone().unwrap_or(Reason::Intended)
+    }
+
+    /// Changes what an item depends on; nothing happens outside.
+    fn relink(&mut self, id: Id, footing: Footing) {
+        let node = self.node(id);
+        let (slot, intent) = (node.slot, node.intent.clone());
+        if let Some(intent) = intent {
+            self.current.respec(slot, intent);
+        }
+        self.current.alter(slot, |item| {
+            item.record(|record| (record.relied, record.witnessed) = (footing.relied, footing.witnessed));
+        });
+        self.remember_switch(id);
+        self.over(task(id, Part::Up), Stage::Done);
+    }
+
+    fn start(
+        &mut self,
+        task: TaskId,
+        operation: Operation,
+        reference: Ref,
+        reason: Reason,
+        intent: Option<Arc<Spec<V>>>,
+        footing: Footing,
+    ) {
+        let allowed = |only: &std::collections::BTreeSet<_>| only.contains(&(reference.clone(), operation));
+        if !self.options.only.as_ref().is_none_or(allowed) {
+            return self.over(task, Stage::Stopped);
+        }
+        let old = self.current.get(&reference).map(|item| Arc::clone(&item.spec));
+        self.mark_started(operation, &reference, intent.as_ref(), &footing, task.node);
+        let previous = self.current.get(&reference).and_then(Item::failure).map(|failure| failure.error.clone());
+        let line = self.log.open(Entry {
+            reference: reference.clone(),
+            operation,
+            reason: reason.clone(),
+            start: self.now,
+            end: None,
+            cancelled: None,
+            error: None,
+            previous,
+        });
+        let id = self.operations.start(Running {
+            reference: reference.clone(),
+            operation,
+            ground: Ground::Fore,
+            ending: Ending::None,
+            intent: intent.clone(),
+            relied: footing.relied,
+            witnessed: footing.witnessed,
+            line,
+        });
+        self.course.task_mut(task).stage = Stage::Running;
+        self.tasks.insert(id, task);
+        let old = if operation == Operation::Create { None } else { old };
+        self.effects.push(Effect::Start(Start { id, operation, reference, reason, old, new: intent }));
+    }
+
+    /// Writes into the current graph what is about to happen.
+    fn mark_started(
+        &mut self,
+        operation: Operation,
+        reference: &Ref,
+        intent: Option<&Arc<Spec<V>>>,
+        footing: &Footing,
+        node: Id,
+    ) {
+        if operation == Operation::Create {
+            self.place_new(reference, intent, footing, node);
+        }
+        let Some(slot) = self.current.slot(reference) else { return };
+        let state = match operation {
+            Operation::Create => State::Creating,
+            Operation::Modify => State::Modifying,
+            Operation::Delete => State::Deleting,
+            // The replacement is there all the time; only its name changes.
+            Operation::Adopt => return,
+        };
+        self.current.alter(slot, |item| {
+            item.state = state;
+            let attempts = item.record.as_ref().map_or(0, |record| super::settle::attempts_with(record, intent));
+            item.record(|record| {
+                if attempts == 0 {
+                    record.failure = None;
+                }
+                record.next = intent.cloned();
+            });
+        });
+    }
+
+    fn place_new(&mut self, reference: &Ref, intent: Option<&Arc<Spec<V>>>, footing: &Footing, node: Id) {
+        let Some(intent) = intent else { return };
+        let failure = self.current.get(reference).filter(|old| super::same(&old.spec, intent));
+        let failure = failure.and_then(|old| old.failure().cloned());
+        let mut item = Item::from_spec(reference.clone(), Arc::clone(intent));
+        item.record(|record| {
+            record.failure = failure;
+            record.next = Some(Arc::clone(intent));
+            record.relied.clone_from(&footing.relied);
+            record.witnessed.clone_from(&footing.witnessed);
+        });
+        let path = self.intended_group(node).unwrap_or_default();
+        let group = self.current.intern_group(&path);
+        self.current.place(group, item);
+    }
+
+    fn intended_group(&self, id: Id) -> Option<crate::graph::GroupPath> {
+        self.intent.graph()?.group_of(self.ref_of(id)).cloned()
+    }
+
+    /// Ends a task and lets go on what waited for it.
+    pub(super) fn over(&mut self, done: TaskId, stage: Stage) {
+        let task_of = self.course.task_mut(done);
+        if task_of.stage.is_over() {
+            return;
+        }
+        task_of.stage = stage;
+        for next in std::mem::take(&mut task_of.next) {
+            self.course.task_mut(next).waits -= 1;
+            self.check_ready(next);
+        }
+        self.check_calm(done.node);
+    }
+
+    pub(super) fn check_ready(&mut self, task: TaskId) {
+        let node = self.node(task.node);
+        let found = node.task(task.part);
+        let open = if task.part == Part::Up { node.open } else { 0 };
+        if found.stage == Stage::Waiting && found.waits == 0 && open == 0 {
+            let reference = self.ref_of(task.node).clone();
+            self.course.ready.insert((task.part, reference, task));
+        }
+    }
+
+    /// Tells those that depend on an item when it has become calm, and so on upwards.
+    pub(super) fn check_calm(&mut self, id: Id) {
+        let mut queue = vec![id];
+        while let Some(id) = queue.pop() {
+            let node = self.course.node_mut(id);
+            if node.calm || !node.on_course || node.open > 0 || !node.is_over() {
+                continue;
+            }
+            node.calm = true;
+            for (above, at) in self.node(id).above.clone() {
+                if self.settle_need(above, at, id) {
+                    self.check_ready(task(above, Part::Up));
+                    queue.push(above);
+                }
+            }
+        }
+    }
+
+    /// Counts a calm target; true if the item waits for no dependency any more.
+    fn settle_need(&mut self, id: Id, at: u32, target: Id) -> bool {
+        let node = self.node(id);
+        let Some(need) = node.intent.as_ref().and_then(|intent| intent.needs.get(at as usize)) else { return false };
+        if need.width() > 1 {
+            if node.settled.contains(&at) || !self.is_settled_by(id, at as usize, target) {
+                return false;
+            }
+            self.course.node_mut(id).settled.push(at);
+        }
+        let node = self.course.node_mut(id);
+        node.open -= 1;
+        node.open == 0
+    }
+
+    /// Whether one of several is enough to go on: it serves, or there is none left to wait for.
+    fn is_settled_by(&mut self, id: Id, at: usize, target: Id) -> bool {
+        let Some(intent) = self.node(id).intent.clone() else { return true };
+        let first: usize = intent.needs[..at].iter().map(crate::dependency::Dependency::width).sum();
+        let need = &intent.needs[at];
+        let positions = first..first + need.width();
+        let busy = self.alternatives(id, positions).any(|other| !self.node(other).calm);
+        let serves = self.serves(target, need.predicate());
+        self.course.has_jumped |= busy && serves;
+        serves || !busy
+    }
+}

@@ -1,0 +1,134 @@
+//! What a call is about, and what is intended in it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::graph::{Graph, GroupPath};
+use crate::item::{Item, State};
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// What a call is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// The whole graph.
+    #[default]
+    Everything,
+    /// The whole graph, of which the caller knows what changed, intended or external, since a call that
+    /// looked at it: the cost is that of what changed and what depends on it.
+    Changed(BTreeSet<Ref>),
+    /// A group and those nested in it; the rest is touched only where dependencies demand it.
+    Group(GroupPath),
+    /// One item; the rest is touched only where dependencies demand it.
+    Item(Ref),
+}
+
+impl Extent {
+    /// The part of the whole that is meant; none for the whole.
+    fn part<V>(&self, current: &Graph<V>, intended: Option<&Graph<V>>, reference: &Ref) -> bool {
+        match self {
+            Self::Everything | Self::Changed(_) => true,
+            Self::Item(item) => item == &reference.base(),
+            Self::Group(path) => {
+                let inside = |graph: &Graph<V>, reference: &Ref| {
+                    graph.group_of(reference).is_some_and(|group| group.is_within(path))
+                };
+                inside(current, reference) || intended.is_some_and(|intended| inside(intended, &reference.base()))
+            }
+        }
+    }
+
+    pub(super) fn is_part(&self) -> bool {
+        matches!(self, Self::Group(_) | Self::Item(_))
+    }
+}
+
+/// The graph that a call works towards.
+///
+/// When a part is converged alone, that is a graph made for the purpose: the intended items of the part,
+/// and the others with the values that they have.
+pub(super) struct Intent<'a, V> {
+    graph: Whole<'a, V>,
+    pub(super) extent: Extent,
+    /// The items of the part that is converged alone.
+    inside: BTreeSet<Ref>,
+}
+
+enum Whole<'a, V> {
+    None,
+    Given(&'a Graph<V>),
+    Made(Box<Graph<V>>),
+}
+
+impl<'a, V: Value> Intent<'a, V> {
+    pub(super) fn new(current: &Graph<V>, intended: Option<&'a Graph<V>>, extent: &Extent) -> Self {
+        if extent.is_part() {
+            let inside = inside(current, intended, extent);
+            let graph = Whole::Made(Box::new(partial(current, intended, &inside)));
+            return Self { graph, extent: extent.clone(), inside };
+        }
+        let graph = intended.map_or(Whole::None, Whole::Given);
+        Self { graph, extent: extent.clone(), inside: BTreeSet::new() }
+    }
+
+    pub(super) fn graph(&self) -> Option<&Graph<V>> {
+        match &self.graph {
+            Whole::None => None,
+            Whole::Given(graph) => Some(graph),
+            Whole::Made(graph) => Some(graph),
+        }
+    }
+
+    /// Whether the item's intent counts in this call.
+    pub(super) fn is_inside(&self, reference: &Ref) -> bool {
+        !self.extent.is_part() || self.inside.contains(reference)
+    }
+
+    pub(super) fn inside(&self) -> &BTreeSet<Ref> {
+        &self.inside
+    }
+
+    /// A call about the whole graph knows what is intended: nothing has to be brought back from memory.
+    pub(super) fn begin(&self, current: &mut Graph<V>) {
+        if self.extent == Extent::Everything {
+            current.displaced_mut().clear();
+        }
+    }
+}
+
+fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Extent) -> BTreeSet<Ref> {
+    let refs = current.items().chain(intended.into_iter().flat_map(Graph::items)).map(Item::reference);
+    refs.filter(|reference| extent.part(current, intended, reference)).map(Ref::base).collect()
+}
+
+fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &BTreeSet<Ref>) -> Graph<V> {
+    let mut graph = Graph::new(current.name());
+    let mut add = |path: GroupPath, item: Item<V>| {
+        let group = graph.intern_group(&path);
+        graph.place(group, item);
+    };
+    for item in intended.into_iter().flat_map(Graph::items).filter(|item| inside.contains(&item.reference)) {
+        let path = intended.and_then(|intended| intended.group_of(&item.reference)).cloned().unwrap_or_default();
+        add(path, item.clone());
+    }
+    let outside = |reference: &Ref| !inside.contains(reference) && !reference.is_alias();
+    for item in current.items().filter(|item| outside(&item.reference) && stays(item)) {
+        let path = current.group_of(&item.reference).cloned().unwrap_or_default();
+        let origin = item.origin;
+        add(path, Item { origin, ..Item::from_spec(item.reference.clone(), Arc::clone(&item.spec)) });
+    }
+    for (reference, (path, spec)) in current.displaced_specs().iter().filter(|(one, _)| outside(one)) {
+        if current.get(reference).is_none() {
+            add(path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec)));
+        }
+    }
+    graph
+}
+
+/// Whether an item outside of the part counts as wanted: it is there, or it may be.
+fn stays<V>(item: &Item<V>) -> bool {
+    item.exists() || matches!(item.state, State::Creating | State::Unknown(_))
+}

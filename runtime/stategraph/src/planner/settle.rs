@@ -1,0 +1,241 @@
+//! What became of items: results of operations and observations, written into the current graph.
+
+use std::sync::Arc;
+
+use super::course::{Job, Part, Stage};
+use super::effects::Observed;
+
+use super::{Effect, Observing, Planner, same};
+use crate::item::{Failure, Item, Operation, Record, Spec, State, Timestamp};
+use crate::operations::{Ending, OperationId, Running};
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// What an operation says that was under way when the process ended.
+const INTERRUPTED: &str = "was interrupted";
+
+/// How often this intent has failed before.
+pub(super) fn attempts_with<V: PartialEq>(record: &Record<V>, intent: Option<&Arc<Spec<V>>>) -> u32 {
+    let unchanged = match (&record.next, intent) {
+        (Some(old), Some(new)) => same(old, new),
+        (None, None) => true,
+        _ => false,
+    };
+    record.failure.as_ref().filter(|_| unchanged).map_or(0, |failure| failure.attempts)
+}
+
+pub(super) fn failed<V>(record: &Record<V>, error: String, attempts: u32, now: Timestamp) -> Failure {
+    let previous = record.failure.as_ref().map(|failure| failure.error.clone());
+    Failure { error, previous, attempts: attempts.saturating_add(1), last: now }
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// An operation returned.
+    pub(super) fn ended(&mut self, id: OperationId, result: Result<(), String>) {
+        let Some(running) = self.operations.end(id) else { return };
+        self.relations.remove(&id);
+        if running.ending == Ending::Abandoned {
+            return self.note_ended(id, &running.reference, Stage::Failed);
+        }
+        self.close(id, &running, result);
+    }
+
+    /// Writes down how an operation ended, in time or not.
+    pub(super) fn close(&mut self, id: OperationId, running: &Running<V>, result: Result<(), String>) {
+        let now = self.now;
+        if let Some(entry) = self.log.line(running.line) {
+            entry.end = Some(now);
+            entry.error = result.as_ref().err().cloned();
+        }
+        let stage = if result.is_ok() { Stage::Done } else { Stage::Failed };
+        match result {
+            Ok(()) => self.succeeded(running),
+            Err(error) => self.fail(&running.reference, running.operation, error, running.intent.as_ref()),
+        }
+        self.answers.remove(&running.reference);
+        self.note_ended(id, &running.reference, stage);
+    }
+
+    /// Lets the course go on, or remembers to look at the item again.
+    fn note_ended(&mut self, id: OperationId, reference: &Ref, stage: Stage) {
+        if let Some(done) = self.tasks.remove(&id) {
+            self.after_task(done, stage);
+            return;
+        }
+        let slot = self.current.pin(&reference.base());
+        self.dirty.insert(slot);
+    }
+
+    fn after_task(&mut self, done: super::TaskId, stage: Stage) {
+        let node = self.node(done.node);
+        let (job, slot) = (node.job, node.slot);
+        if done.part == Part::Finish && job != Job::Replace && stage == Stage::Done {
+            self.dirty.insert(slot);
+        }
+        if done.part == Part::Up && job == Job::Replace && stage == Stage::Failed {
+            self.replacement_failed(done.node);
+        }
+        if done.part == Part::Up && stage == Stage::Done {
+            self.remember_switch(done.node);
+        }
+        self.over(done, stage);
+    }
+
+    fn succeeded(&mut self, running: &Running<V>) {
+        let reference = &running.reference;
+        let Some(slot) = self.current.slot(reference) else { return };
+        match running.operation {
+            Operation::Create => {
+                self.current.displaced_mut().remove(reference);
+                self.current.alter(slot, |item| Self::stand(item, running));
+            }
+            Operation::Modify => {
+                if let Some(intent) = &running.intent {
+                    self.current.respec(slot, Arc::clone(intent));
+                }
+                self.current.alter(slot, |item| Self::stand(item, running));
+            }
+            Operation::Delete => self.deleted(slot, reference),
+            Operation::Adopt => self.adopted(slot, reference),
+        }
+    }
+
+    fn stand(item: &mut Item<V>, running: &Running<V>) {
+        item.state = State::Created;
+        item.record(|record| {
+            *record = Record {
+                relied: running.relied.clone(),
+                witnessed: running.witnessed.clone(),
+                ..Record::default()
+            }
+        });
+    }
+
+    /// An item outside of the part that is converged is remembered, so that it can be brought back.
+    fn deleted(&mut self, slot: crate::graph::Slot, reference: &Ref) {
+        let path = self.current.group_of(reference).cloned().unwrap_or_default();
+        let Some(item) = self.current.take(slot) else { return };
+        if !self.intent.is_inside(reference) && !reference.is_alias() {
+            self.current.displaced_mut().insert(reference.clone(), (path, item.spec));
+        }
+    }
+
+    fn adopted(&mut self, slot: crate::graph::Slot, alias: &Ref) {
+        let path = self.current.group_of(alias).cloned().unwrap_or_default();
+        let Some(mut item) = self.current.take(slot) else { return };
+        item.reference = alias.base();
+        item.state = State::Created;
+        item.record(|record| (record.switched, record.failure, record.next) = (Vec::new(), None, None));
+        let group = self.current.intern_group(&path);
+        self.current.place(group, item);
+    }
+
+    /// Marks an item as failed in an operation.
+    pub(super) fn fail(&mut self, reference: &Ref, operation: Operation, error: String, intent: Option<&Arc<Spec<V>>>) {
+        let now = self.now;
+        let Some(slot) = self.current.slot(reference) else { return };
+        self.current.alter(slot, |item| {
+            item.state = State::Failed(operation);
+            item.record(|record| {
+                let attempts = attempts_with(record, intent);
+                record.failure = Some(failed(record, error, attempts, now));
+                record.next = intent.cloned();
+            });
+        });
+    }
+
+    /// The old item counts as one whose modify failed.
+    fn replacement_failed(&mut self, id: super::course::Id) {
+        let (reference, intent) = (self.ref_of(id).clone(), self.node(id).intent.clone());
+        let error = self.current.get(&reference.alias()).and_then(Item::failure);
+        let error = error.map_or_else(String::new, |failure| failure.error.clone());
+        self.fail(&reference, Operation::Modify, error, intent.as_ref());
+    }
+
+    /// Notes on each replacement that this dependent was turned to it.
+    pub(super) fn remember_switch(&mut self, id: super::course::Id) {
+        if self.current.attention().next().is_none() {
+            return;
+        }
+        let Some(intent) = self.node(id).intent.clone() else { return };
+        let reference = self.ref_of(id).clone();
+        for (_, target) in intent.targets() {
+            let Some(slot) = self.current.slot(&target.alias()) else { continue };
+            self.current.alter(slot, |alias| {
+                alias.record(|record| record.switched.push(reference.clone()));
+            });
+        }
+    }
+
+    /// Asks about the items whose operation does not run any more, and those marked unknown.
+    pub(super) fn observe_unknown(&mut self) {
+        let open: Vec<Ref> = self.current.attention().map(|slot| self.current.reference(slot).clone()).collect();
+        for reference in open {
+            let Some(item) = self.current.get(&reference) else { continue };
+            let known = Arc::clone(&item.spec);
+            let operation = match item.state {
+                State::Unknown(operation) => operation,
+                state if state.operation().is_some() && self.operations.on(&reference).is_none() => state.operation(),
+                _ => continue,
+            };
+            if !self.intent.is_inside(&reference.base()) {
+                continue;
+            }
+            let observes = self.types.get(reference.type_name()).is_some_and(|item_type| item_type.observes);
+            if observes && self.options.observe == Observing::Allowed {
+                self.mark_unknown(&reference, operation);
+                self.awaited.insert(reference.clone());
+                self.effects.push(Effect::Observe { reference, known });
+            } else {
+                self.observed_as(&reference, operation, Observed::Unclear(INTERRUPTED.to_owned()));
+            }
+        }
+    }
+
+    fn mark_unknown(&mut self, reference: &Ref, operation: Option<Operation>) {
+        if let Some(slot) = self.current.slot(reference) {
+            self.current.alter(slot, |item| item.state = State::Unknown(operation));
+        }
+    }
+
+    pub(super) fn observed(&mut self, reference: &Ref, found: Observed<V>) {
+        if !self.awaited.remove(reference) {
+            return;
+        }
+        if let Some(State::Unknown(operation)) = self.current.get(reference).map(Item::state) {
+            self.observed_as(reference, operation, found);
+        }
+    }
+
+    fn observed_as(&mut self, reference: &Ref, operation: Option<Operation>, found: Observed<V>) {
+        let Some(slot) = self.current.slot(reference) else { return };
+        match (found, operation) {
+            (Observed::Present(value), _) => self.found(slot, value),
+            (Observed::Absent, _) => self.deleted(slot, reference),
+            (Observed::Unclear(error), Some(operation)) => {
+                let intent = self.current.item(slot).and_then(Item::next).cloned();
+                self.fail(reference, operation, error, intent.as_ref());
+            }
+            // Nothing was under way: it is taken to be what it was.
+            (Observed::Unclear(_), None) => self.current.alter(slot, |item| item.state = State::Created),
+        }
+    }
+
+    /// Takes over the value that an item was found with.
+    fn found(&mut self, slot: crate::graph::Slot, value: V) {
+        let Some(item) = self.current.item(slot) else { return };
+        let next = item.next().filter(|next| next.value == value).cloned();
+        let same_value = item.spec.value == value;
+        let spec = match next {
+            Some(next) => next,
+            None if same_value => Arc::clone(&item.spec),
+            None => Arc::new(Spec { value, needs: item.spec.needs.clone() }),
+        };
+        self.current.respec(slot, spec);
+        self.current.alter(slot, |item| {
+            item.state = State::Created;
+            item.record(|record| (record.next, record.failure) = (None, None));
+        });
+    }
+
+}

@@ -1,0 +1,262 @@
+//! Which items should be there.
+//!
+//! Starting from the items that changed, each item is judged once, after all that it depends on; what
+//! turns out different draws in those that depend on it. Whatever is not drawn in is taken to be as it
+//! should be.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+use std::sync::Arc;
+
+use super::course::{Course, Id, Verdict};
+use super::scope::Extent;
+use super::{Planner, same};
+use crate::dependency::Dependency;
+use crate::graph::Slot;
+use crate::item::{Item, Spec, State};
+use crate::predicate::Predicate;
+use crate::reason::{Problem, Unmet};
+use crate::reference::Ref;
+use crate::value::Value;
+
+impl<V: Value> Planner<'_, V> {
+    /// The slots of the current graph to start from.
+    pub(super) fn seeds(&mut self) -> BTreeSet<Slot> {
+        let named: Vec<Ref> = match &self.intent.extent {
+            Extent::Everything => return self.all_that_differs(),
+            Extent::Changed(changed) => changed.iter().cloned().collect(),
+            Extent::Group(_) | Extent::Item(_) => {
+                let displaced = self.current.displaced().cloned();
+                self.intent.inside().iter().cloned().chain(displaced).collect()
+            }
+        };
+        let open: Vec<Ref> = self.current.attention().map(|slot| self.current.reference(slot).base()).collect();
+        let open = open.into_iter().filter(|reference| self.intent.is_inside(reference));
+        named.iter().cloned().chain(open).map(|reference| self.current.pin(&reference)).collect()
+    }
+
+    /// Compares the graphs as wholes.
+    fn all_that_differs(&mut self) -> BTreeSet<Slot> {
+        let mut seeds = BTreeSet::new();
+        let mut absent: Vec<Ref> = Vec::new();
+        if let Some(intended) = self.intent.graph() {
+            for origin in intended.slots() {
+                let Some(item) = intended.item(origin).filter(|item| !item.is_external()) else { continue };
+                match self.current.slot(&item.reference) {
+                    Some(slot) if self.is_settled(slot, item) => {}
+                    Some(slot) => {
+                        seeds.insert(slot);
+                    }
+                    None => absent.push(item.reference.clone()),
+                }
+            }
+            if !intended.order().cycles().is_empty() {
+                let stuck = intended.slots().filter(|&origin| intended.order().is_stuck(origin));
+                absent.extend(stuck.map(|origin| intended.reference(origin).clone()));
+            }
+        }
+        let absent = absent.iter().map(|reference| self.current.pin(reference)).collect::<Vec<_>>();
+        seeds.extend(absent);
+        seeds.extend(self.current.slots().filter(|&slot| self.is_unwanted(slot)));
+        seeds
+    }
+
+    /// Whether an item is as it should be, as far as it and its direct targets can tell.
+    fn is_settled(&self, slot: Slot, wanted: &Item<V>) -> bool {
+        let Some(item) = self.current.item(slot) else { return false };
+        if item.state != State::Created || !same(&item.spec, &wanted.spec) {
+            return false;
+        }
+        let mut edges = self.current.edges(slot);
+        item.spec.needs.iter().enumerate().all(|(at, need)| {
+            let targets = edges.by_ref().take(need.width());
+            let relied = if need.width() == 1 {
+                targets.last()
+            } else {
+                let chosen = item.relied_on(at);
+                // All are taken, so that the next dependency finds its own.
+                targets.filter(|&target| Some(self.current.reference(target)) == chosen).last()
+            };
+            need.is_order_only() || self.is_need_settled(item, need, relied)
+        })
+    }
+
+    fn is_need_settled(&self, item: &Item<V>, need: &Dependency, relied: Option<Slot>) -> bool {
+        relied.is_some_and(|target| {
+            self.holds_now(target, need.predicate())
+                && (!need.recreates_when_modified() || self.is_witnessed(item, target))
+        })
+    }
+
+    fn is_witnessed(&self, item: &Item<V>, target: Slot) -> bool {
+        let now = self.current.item(target).map(|target| target.spec.value.fingerprint());
+        now.is_some() && item.witnessed(self.current.reference(target)) == now
+    }
+
+    /// Whether an item of the current graph is not intended, or a replacement is left over.
+    fn is_unwanted(&self, slot: Slot) -> bool {
+        let Some(item) = self.current.item(slot).filter(|item| !item.is_external()) else { return false };
+        let intended = self.intent.graph().and_then(|intended| intended.get(&item.reference));
+        item.needs_attention() || intended.is_none()
+    }
+
+    /// Judges the items in these slots and all that is drawn in.
+    pub(super) fn survey(&mut self, seeds: BTreeSet<Slot>) {
+        self.course = Course::default();
+        let mut queue = BinaryHeap::new();
+        for slot in seeds {
+            let base = self.base_slot(slot);
+            let id = self.node_at(base);
+            queue.push(Reverse((self.rank(id), id)));
+        }
+        while let Some(Reverse((_, id))) = queue.pop() {
+            if self.node(id).verdict != Verdict::Unseen {
+                continue;
+            }
+            self.judge(id);
+            if self.is_disturbed(id) {
+                for dependent in self.drawn_in(id) {
+                    if self.node(dependent).verdict == Verdict::Unseen {
+                        queue.push(Reverse((self.rank(dependent), dependent)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// A replacement is looked at together with its item.
+    pub(super) fn base_slot(&mut self, slot: Slot) -> Slot {
+        let reference = self.current.reference(slot);
+        if !reference.is_alias() {
+            return slot;
+        }
+        let base = reference.base();
+        self.current.pin(&base)
+    }
+
+    fn rank(&self, id: Id) -> u32 {
+        let origin = self.node(id).origin;
+        self.intent.graph().zip(origin).map_or(0, |(intended, origin)| intended.order().rank_of(origin))
+    }
+
+    fn drawn_in(&mut self, id: Id) -> Vec<Id> {
+        let mut dependents = self.intended_dependents(id);
+        dependents.extend(self.current_dependents(id));
+        dependents
+    }
+
+    /// Judges an item that was drawn in after the survey.
+    pub(super) fn judge_late(&mut self, id: Id) {
+        if self.node(id).verdict == Verdict::Unseen {
+            self.judge(id);
+        }
+    }
+
+    fn judge(&mut self, id: Id) {
+        self.resolve_needs(id);
+        let node = self.node(id);
+        let external = self.current.item(node.slot).is_some_and(Item::is_external);
+        let stuck = self.intent.graph().zip(node.origin).is_some_and(|(graph, at)| graph.order().is_stuck(at));
+        let verdict = match &node.intent {
+            _ if external || stuck => Verdict::Untouched,
+            None if !self.is_there(id) && node.origin.is_none() => Verdict::Untouched,
+            None => Verdict::Gone,
+            Some(intent) => match self.unmet(id, intent) {
+                unmet if unmet.is_empty() => Verdict::In,
+                unmet => Verdict::Out(unmet),
+            },
+        };
+        self.course.node_mut(id).verdict = verdict;
+    }
+
+    /// Whether there is anything of an item, be it a replacement that was left over.
+    fn is_there(&self, id: Id) -> bool {
+        self.current.item(self.node(id).slot).is_some() || self.alias_of(self.ref_of(id)).is_some()
+    }
+
+    /// Whether those that depend on an item have to be looked at.
+    fn is_disturbed(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let item = self.current.item(node.slot);
+        match (&node.verdict, &node.intent, item) {
+            (Verdict::In, Some(intent), Some(item)) => {
+                item.state != State::Created || item.spec.value != intent.value
+            }
+            (Verdict::In, ..) | (Verdict::Unseen, ..) => true,
+            // Those that depend on a pending item that was never there are pending already, unless it is new.
+            (Verdict::Out(_) | Verdict::Gone, _, item) => item.is_some() || self.intent.extent != Extent::Everything,
+            (Verdict::Untouched, ..) => true,
+        }
+    }
+
+    /// What an item lacks, if everything goes well.
+    fn unmet(&self, id: Id, intent: &Arc<Spec<V>>) -> Vec<Unmet> {
+        let mut position = 0;
+        let mut unmet = Vec::new();
+        for need in &intent.needs {
+            let positions = position..position + need.width();
+            position += need.width();
+            if need.is_order_only() || positions.clone().any(|at| self.will_serve(id, at, need)) {
+                continue;
+            }
+            let targets = self.alternatives(id, positions).map(|target| self.ref_of(target).clone()).collect();
+            unmet.push(Unmet { targets, problem: self.problem(id, need, position - need.width()) });
+        }
+        unmet
+    }
+
+    /// The targets at these positions that do not lead back to the item.
+    pub(super) fn alternatives(
+        &self,
+        id: Id,
+        positions: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = Id> + '_ {
+        let node = self.node(id);
+        positions.filter(move |&at| !self.leads_back(id, at)).filter_map(move |at| node.need.get(at).copied())
+    }
+
+    fn leads_back(&self, id: Id, position: usize) -> bool {
+        let origin = self.node(id).origin;
+        self.intent.graph().zip(origin).is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
+    }
+
+    /// Whether the target at a position will satisfy the dependency once everything is done.
+    fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
+        let target = self.node(id).need.get(position).copied();
+        target.is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
+    }
+
+    /// Whether a target will be there, and as it must be.
+    pub(super) fn will_hold(&self, target: Id, predicate: Option<&Predicate>) -> bool {
+        let node = self.node(target);
+        match (&node.verdict, &node.intent) {
+            (Verdict::In, Some(intent)) => {
+                predicate.is_none_or(|predicate| self.holds(self.ref_of(target), predicate, &intent.value))
+            }
+            (Verdict::Unseen | Verdict::Untouched, _) => self.holds_now(node.slot, predicate),
+            (Verdict::In | Verdict::Out(_) | Verdict::Gone, _) => false,
+        }
+    }
+
+    /// Whether a target is there, as it must be, and stays so if it is being modified.
+    pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
+        let Some(item) = self.current.item(target).filter(|item| item.exists()) else { return false };
+        predicate.is_none_or(|predicate| {
+            let next = item.next().filter(|_| item.state == State::Modifying);
+            let mut values = std::iter::once(&item.spec).chain(next);
+            values.all(|spec| self.holds(&item.reference, predicate, &spec.value))
+        })
+    }
+
+    fn problem(&self, id: Id, need: &Dependency, first: usize) -> Problem {
+        let Some(&target) = self.node(id).need.get(first) else { return Problem::Missing };
+        let node = self.node(target);
+        match (&node.verdict, need.predicate()) {
+            (Verdict::Out(_), _) => Problem::Pending,
+            (Verdict::Gone, _) if self.current.item(node.slot).is_some() => Problem::GoingAway,
+            (_, Some(predicate)) if self.will_hold(target, None) => Problem::Condition(predicate.to_string()),
+            _ if node.intent.is_some() => Problem::Pending,
+            _ => Problem::Missing,
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Where old and new dependencies leave no order, items go first and come back last.
+//!
+//! What tasks wait for can form a circle only through an item that is to be turned away from a target
+//! before the target is deleted or changed. Deleting such an item, instead of turning it, takes it out
+//! of the circle; if all of them are deleted, deletes go first in the old order and creates follow in
+//! the new one. Circles of deletes alone come from a current graph that is circular itself.
+
+use std::collections::BTreeSet;
+
+use super::Planner;
+use super::course::{Id, Job, Part, TaskId};
+use super::lay::task;
+use crate::links::Links;
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// After so many rounds of deleting only what is on a circle, all that is to be turned away is deleted:
+/// a bound on the work for graphs that only malice would make.
+const PATIENT_ROUNDS: usize = 8;
+
+/// Vertices of the graph of tasks, for each node: its three tasks, and being calm.
+const PER_NODE: u32 = 4;
+
+fn vertex(task: TaskId) -> u32 {
+    task.node * PER_NODE + task.part as u32
+}
+
+fn calm_vertex(id: Id) -> u32 {
+    id * PER_NODE + 3
+}
+
+impl<V: Value> Planner<'_, V> {
+    /// Lays the course so that it can be run to its end.
+    pub(super) fn untangle(&mut self) {
+        for round in 0.. {
+            self.lay();
+            if !self.may_be_tangled() {
+                return;
+            }
+            let knots = self.knots();
+            if knots.is_empty() {
+                return;
+            }
+            let inside = |knot: &BTreeSet<u32>, ends: &(TaskId, TaskId)| {
+                knot.contains(&vertex(ends.0)) && knot.contains(&vertex(ends.1))
+            };
+            let order: Vec<(TaskId, TaskId)> = self.course.order_edges.clone();
+            let dropped: Vec<_> =
+                order.into_iter().filter(|ends| knots.iter().any(|knot| inside(knot, ends))).collect();
+            for (later, earlier) in dropped {
+                self.drop_edge(later, earlier);
+                self.course.waived.insert((later.node, earlier.node));
+            }
+            let knots = self.knots();
+            let turned = self.turned_away(&knots, round < PATIENT_ROUNDS);
+            if turned.is_empty() {
+                return self.break_deletes(&knots);
+            }
+            let mut queue = Vec::new();
+            for id in turned {
+                self.raise(id, Job::Remake, Reason::InTheWay, &mut queue);
+            }
+            self.follow(queue);
+        }
+    }
+
+    /// Without deletes and without items that move first, tasks follow the intended graph.
+    fn may_be_tangled(&self) -> bool {
+        !self.course.moves.is_empty() || self.course.active.iter().any(|&id| self.node(id).job.has_down())
+    }
+
+    fn knots(&self) -> Vec<BTreeSet<u32>> {
+        let mut links = Links::default();
+        for id in 0..self.course.nodes.len() as Id {
+            for part in [Part::Down, Part::Up, Part::Finish] {
+                let node = self.node(id);
+                let counts = node.job != Job::Replace || part == Part::Up;
+                let next = node.task(part).next.iter().map(|&next| vertex(next));
+                links.add(next.chain(counts.then(|| calm_vertex(id))));
+            }
+            links.add(self.node(id).above.iter().filter(|(above, at)| self.counts_on(*above, *at, id)).flat_map(
+                |&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)],
+            ));
+        }
+        links.components().1.into_iter().map(|knot| knot.into_iter().collect()).collect()
+    }
+
+    /// Whether a dependency is sure to wait for this target: of several, for the one it will rely on.
+    fn counts_on(&self, id: Id, at: u32, target: Id) -> bool {
+        let node = self.node(id);
+        let Some(intent) = &node.intent else { return false };
+        let at = at as usize;
+        let first: usize = intent.needs[..at].iter().map(crate::dependency::Dependency::width).sum();
+        let need = &intent.needs[at];
+        if need.width() == 1 {
+            return true;
+        }
+        let positions = first..first + need.width();
+        let chosen = match self.current.item(node.slot) {
+            Some(item) => self.will_rely_on(id, item, at, need, positions),
+            None => self.alternatives(id, positions).find(|&one| self.will_hold(one, need.predicate())),
+        };
+        chosen == Some(target)
+    }
+
+    /// Takes back an order that would close a circle: an `order_only`, or an alternative that leads back.
+    fn drop_edge(&mut self, later: TaskId, earlier: TaskId) {
+        let next = &mut self.course.task_mut(earlier).next;
+        if let Some(at) = next.iter().position(|&one| one == later) {
+            next.swap_remove(at);
+            self.course.task_mut(later).waits -= 1;
+        }
+    }
+
+    /// The items in knots that were to be turned away from something that goes or changes.
+    fn turned_away(&self, knots: &[BTreeSet<u32>], only_inside: bool) -> BTreeSet<Id> {
+        let mut found = BTreeSet::new();
+        for &id in &self.course.active {
+            for part in [Part::Up, Part::Finish] {
+                for &next in &self.node(id).task(part).next {
+                    let leaves = next.part == Part::Down || self.course.moves.contains(&(id, next.node));
+                    let ends = [vertex(task(id, part)), vertex(next)];
+                    let inside = knots.iter().any(|knot| ends.iter().all(|end| knot.contains(end)));
+                    if next.node != id && leaves && (inside || !only_inside) && !knots.is_empty() {
+                        found.insert(id);
+                    }
+                }
+            }
+        }
+        found.retain(|&id| matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace));
+        found
+    }
+
+    /// Where current edges alone form a circle, its members are deleted in order of ref.
+    fn break_deletes(&mut self, knots: &[BTreeSet<u32>]) {
+        for knot in knots {
+            let downs = knot.iter().filter(|&&vertex| vertex % PER_NODE == Part::Down as u32);
+            let mut members: Vec<(Ref, Id)> =
+                downs.map(|&vertex| vertex / PER_NODE).map(|id| (self.ref_of(id).clone(), id)).collect();
+            members.sort();
+            let ids: BTreeSet<Id> = members.iter().map(|(_, id)| *id).collect();
+            for &(_, id) in &members {
+                for next in self.node(id).down.next.clone() {
+                    if next.part == Part::Down && ids.contains(&next.node) {
+                        self.drop_edge(next, task(id, Part::Down));
+                        self.course.waived.insert((next.node, id));
+                    }
+                }
+            }
+            for pair in members.windows(2) {
+                self.after(task(pair[1].1, Part::Down), task(pair[0].1, Part::Down));
+            }
+            let names: Vec<String> = members.iter().map(|(reference, _)| reference.to_string()).collect();
+            self.log.note(format!("deleted in order of ref, as they depend on one another: {}", names.join(", ")));
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is wrong with a call before anything runs.
+
+use crate::graph::Graph;
+use crate::item::Item;
+use crate::planner::Extent;
+use crate::reference::Ref;
+use crate::types::Types;
+use crate::value::Value;
+
+/// A call that was refused; nothing has run and nothing has changed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The graphs are not those of one thing.
+    #[error("the current graph is `{current}` and the intended one `{intended}`")]
+    OtherName {
+        /// The name of the current graph.
+        current: String,
+        /// The name of the intended graph.
+        intended: String,
+    },
+    /// An item has a type that nobody handles.
+    #[error("`{0}` has a type without a handler")]
+    NoHandler(Ref),
+    /// One graph says that an item is external, the other that it is not.
+    #[error("`{0}` is an external item of one graph and an item of the other")]
+    TwoOrigins(Ref),
+    /// A dependency mentions a predicate that the target's type did not register.
+    #[error("`{item}` needs `{predicate}` of `{target}`, whose type has no such predicate")]
+    UnknownPredicate {
+        /// The item that depends.
+        item: Ref,
+        /// The target.
+        target: Ref,
+        /// The name that is not registered.
+        predicate: String,
+    },
+    /// There is no such group or item in either graph.
+    #[error("there is nothing `{0}` to converge")]
+    NoSuchPart(String),
+}
+
+pub(super) fn validate<V: Value>(
+    types: &Types<V>,
+    current: &Graph<V>,
+    intended: Option<&Graph<V>>,
+    extent: &Extent,
+) -> Result<(), CallError> {
+    if let Some(intended) = intended.filter(|intended| intended.name() != current.name()) {
+        let (current, intended) = (current.name().to_owned(), intended.name().to_owned());
+        return Err(CallError::OtherName { current, intended });
+    }
+    let graphs = || std::iter::once(current).chain(intended);
+    match extent {
+        Extent::Changed(changed) => {
+            let items = changed.iter().flat_map(|one| graphs().filter_map(|graph| graph.get(one)));
+            items.map(|item| check(types, current, item)).collect()
+        }
+        Extent::Group(path) if !graphs().any(|graph| graph.has_group(path)) => {
+            Err(CallError::NoSuchPart(path.to_string()))
+        }
+        Extent::Item(item) if !graphs().any(|graph| graph.get(item).is_some()) => {
+            Err(CallError::NoSuchPart(item.to_string()))
+        }
+        Extent::Everything | Extent::Group(_) | Extent::Item(_) => {
+            let items = graphs().flat_map(|graph| graph.slots().filter_map(|slot| graph.item(slot)));
+            items.map(|item| check(types, current, item)).collect()
+        }
+    }
+}
+
+fn check<V: Value>(types: &Types<V>, current: &Graph<V>, item: &Item<V>) -> Result<(), CallError> {
+    let reference = &item.reference;
+    if !item.is_external() && types.get(reference.type_name()).is_none() {
+        return Err(CallError::NoHandler(reference.clone()));
+    }
+    if current.get(reference).is_some_and(|known| known.is_external() != item.is_external()) {
+        return Err(CallError::TwoOrigins(reference.clone()));
+    }
+    for need in item.dependencies() {
+        let Some(predicate) = need.predicate() else { continue };
+        for target in need.targets() {
+            if let Some(name) = types.unknown_predicate(target.type_name(), predicate) {
+                let (item, target) = (reference.clone(), target.clone());
+                return Err(CallError::UnknownPredicate { item, target, predicate: name.to_owned() });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,243 @@
+//! Conditions on a value, as data: they can be stored, compared and shown.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::value::Value;
+
+/// The way to a field: names and, for lists, positions, written `a.b.0`. Empty means the whole value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FieldPath(String);
+
+impl FieldPath {
+    /// Reads a path such as `listen.port`; every text is one.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// What the path leads to in a JSON value.
+    pub fn find<'a>(&self, whole: &'a Json) -> Option<&'a Json> {
+        self.0.split('.').filter(|part| !part.is_empty()).try_fold(whole, |at, part| match at {
+            Json::Object(fields) => fields.get(part),
+            Json::Array(entries) => entries.get(part.parse::<usize>().ok()?),
+            _ => None,
+        })
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_empty() { "value" } else { &self.0 })
+    }
+}
+
+/// How a field is compared. Values that cannot be compared (a text with a number) satisfy only `!=`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operator {
+    /// The field is equal.
+    Eq,
+    /// The field is missing or not equal.
+    Ne,
+    /// The field is less: numbers by size, texts by their characters.
+    Lt,
+    /// The field is less or equal.
+    Le,
+    /// The field is greater.
+    Gt,
+    /// The field is greater or equal.
+    Ge,
+    /// The field is one of the entries of the list given.
+    In,
+    /// The field is a list with the entry given, or a text with the text given in it.
+    Contains,
+    /// The field is a text that starts with the text given.
+    StartsWith,
+    /// The field is there (`true`) or missing (`false`).
+    Exists,
+}
+
+impl Operator {
+    fn holds(self, found: Option<&Json>, wanted: &Json) -> bool {
+        let order = found.and_then(|found| compare(found, wanted));
+        match self {
+            Self::Eq => found.is_some_and(|found| equal(found, wanted)),
+            Self::Ne => !found.is_some_and(|found| equal(found, wanted)),
+            Self::Lt => order == Some(Ordering::Less),
+            Self::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
+            Self::Gt => order == Some(Ordering::Greater),
+            Self::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
+            Self::In => {
+                found.zip(wanted.as_array()).is_some_and(|(found, all)| all.iter().any(|one| equal(found, one)))
+            }
+            Self::Contains => match (found, wanted) {
+                (Some(Json::Array(all)), one) => all.iter().any(|entry| equal(entry, one)),
+                (Some(Json::String(text)), Json::String(part)) => text.contains(part.as_str()),
+                _ => false,
+            },
+            Self::StartsWith => match (found, wanted) {
+                (Some(Json::String(text)), Json::String(start)) => text.starts_with(start.as_str()),
+                _ => false,
+            },
+            Self::Exists => found.is_some() == wanted.as_bool().unwrap_or(true),
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Eq => "=",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+            Self::In => "in",
+            Self::Contains => "contains",
+            Self::StartsWith => "starts with",
+            Self::Exists => "exists",
+        }
+    }
+}
+
+/// Numbers are compared by size, so that `1` and `1.0` are equal.
+fn compare(left: &Json, right: &Json) -> Option<Ordering> {
+    match (left, right) {
+        (Json::Number(left), Json::Number(right)) => match (left.as_i128(), right.as_i128()) {
+            (Some(left), Some(right)) => Some(left.cmp(&right)),
+            _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+        },
+        (Json::String(left), Json::String(right)) => Some(left.cmp(right)),
+        _ => None,
+    }
+}
+
+fn equal(left: &Json, right: &Json) -> bool {
+    left == right || compare(left, right) == Some(Ordering::Equal)
+}
+
+/// A condition on the value of a dependency's target.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::Predicate;
+/// let open = Predicate::field("port", watershed_stategraph::Operator::Ge, json!(1024));
+/// assert!(open.holds(&json!({"port": 8080}), &|_, _| false));
+/// assert_eq!(open.to_string(), "port >= 1024");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Predicate {
+    /// A field compared with a value.
+    Field {
+        /// Where the field is.
+        path: FieldPath,
+        /// How it is compared.
+        operator: Operator,
+        /// What it is compared with.
+        value: Json,
+    },
+    /// All of them hold; an empty list holds.
+    All(Vec<Predicate>),
+    /// One of them holds; an empty list does not.
+    Any(Vec<Predicate>),
+    /// The other does not hold.
+    Not(Box<Predicate>),
+    /// One that the target's type registered under this name.
+    Named(String),
+}
+
+impl Predicate {
+    /// Compares a field with a value.
+    pub fn field(path: &str, operator: Operator, value: Json) -> Self {
+        Self::Field { path: FieldPath::new(path), operator, value }
+    }
+
+    /// Whether it holds for a value; `named` answers for named predicates.
+    pub fn holds<V: Value>(&self, value: &V, named: &dyn Fn(&str, &V) -> bool) -> bool {
+        match self {
+            Self::Field { path, operator, value: wanted } => operator.holds(value.field(path).as_ref(), wanted),
+            Self::All(all) => all.iter().all(|one| one.holds(value, named)),
+            Self::Any(any) => any.iter().any(|one| one.holds(value, named)),
+            Self::Not(other) => !other.holds(value, named),
+            Self::Named(name) => named(name, value),
+        }
+    }
+
+    /// Every registered name that it mentions.
+    pub(crate) fn names(&self) -> Vec<&str> {
+        match self {
+            Self::Field { .. } => Vec::new(),
+            Self::All(all) | Self::Any(all) => all.iter().flat_map(Self::names).collect(),
+            Self::Not(other) => other.names(),
+            Self::Named(name) => vec![name],
+        }
+    }
+}
+
+impl fmt::Display for Predicate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, all: &[Self], word: &str| {
+            let parts: Vec<String> = all.iter().map(ToString::to_string).collect();
+            write!(f, "({})", parts.join(word))
+        };
+        match self {
+            Self::Field { path, operator: Operator::Exists, value } if value == &Json::Bool(false) => {
+                write!(f, "{path} is missing")
+            }
+            Self::Field { path, operator: Operator::Exists, .. } => write!(f, "{path} exists"),
+            Self::Field { path, operator, value } => write!(f, "{path} {} {value}", operator.sign()),
+            Self::All(all) => list(f, all, " and "),
+            Self::Any(any) => list(f, any, " or "),
+            Self::Not(other) => write!(f, "not {other}"),
+            Self::Named(name) => f.write_str(name),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn holds(predicate: &Predicate, value: Json) -> bool {
+        predicate.holds(&value, &|name, value| name == "even" && value.as_i64().is_some_and(|n| n % 2 == 0))
+    }
+
+    #[test]
+    fn fields_are_compared_by_size_and_only_with_their_like() {
+        for (operator, value, expected) in [
+            (Operator::Eq, json!(2.0), true),
+            (Operator::Ne, json!(2), false),
+            (Operator::Lt, json!(3), true),
+            (Operator::Le, json!(2), true),
+            (Operator::Gt, json!(1), true),
+            (Operator::Ge, json!("1"), false),
+            (Operator::In, json!([1, 2]), true),
+            (Operator::Exists, json!(true), true),
+        ] {
+            let predicate = Predicate::field("a.0", operator, value);
+            assert_eq!(holds(&predicate, json!({"a": [2]})), expected, "{predicate}");
+        }
+    }
+
+    #[test]
+    fn a_missing_field_satisfies_only_its_absence() {
+        assert!(holds(&Predicate::field("a", Operator::Ne, json!(1)), json!({})));
+        assert!(holds(&Predicate::field("a", Operator::Exists, json!(false)), json!({})));
+        assert!(!holds(&Predicate::field("a", Operator::Lt, json!(1)), json!({})));
+    }
+
+    #[test]
+    fn predicates_combine_and_are_shown_as_people_write_them() {
+        let predicate = Predicate::All(vec![
+            Predicate::Named("even".into()),
+            Predicate::Not(Box::new(Predicate::field("", Operator::Gt, json!(8)))),
+        ]);
+        assert!(holds(&predicate, json!(4)) && !holds(&predicate, json!(10)) && !holds(&predicate, json!(3)));
+        assert_eq!(predicate.to_string(), "(even and not value > 8)");
+    }
+}

@@ -1,0 +1,131 @@
+//! Why an operation is performed, why an item is pending, and why one is not touched; as data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reference::Ref;
+
+/// Why an operation is performed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// It is intended and does not exist.
+    Intended,
+    /// The intended value differs.
+    ValueChanged,
+    /// It is not intended any more.
+    NotIntended,
+    /// What it depends on is not there, or not as it must be.
+    Unsatisfied(Vec<Unmet>),
+    /// Its handler says that the value cannot be modified.
+    NeedsRecreate,
+    /// A target that it was created against is modified.
+    TargetModified(Ref),
+    /// A target is deleted and created.
+    TargetRecreated(Ref),
+    /// A target is replaced by another that exists beside it for a while.
+    TargetReplaced(Ref),
+    /// The new value of a target would break its condition.
+    ConditionBroken(Ref),
+    /// Its old and new dependencies leave no order in which it could stay.
+    InTheWay,
+    /// Its last operation failed and is tried again; how often it was tried before.
+    Retry(u32),
+    /// Its last operation failed, and with the intent as it is now its value is put in place again.
+    Reassert,
+    /// The replacement is there, and nothing depends on the old one any more.
+    Replaced,
+    /// The replacement could not be created or is not wanted any more.
+    ReplacementFailed,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Intended => f.write_str("is intended"),
+            Self::ValueChanged => f.write_str("the value changed"),
+            Self::NotIntended => f.write_str("is not intended any more"),
+            Self::Unsatisfied(unmet) => join(f, unmet),
+            Self::NeedsRecreate => f.write_str("cannot be modified"),
+            Self::TargetModified(target) => write!(f, "was created against another `{target}`"),
+            Self::TargetRecreated(target) => write!(f, "`{target}` is created anew"),
+            Self::TargetReplaced(target) => write!(f, "`{target}` is replaced"),
+            Self::ConditionBroken(target) => write!(f, "`{target}` is about to break its condition"),
+            Self::InTheWay => f.write_str("old and new dependencies exclude each other"),
+            Self::Retry(attempts) => write!(f, "failed before ({attempts})"),
+            Self::Reassert => f.write_str("the last operation failed"),
+            Self::Replaced => f.write_str("is replaced"),
+            Self::ReplacementFailed => f.write_str("the replacement is given up"),
+        }
+    }
+}
+
+/// A dependency that is not satisfied.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unmet {
+    /// What is needed; several if one of them would do.
+    pub targets: Vec<Ref>,
+    /// What is wrong with it.
+    pub problem: Problem,
+}
+
+/// What is wrong with a dependency's target.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Problem {
+    /// There is no such item, and none is intended.
+    Missing,
+    /// It is intended but pending itself.
+    Pending,
+    /// It exists and is not intended to.
+    GoingAway,
+    /// It is there, but this condition does not hold.
+    Condition(String),
+}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let targets: Vec<String> = self.targets.iter().map(|target| format!("`{target}`")).collect();
+        let targets = targets.join(" or ");
+        match &self.problem {
+            Problem::Missing => write!(f, "needs {targets}, which is missing"),
+            Problem::Pending => write!(f, "needs {targets}, which is pending"),
+            Problem::GoingAway => write!(f, "needs {targets}, which goes away"),
+            Problem::Condition(condition) => write!(f, "needs {targets} with {condition}"),
+        }
+    }
+}
+
+fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
+    let parts: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+    f.write_str(&parts.join("; "))
+}
+
+/// Why an item that should change was not touched, or not yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Held {
+    /// Its dependencies are not satisfied.
+    Pending(Vec<Unmet>),
+    /// It is on a cycle of the intended graph, or depends on one.
+    Cycle,
+    /// An operation on it, or on what it has to wait for, goes on in the background.
+    Running(Ref),
+    /// Something failed that it depends on, or that has to go before it.
+    Stopped,
+    /// It failed and is tried again later, or not at all.
+    Failed,
+}
+
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pending(unmet) => join(f, unmet),
+            Self::Cycle => f.write_str("is on a cycle or depends on one"),
+            Self::Running(reference) => write!(f, "waits for the operation on `{reference}`"),
+            Self::Stopped => f.write_str("waits for something that failed"),
+            Self::Failed => f.write_str("failed"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The name of an item: its type and a name that is unique within the type.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What the name of a replacement ends in while old and new exist side by side.
+const ALIAS_SUFFIX: &str = "#next";
+
+/// The name of an item, written `type/name`.
+///
+/// Refs are cheap to clone and ordered as text, which is the order of everything that this crate lists.
+///
+/// ```
+/// use watershed_stategraph::Ref;
+/// let table = Ref::new("table", "orders")?;
+/// assert_eq!(table.to_string(), "table/orders");
+/// assert_eq!((table.type_name(), table.name()), ("table", "orders"));
+/// # Ok::<(), watershed_stategraph::RefError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ref(Arc<str>);
+
+/// Why a text is no ref.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RefError {
+    /// The type or the name is empty, or the text has no slash.
+    #[error("`{0}` is no ref: expected `type/name`, both not empty")]
+    Incomplete(String),
+    /// The type contains a slash.
+    #[error("`{0}` is no type of item: it contains a slash")]
+    SlashInType(String),
+    /// The name ends in what marks a replacement.
+    #[error("`{0}` is reserved: names that end in `#next` stand for replacements")]
+    Reserved(String),
+}
+
+impl Ref {
+    /// Makes a ref from a type and a name.
+    ///
+    /// # Errors
+    /// If either is empty, the type contains a slash, or the name ends in `#next`.
+    pub fn new(type_name: &str, name: &str) -> Result<Self, RefError> {
+        if type_name.contains('/') {
+            return Err(RefError::SlashInType(type_name.to_owned()));
+        }
+        Self::parse(&format!("{type_name}/{name}"))
+    }
+
+    /// Reads `type/name`; the name may contain further slashes.
+    ///
+    /// # Errors
+    /// As [`Ref::new`].
+    pub fn parse(text: &str) -> Result<Self, RefError> {
+        let reference = Self::parse_any(text)?;
+        if reference.is_alias() {
+            return Err(RefError::Reserved(text.to_owned()));
+        }
+        Ok(reference)
+    }
+
+    /// As [`Ref::parse`], but also takes the name of a replacement: stored graphs contain them.
+    fn parse_any(text: &str) -> Result<Self, RefError> {
+        match text.split_once('/') {
+            Some((type_name, name)) if !type_name.is_empty() && !name.is_empty() => Ok(Self(text.into())),
+            _ => Err(RefError::Incomplete(text.to_owned())),
+        }
+    }
+
+    /// The type, which decides the handler.
+    pub fn type_name(&self) -> &str {
+        self.0.split_once('/').map_or("", |(type_name, _)| type_name)
+    }
+
+    /// The name within the type.
+    pub fn name(&self) -> &str {
+        self.0.split_once('/').map_or("", |(_, name)| name)
+    }
+
+    /// The whole as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The name under which a replacement of this item is created, `type/name#next`.
+    pub fn alias(&self) -> Self {
+        Self(format!("{}{ALIAS_SUFFIX}", self.0).into())
+    }
+
+    /// Whether this is the name of a replacement.
+    pub fn is_alias(&self) -> bool {
+        self.0.ends_with(ALIAS_SUFFIX)
+    }
+
+    /// The item that this replacement is for, or itself.
+    pub fn base(&self) -> Self {
+        self.0.strip_suffix(ALIAS_SUFFIX).map_or_else(|| self.clone(), |base| Self(base.into()))
+    }
+}
+
+impl fmt::Display for Ref {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Ref {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::str::FromStr for Ref {
+    type Err = RefError;
+
+    fn from_str(text: &str) -> Result<Self, RefError> {
+        Self::parse(text)
+    }
+}
+
+impl Borrow<str> for Ref {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for Ref {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Ref {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        Self::parse_any(&text).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_contain_slashes_and_a_type_may_not() {
+        assert_eq!(Ref::parse("file/etc/hosts").map(|r| r.name().to_owned()), Ok("etc/hosts".to_owned()));
+        assert!(matches!(Ref::new("a/b", "c"), Err(RefError::SlashInType(_))));
+    }
+
+    #[test]
+    fn an_empty_half_is_refused() {
+        for text in ["", "a", "a/", "/b"] {
+            assert!(matches!(Ref::parse(text), Err(RefError::Incomplete(_))), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_alias_leads_back_to_its_item_and_cannot_be_named_by_hand() {
+        let item = Ref::parse("t/a").unwrap();
+        assert_eq!(item.alias().as_str(), "t/a#next");
+        assert_eq!(item.alias().base(), item);
+        assert!(matches!(Ref::parse("t/a#next"), Err(RefError::Reserved(_))));
+    }
+}

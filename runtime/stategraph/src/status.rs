@@ -1,0 +1,37 @@
+//! How things stand after a call.
+
+use serde::{Deserialize, Serialize};
+
+use crate::item::{Operation, Timestamp};
+use crate::reason::Held;
+use crate::reference::Ref;
+
+/// How things stand after a call. Lists are in order of ref.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Items that are not as intended, each with the reason. When the caller said what changed, only
+    /// those that had to be looked at.
+    pub held: Vec<(Ref, Held)>,
+    /// Items whose last operation failed.
+    pub failed: Vec<(Ref, Operation, String)>,
+    /// Operations that go on in the background.
+    pub running: Vec<(Ref, Operation)>,
+    /// Cycles of the intended graph, each in order.
+    pub cycles: Vec<Vec<Ref>>,
+    /// Items outside of the part that was converged which were deleted for its sake and could not be
+    /// brought back.
+    pub displaced: Vec<Ref>,
+    /// The earliest time at which calling again can achieve something that waits for a time.
+    pub next: Option<Timestamp>,
+}
+
+impl Status {
+    /// Whether everything is as intended.
+    pub fn is_converged(&self) -> bool {
+        self.held.is_empty()
+            && self.failed.is_empty()
+            && self.running.is_empty()
+            && self.cycles.is_empty()
+            && self.displaced.is_empty()
+    }
+}

@@ -1,0 +1,210 @@
+//! What the planner knows of a type of items; the handler itself is the executor's business.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::item::{Failure, Timestamp};
+use crate::predicate::Predicate;
+
+/// How an item that cannot be modified is replaced.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReplaceOrder {
+    /// The old one is deleted, then the new one is created.
+    #[default]
+    DeleteFirst,
+    /// The new one is created under an alias, dependents are turned to it, the old one is deleted, and
+    /// the alias is adopted.
+    CreateFirst,
+}
+
+/// When a failed operation is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// Not before the intent changes.
+    Never,
+    /// After the n-th consecutive failure, `min(base * 2^(n-1), cap)` later.
+    Backoff {
+        /// The first wait, in milliseconds.
+        base_ms: u64,
+        /// The longest wait, in milliseconds.
+        cap_ms: u64,
+        /// How often an operation is tried in all; none for without end.
+        attempts: Option<u32>,
+    },
+}
+
+impl Default for Retry {
+    /// One second doubling to five minutes, without end.
+    fn default() -> Self {
+        Self::Backoff { base_ms: 1_000, cap_ms: 300_000, attempts: None }
+    }
+}
+
+impl Retry {
+    /// When an operation that failed so is tried again, if it is.
+    pub fn next(self, failure: &Failure) -> Option<Timestamp> {
+        match self {
+            Self::Never => None,
+            Self::Backoff { attempts: Some(most), .. } if failure.attempts >= most => None,
+            Self::Backoff { base_ms, cap_ms, .. } => {
+                let doublings = failure.attempts.saturating_sub(1).min(63);
+                Some(failure.last.after_ms(base_ms.saturating_mul(1 << doublings).min(cap_ms)))
+            }
+        }
+    }
+}
+
+type Named<V> = Arc<dyn Fn(&V) -> bool + Send + Sync>;
+
+/// The policies of a type of items.
+///
+/// ```
+/// use watershed_stategraph::{ItemType, ReplaceOrder, Retry};
+/// let table: ItemType<serde_json::Value> = ItemType::new()
+///     .replace(ReplaceOrder::CreateFirst)
+///     .retry(Retry::Backoff { base_ms: 100, cap_ms: 10_000, attempts: Some(5) })
+///     .predicate("filled", |value| value["rows"].as_u64().is_some_and(|rows| rows > 0));
+/// ```
+pub struct ItemType<V> {
+    pub(crate) replace: ReplaceOrder,
+    pub(crate) retry: Retry,
+    pub(crate) cancel_deadline_ms: u64,
+    pub(crate) observes: bool,
+    predicates: BTreeMap<String, Named<V>>,
+}
+
+impl<V> Clone for ItemType<V> {
+    fn clone(&self) -> Self {
+        Self { predicates: self.predicates.clone(), ..*self }
+    }
+}
+
+impl<V> fmt::Debug for ItemType<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemType")
+            .field("replace", &self.replace)
+            .field("retry", &self.retry)
+            .field("cancel_deadline_ms", &self.cancel_deadline_ms)
+            .field("observes", &self.observes)
+            .field("predicates", &self.predicates.keys())
+            .finish()
+    }
+}
+
+impl<V> Default for ItemType<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V> ItemType<V> {
+    /// The defaults: delete first, retry with backoff, ten seconds to react to a cancel, no `observe`.
+    pub fn new() -> Self {
+        Self {
+            replace: ReplaceOrder::default(),
+            retry: Retry::default(),
+            cancel_deadline_ms: 10_000,
+            observes: false,
+            predicates: BTreeMap::new(),
+        }
+    }
+
+    /// Sets how items that cannot be modified are replaced.
+    #[must_use]
+    pub fn replace(self, replace: ReplaceOrder) -> Self {
+        Self { replace, ..self }
+    }
+
+    /// Sets when failed operations are tried again.
+    #[must_use]
+    pub fn retry(self, retry: Retry) -> Self {
+        Self { retry, ..self }
+    }
+
+    /// Sets how long an operation may take to react to its cancel, in milliseconds.
+    #[must_use]
+    pub fn cancel_deadline_ms(self, cancel_deadline_ms: u64) -> Self {
+        Self { cancel_deadline_ms, ..self }
+    }
+
+    /// Says that the handler can be asked what became of an item.
+    #[must_use]
+    pub fn observes(self) -> Self {
+        Self { observes: true, ..self }
+    }
+
+    /// Registers a named predicate on values of this type.
+    #[must_use]
+    pub fn predicate(mut self, name: &str, holds: impl Fn(&V) -> bool + Send + Sync + 'static) -> Self {
+        self.predicates.insert(name.to_owned(), Arc::new(holds));
+        self
+    }
+}
+
+/// All types that a graph's items may have, by name.
+#[derive(Debug)]
+pub struct Types<V> {
+    types: BTreeMap<String, ItemType<V>>,
+}
+
+impl<V> Default for Types<V> {
+    fn default() -> Self {
+        Self { types: BTreeMap::new() }
+    }
+}
+
+impl<V> Types<V> {
+    /// No types yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a type, or replaces it.
+    pub fn register(&mut self, name: &str, item_type: ItemType<V>) {
+        self.types.insert(name.to_owned(), item_type);
+    }
+
+    /// The type with this name.
+    pub fn get(&self, name: &str) -> Option<&ItemType<V>> {
+        self.types.get(name)
+    }
+
+    /// The first named predicate that the type does not know.
+    pub(crate) fn unknown_predicate<'a>(&self, type_name: &str, predicate: &'a Predicate) -> Option<&'a str> {
+        let known = self.get(type_name);
+        predicate
+            .names()
+            .into_iter()
+            .find(|&name| !known.is_some_and(|known| known.predicates.contains_key(name)))
+    }
+
+    /// Answers for a named predicate; an unknown one does not hold.
+    pub(crate) fn named(&self, type_name: &str, predicate: &str, value: &V) -> bool {
+        let found = self.get(type_name).and_then(|known| known.predicates.get(predicate));
+        found.is_some_and(|holds| holds(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(attempts: u32) -> Failure {
+        Failure { error: "no".into(), previous: None, attempts, last: Timestamp(1_000) }
+    }
+
+    #[test]
+    fn s5_waits_double_up_to_a_cap_until_the_attempts_are_used_up() {
+        let retry = Retry::Backoff { base_ms: 100, cap_ms: 350, attempts: Some(4) };
+        let waits: Vec<_> = (1..=4).map(|n| retry.next(&failure(n)).map(|at| at.0 - 1_000)).collect();
+        assert_eq!(waits, [Some(100), Some(200), Some(350), None]);
+        assert_eq!(Retry::Never.next(&failure(1)), None);
+    }
+
+    #[test]
+    fn s5_a_wait_never_overflows() {
+        let retry = Retry::Backoff { base_ms: u64::MAX, cap_ms: u64::MAX, attempts: None };
+        assert_eq!(retry.next(&failure(u32::MAX)), Some(Timestamp(u64::MAX)));
+    }
+}

@@ -1,0 +1,117 @@
+//! What an item's value must be able to do.
+
+use std::fmt;
+use std::io;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::predicate::FieldPath;
+
+/// The value of an item: whatever the embedder's handlers understand.
+///
+/// Values are compared (equal items are left alone), stored with their graph, and looked into by
+/// predicates. The two provided methods go through the value's JSON form; a type that is large or
+/// compared often may answer them directly.
+///
+/// ```
+/// use serde::{Deserialize, Serialize};
+/// #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// struct Port { number: u16 }
+/// impl watershed_stategraph::Value for Port {}
+/// ```
+pub trait Value: fmt::Debug + Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The field at `path`, as JSON, or none if there is no such field.
+    fn field(&self, path: &FieldPath) -> Option<serde_json::Value> {
+        let whole = serde_json::to_value(self).ok()?;
+        path.find(&whole).cloned()
+    }
+
+    /// A stable hash: equal for equal values, the same on every machine and in every version.
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of(self)
+    }
+}
+
+impl Value for serde_json::Value {
+    fn field(&self, path: &FieldPath) -> Option<serde_json::Value> {
+        path.find(self).cloned()
+    }
+}
+
+/// A stable 128-bit hash, shown as 32 hexadecimal digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(u128);
+
+impl Fingerprint {
+    /// Hashes the JSON form of anything that can be stored.
+    ///
+    /// A value that cannot be serialised hashes as far as it got, which is no fingerprint to rely on;
+    /// such a value cannot be stored either.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
+        let mut sink = Sink(blake3::Hasher::new());
+        // The sink never fails, and what fails to serialise fails again, visibly, when it is stored.
+        let _ = serde_json::to_writer(&mut sink, value);
+        let mut short = [0; 16];
+        sink.0.finalize_xof().fill(&mut short);
+        Self(u128::from_be_bytes(short))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Fingerprint {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Fingerprint {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+    }
+}
+
+/// Lets the serialiser write straight into the hash.
+struct Sink(blake3::Hasher);
+
+impl io::Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_fingerprint_is_the_same_for_ever() {
+        assert_eq!(json!({"a": 1, "b": [true]}).fingerprint(), json!({"b": [true], "a": 1}).fingerprint());
+        assert_ne!(json!(1).fingerprint(), json!(2).fingerprint());
+    }
+
+    #[test]
+    fn a_fingerprint_survives_storing() {
+        let fingerprint = json!("x").fingerprint();
+        let stored = serde_json::to_string(&fingerprint).unwrap();
+        assert_eq!(serde_json::from_str::<Fingerprint>(&stored).unwrap(), fingerprint);
+    }
+}

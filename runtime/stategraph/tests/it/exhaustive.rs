@@ -1,0 +1,1 @@
+//! All graphs of three items with all intents.

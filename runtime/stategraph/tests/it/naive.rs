@@ -1,0 +1,423 @@
+//! The reference: slow, and meant to be obviously right.
+//!
+//! It keeps a model of the world of its own, which changes only by what operations do, and says of each
+//! operation whether the rules allow it, looking at everything anew each time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+use watershed_stategraph::{Dependency, Graph, Operation, Ref, Start};
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Thing {
+    pub(crate) value: Json,
+    pub(crate) needs: Vec<Dependency>,
+    pub(crate) external: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct World {
+    /// What exists.
+    pub(crate) things: BTreeMap<Ref, Thing>,
+    /// What is intended.
+    pub(crate) wanted: BTreeMap<Ref, Thing>,
+    /// What is under way.
+    pub(crate) running: BTreeMap<Ref, (Operation, Option<Thing>)>,
+    /// What existed when the call began.
+    pub(crate) before: BTreeMap<Ref, Thing>,
+    /// Items whose create failed: nothing is there, but the handler may be told to delete the rest.
+    pub(crate) debris: BTreeSet<Ref>,
+    pub(crate) failed: BTreeSet<Ref>,
+    /// Whether operations of this call or an earlier one failed.
+    pub(crate) with_failures: bool,
+}
+
+pub(crate) fn things(graph: &Graph<Json>) -> BTreeMap<Ref, Thing> {
+    graph
+        .items()
+        .filter(|item| item.state().is_created())
+        .map(|item| {
+            let (value, needs) = (item.value().clone(), item.dependencies().to_vec());
+            (item.reference().clone(), Thing { value, needs, external: item.is_external() })
+        })
+        .collect()
+}
+
+pub(crate) fn show(things: &BTreeMap<Ref, Thing>) -> String {
+    let line = |(reference, thing): (&Ref, &Thing)| {
+        let needs: Vec<String> = thing
+            .needs
+            .iter()
+            .map(|need| {
+                let order = if need.is_order_only() { " (order only)" } else { "" };
+                let recreate = if need.recreates_when_modified() { " (recreates)" } else { "" };
+                format!("{need}{order}{recreate}")
+            })
+            .collect();
+        format!("  {reference} {} needs {}\n", thing.value, needs.join("; "))
+    };
+    things.iter().map(line).collect()
+}
+
+fn holds(need: &Dependency, value: &Json) -> bool {
+    need.predicate().is_none_or(|predicate| predicate.holds(value, &|_, _| false))
+}
+
+fn hard(thing: &Thing) -> impl Iterator<Item = &Dependency> {
+    thing.needs.iter().filter(|need| !need.is_order_only())
+}
+
+impl World {
+    pub(crate) fn new(current: &Graph<Json>, intended: Option<&Graph<Json>>) -> Self {
+        let things = things(current);
+        let wanted = intended.map(self::things).unwrap_or_default();
+        Self {
+            before: things.clone(),
+            things,
+            wanted,
+            running: BTreeMap::new(),
+            debris: current.items().filter(|item| !item.state().is_created()).map(|item| item.reference().clone()).collect(),
+            failed: BTreeSet::new(),
+            with_failures: false,
+        }
+    }
+
+    /// All that leads from one item to another through what is intended, by alternatives that count.
+    fn leads_to(&self, from: &Ref, to: &Ref, without: &BTreeSet<(Ref, usize, Ref)>) -> bool {
+        let mut seen = BTreeSet::from([from.clone()]);
+        let mut queue = vec![from.clone()];
+        while let Some(at) = queue.pop() {
+            let Some(thing) = self.wanted.get(&at) else { continue };
+            for (position, need) in thing.needs.iter().enumerate() {
+                for target in need.targets() {
+                    if without.contains(&(at.clone(), position, target.clone())) {
+                        continue;
+                    }
+                    if target == to {
+                        return true;
+                    }
+                    if seen.insert(target.clone()) {
+                        queue.push(target.clone());
+                    }
+                }
+            }
+        }
+        false
+    }
+
+    /// Alternatives that lead back to their item, found round by round.
+    fn left_out(&self) -> BTreeSet<(Ref, usize, Ref)> {
+        let mut left_out = BTreeSet::new();
+        loop {
+            let mut found = BTreeSet::new();
+            for (reference, thing) in &self.wanted {
+                for (position, need) in thing.needs.iter().enumerate() {
+                    let open: Vec<&Ref> = need
+                        .targets()
+                        .filter(|target| !left_out.contains(&(reference.clone(), position, (*target).clone())))
+                        .collect();
+                    let back: Vec<&Ref> = open
+                        .iter()
+                        .copied()
+                        .filter(|target| *target == reference || self.leads_to(target, reference, &left_out))
+                        .collect();
+                    if need.targets().count() > 1 && back.len() < open.len() {
+                        found.extend(back.into_iter().map(|target| (reference.clone(), position, target.clone())));
+                    }
+                }
+            }
+            if found.is_empty() {
+                return left_out;
+            }
+            left_out.extend(found);
+        }
+    }
+
+    /// Items on a cycle of the intended graph, and what cannot do without them.
+    pub(crate) fn stuck(&self) -> BTreeSet<Ref> {
+        let without = self.left_out();
+        let mut stuck: BTreeSet<Ref> =
+            self.wanted.keys().filter(|one| self.leads_to(one, one, &without)).cloned().collect();
+        loop {
+            let more: Vec<Ref> = self
+                .wanted
+                .iter()
+                .filter(|(reference, _)| !stuck.contains(*reference))
+                .filter(|(reference, thing)| {
+                    thing.needs.iter().enumerate().any(|(position, need)| {
+                        !need.is_order_only()
+                            && need.targets().all(|target| {
+                                stuck.contains(target)
+                                    || without.contains(&((*reference).clone(), position, target.clone()))
+                            })
+                            && need.targets().any(|target| stuck.contains(target))
+                    })
+                })
+                .map(|(reference, _)| reference.clone())
+                .collect();
+            if more.is_empty() {
+                return stuck;
+            }
+            stuck.extend(more);
+        }
+    }
+
+    /// What is there in the end if nothing fails.
+    pub(crate) fn end(&self) -> BTreeMap<Ref, Thing> {
+        let stuck = self.stuck();
+        let without = self.left_out();
+        let mut end: BTreeMap<Ref, Thing> = self
+            .before
+            .iter()
+            .filter(|(reference, thing)| thing.external || stuck.contains(*reference))
+            .map(|(reference, thing)| (reference.clone(), thing.clone()))
+            .collect();
+        loop {
+            let more: Vec<(Ref, Thing)> = self
+                .wanted
+                .iter()
+                .filter(|(reference, _)| !end.contains_key(*reference) && !stuck.contains(*reference))
+                .filter(|(reference, thing)| {
+                    thing.needs.iter().enumerate().all(|(position, need)| {
+                        need.is_order_only()
+                            || need.targets().any(|target| {
+                                !without.contains(&((*reference).clone(), position, target.clone()))
+                                    && end.get(target).is_some_and(|thing| holds(need, &thing.value))
+                            })
+                    })
+                })
+                .map(|(reference, thing)| (reference.clone(), thing.clone()))
+                .collect();
+            if more.is_empty() {
+                return end;
+            }
+            end.extend(more);
+        }
+    }
+
+    /// Whether one item depends on the other, directly or through others, by the edges of either graph.
+    fn related(&self, from: &Ref, to: &Ref) -> bool {
+        let mut seen = BTreeSet::from([from.clone()]);
+        let mut queue = vec![from.clone()];
+        while let Some(at) = queue.pop() {
+            if &at == to {
+                return true;
+            }
+            let now = self.things.get(&at).into_iter().chain(self.wanted.get(&at));
+            for target in now.flat_map(hard).flat_map(Dependency::targets) {
+                if seen.insert(target.clone()) {
+                    queue.push(target.clone());
+                }
+            }
+        }
+        false
+    }
+
+    /// While an item is replaced it is there all along, as the old one or the new.
+    fn is_there(&self, target: &Ref, need: &Dependency) -> bool {
+        let (old, new) = (self.things.get(target), self.things.get(&target.alias()));
+        (old.is_some() || new.is_some()) && old.into_iter().chain(new).all(|thing| holds(need, &thing.value))
+    }
+
+    fn satisfied(&self, need: &Dependency, end: &BTreeMap<Ref, Thing>) -> bool {
+        need.targets().any(|target| {
+            let deleting = self.running.get(target).is_some_and(|(operation, _)| *operation == Operation::Delete);
+            let deleting = deleting && !self.things.contains_key(&target.alias());
+            let now = self.is_there(target, need);
+            let next = end.get(target).is_some_and(|thing| holds(need, &thing.value));
+            now && next && !deleting
+        })
+    }
+
+    /// What exists and depends on an item, without another target that would do.
+    fn leaning_on(&self, reference: &Ref) -> Vec<&Ref> {
+        let leans = |thing: &Thing| {
+            hard(thing).any(|need| {
+                need.targets().any(|target| target == reference)
+                    && !need.targets().any(|other| {
+                        other != reference && self.is_there(other, need)
+                    })
+            })
+        };
+        self.things.iter().filter(|(_, thing)| leans(thing)).map(|(dependent, _)| dependent).collect()
+    }
+
+    /// What is wrong with starting this operation now.
+    pub(crate) fn objection(&self, start: &Start<Json>) -> Option<String> {
+        let item = start.reference.base();
+        if self.running.contains_key(&start.reference) {
+            return Some("S7: the item has an operation already".into());
+        }
+        for other in self.running.keys().map(Ref::base).filter(|other| *other != item) {
+            if self.related(&item, &other) || self.related(&other, &item) {
+                return Some(format!("S8: {other} is related and has an operation under way"));
+            }
+        }
+        match start.operation {
+            Operation::Create => self.objection_to_create(start),
+            Operation::Modify => self.objection_to_modify(start),
+            Operation::Delete => self.objection_to_delete(start),
+            Operation::Adopt => {
+                (self.things.contains_key(&item) || !self.things.contains_key(&start.reference))
+                    .then(|| "S4: the old one is there, or the new one is not".into())
+            }
+        }
+    }
+
+    fn objection_to_create(&self, start: &Start<Json>) -> Option<String> {
+        let item = start.reference.base();
+        let end = self.end();
+        let Some(thing) = end.get(&item) else { return Some("S2: is not to be there".into()) };
+        if self.things.contains_key(&start.reference) {
+            return Some("S2: is there".into());
+        }
+        let unmet = hard(thing).find(|need| !self.satisfied(need, &end));
+        unmet.map(|need| format!("S3: {need} is not satisfied"))
+    }
+
+    fn objection_to_modify(&self, start: &Start<Json>) -> Option<String> {
+        let end = self.end();
+        let (Some(old), Some(new)) = (self.things.get(&start.reference), end.get(&start.reference)) else {
+            return Some("S2: is not there, or is not to be".into());
+        };
+        if let Some(need) = hard(new).find(|need| !self.satisfied(need, &end)) {
+            return Some(format!("S3: {need} is not satisfied"));
+        }
+        let broken = self.things.iter().find(|(_, thing)| {
+            hard(thing).any(|need| {
+                need.targets().any(|target| *target == start.reference)
+                    && holds(need, &old.value)
+                    && !holds(need, &new.value)
+                    && !need.targets().any(|other| {
+                        *other != start.reference && self.is_there(other, need)
+                    })
+            })
+        });
+        broken.map(|(dependent, _)| format!("S3: breaks a condition of {dependent}"))
+    }
+
+    fn objection_to_delete(&self, start: &Start<Json>) -> Option<String> {
+        let reference = &start.reference;
+        if !self.things.contains_key(reference) && !self.debris.contains(reference) {
+            return Some("S3: is not there".into());
+        }
+        let replaced = self.things.contains_key(&reference.alias());
+        let leaning = self.leaning_on(reference).into_iter().find(|one| !self.in_circle(one, reference));
+        if let Some(leaning) = leaning.filter(|_| !replaced && !reference.is_alias()) {
+            return Some(format!("S3: {leaning} depends on it"));
+        }
+        (!reference.is_alias() && !replaced && !self.may_go(reference))
+            .then(|| "S2: is left alone, as nothing makes it go".into())
+    }
+
+    /// Whether two items depend on each other by what exists.
+    fn in_circle(&self, one: &Ref, other: &Ref) -> bool {
+        let reaches = |from: &Ref, to: &Ref| {
+            let mut seen = BTreeSet::new();
+            let mut queue = vec![from.clone()];
+            while let Some(at) = queue.pop() {
+                for target in self.before.get(&at).into_iter().flat_map(hard).flat_map(Dependency::targets) {
+                    if target == to {
+                        return true;
+                    }
+                    if seen.insert(target.clone()) {
+                        queue.push(target.clone());
+                    }
+                }
+            }
+            false
+        };
+        one == other || (reaches(one, other) && reaches(other, one))
+    }
+
+    /// Whether there is any cause for an item to go: its own, or that of something it depends on.
+    fn may_go(&self, reference: &Ref) -> bool {
+        let end = self.end();
+        let stays = |one: &Ref| {
+            end.get(one).zip(self.before.get(one)).is_some_and(|(new, old)| new.value == old.value && new.needs == old.needs)
+        };
+        let mut seen = BTreeSet::new();
+        let mut queue = vec![reference.clone()];
+        while let Some(at) = queue.pop() {
+            let recreates = |thing: &Thing| thing.needs.iter().any(Dependency::recreates_when_modified);
+            // What failed in an earlier call may only now show that a target was modified since.
+            if !stays(&at) || (self.with_failures && self.before.get(&at).is_some_and(recreates)) {
+                return true;
+            }
+            for target in self.before.get(&at).into_iter().flat_map(hard).flat_map(Dependency::targets) {
+                if seen.insert(target.clone()) {
+                    queue.push(target.clone());
+                }
+            }
+        }
+        false
+    }
+
+    pub(crate) fn start(&mut self, start: &Start<Json>) {
+        let new = start.new.as_ref().map(|spec| Thing {
+            value: spec.value().clone(),
+            needs: spec.needs().to_vec(),
+            external: false,
+        });
+        self.running.insert(start.reference.clone(), (start.operation, new));
+    }
+
+    pub(crate) fn end_of(&mut self, reference: &Ref, succeeded: bool) {
+        let (operation, new) = self.running.remove(reference).unwrap();
+        if !succeeded {
+            self.failed.insert(reference.base());
+            if operation == Operation::Create {
+                self.debris.insert(reference.clone());
+            }
+            return;
+        }
+        self.debris.remove(reference);
+        match (operation, new) {
+            (Operation::Create | Operation::Modify, Some(new)) => {
+                self.things.insert(reference.clone(), new);
+            }
+            (Operation::Adopt, _) => {
+                let thing = self.things.remove(reference).unwrap();
+                self.things.insert(reference.base(), thing);
+            }
+            _ => {
+                self.things.remove(reference);
+            }
+        }
+    }
+
+    /// Changes of dependencies alone are no operation: the model takes them over where values agree.
+    pub(crate) fn relink(&mut self, current: &Graph<Json>) {
+        for (reference, thing) in &mut self.things {
+            if let Some(item) = current.get(reference).filter(|item| item.value() == &thing.value) {
+                if !self.running.contains_key(reference) {
+                    thing.needs = item.dependencies().to_vec();
+                }
+            }
+        }
+    }
+
+    /// Something that could be done and was not.
+    pub(crate) fn left_undone(&self) -> Option<String> {
+        let end = self.end();
+        for (reference, thing) in &end {
+            let Some(wanted) = self.wanted.get(reference) else { continue };
+            let untouched = self.failed.contains(reference) || self.running.contains_key(reference);
+            if thing.external || untouched || self.stuck().contains(reference) {
+                continue;
+            }
+            let satisfied = hard(wanted).all(|need| self.satisfied(need, &end));
+            if !self.things.contains_key(reference) && satisfied {
+                return Some(format!("S2: {reference} could be created"));
+            }
+        }
+        let stuck = self.stuck();
+        let leant_on = |one: &Ref| {
+            let stuck = stuck.iter().filter_map(|one| self.things.get(one));
+            stuck.flat_map(|thing| &thing.needs).flat_map(Dependency::targets).any(|target| target == one)
+        };
+        let gone = |one: &&Ref| !end.contains_key(*one) && !self.failed.contains(&one.base()) && !leant_on(one);
+        let left = self.things.keys().filter(gone).find(|one| self.leaning_on(one).is_empty());
+        left.filter(|one| !self.running.contains_key(*one)).map(|one| format!("S2: {one} could be deleted"))
+    }
+}

@@ -1,0 +1,123 @@
+//! Random graphs and intents against the reference.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rand::Rng;
+use watershed_stategraph::{Extent, Graph, Operations, Timestamp, plan};
+
+use serde_json::Value as Json;
+
+use crate::naive::{show, things};
+use crate::rehearsal::{Manners, Outcome, call};
+use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, refs, rng, types};
+
+/// How many rounds a test runs: the number given, or `STATEGRAPH_ROUNDS`.
+fn rounds(usual: u64) -> u64 {
+    std::env::var("STATEGRAPH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+/// Runs a round for each seed; a failure names it, and `STATEGRAPH_SEED` runs that one alone.
+fn for_seeds(usual: u64, round: impl Fn(u64)) {
+    if let Some(seed) = std::env::var("STATEGRAPH_SEED").ok().and_then(|text| text.parse().ok()) {
+        return round(seed);
+    }
+    for seed in 0..rounds(usual) {
+        if catch_unwind(AssertUnwindSafe(|| round(seed))).is_err() {
+            panic!("failed with STATEGRAPH_SEED={seed}");
+        }
+    }
+}
+
+fn compare(before: &Graph<Json>, intended: Option<&Graph<Json>>, after: &Graph<Json>, outcome: &Outcome) {
+    let (found, end) = (things(after), outcome.world.end());
+    // Items that are left alone may lean on others, which then stay as well.
+    let left_alone = outcome.world.stuck().iter().any(|one| outcome.world.before.contains_key(one));
+    if let Some(undone) = outcome.world.left_undone().filter(|_| left_alone) {
+        panic!("{undone}");
+    }
+    if !left_alone && found != end {
+        panic!(
+            "S2: the end is not the reference's\nbefore\n{}intended\n{}after\n{}expected\n{}done {:?}\n{:?}",
+            show(&things(before)),
+            intended.map_or_else(String::new, |graph| show(&things(graph))),
+            show(&found),
+            show(&end),
+            outcome.done,
+            outcome.status,
+        );
+    }
+}
+
+fn succeeding_round(seed: u64) {
+    let mut rng = rng(seed);
+    let size = match rng.random_range(0..10) {
+        0 => 30,
+        1..=3 => 12,
+        _ => 6,
+    };
+    let drawing = Drawing { items: rng.random_range(1..=size), features: true };
+    let refs = refs(&mut rng, &drawing);
+    let types = types();
+    let mut current = Graph::new("g");
+    let mut now = Timestamp(1_000);
+    for _ in 0..3 {
+        draw_externals(&mut rng, &refs, &mut current);
+        let intended = draw(&mut rng, &refs, &drawing);
+        let intended = (!rng.random_bool(0.05)).then_some(&intended);
+        let before = current.clone();
+        let manners = Manners { fails: 0, with_failures: false, limit: rng.random_range(1..6) };
+        let planned = plan(&types, &current, &Operations::default(), intended, &Extent::Everything, now, &mut |_, old, new| {
+            Ok(needs_recreate(old, new))
+        })
+        .unwrap();
+        let outcome = call(&mut rng, &types, &mut current, intended, manners, now);
+        compare(&before, intended, &current, &outcome);
+        let mut planned: Vec<_> = planned.operations.iter().map(|one| (one.operation, one.reference.clone())).collect();
+        let mut done = outcome.done.clone();
+        planned.sort();
+        done.sort();
+        assert_eq!(planned, done, "S11: plan and execution differ");
+        let again = call(&mut rng, &types, &mut current, intended, manners, now);
+        if !again.done.is_empty() {
+            compare(&before, intended, &Graph::new("nothing"), &outcome);
+        }
+        assert_eq!(again.done, [], "S2: a second call does nothing");
+        now = now.after_ms(100_000);
+    }
+}
+
+fn failing_round(seed: u64) {
+    let mut rng = rng(seed);
+    let drawing = Drawing { items: rng.random_range(1..=10), features: true };
+    let refs = refs(&mut rng, &drawing);
+    let types = types();
+    let mut current = Graph::new("g");
+    let mut now = Timestamp(1_000);
+    for _ in 0..4 {
+        draw_externals(&mut rng, &refs, &mut current);
+        let intended = draw(&mut rng, &refs, &drawing);
+        let manners = Manners { fails: 4, with_failures: true, limit: rng.random_range(1..6) };
+        call(&mut rng, &types, &mut current, Some(&intended), manners, now);
+        now = now.after_ms(100_000);
+    }
+    // With handlers that work again, everything is mended.
+    let intended = draw(&mut rng, &refs, &drawing);
+    for _ in 0..4 {
+        now = now.after_ms(100_000);
+        let manners = Manners { fails: 0, with_failures: true, limit: 3 };
+        call(&mut rng, &types, &mut current, Some(&intended), manners, now);
+    }
+    let outcome = call(&mut rng, &types, &mut current, Some(&intended), Manners::default(), now);
+    assert_eq!(outcome.done, [], "S5: it does not come to rest");
+    compare(&current, Some(&intended), &current, &outcome);
+}
+
+#[test]
+fn what_is_done_is_allowed_and_the_end_is_the_references() {
+    for_seeds(3_000, succeeding_round);
+}
+
+#[test]
+fn s5_failures_stop_only_what_depends_on_them_and_are_mended() {
+    for_seeds(2_000, failing_round);
+}
