@@ -39,7 +39,10 @@ struct Details {
 impl Dependency {
     /// Needs one item.
     pub fn on(target: Ref) -> Self {
-        Self { target, details: None }
+        Self {
+            target,
+            details: None,
+        }
     }
 
     /// Needs one of several, `first` before `others`.
@@ -99,12 +102,16 @@ impl Dependency {
 
     /// Whether a modified target recreates the item.
     pub fn recreates_when_modified(&self) -> bool {
-        self.details.as_ref().is_some_and(|details| details.recreate_when_modified)
+        self.details
+            .as_ref()
+            .is_some_and(|details| details.recreate_when_modified)
     }
 
     /// Whether the item vanishes with an external target.
     pub fn is_deleted_with_external(&self) -> bool {
-        self.details.as_ref().is_some_and(|details| details.deleted_with_external)
+        self.details
+            .as_ref()
+            .is_some_and(|details| details.deleted_with_external)
     }
 
     /// Whether it only orders operations.
@@ -125,7 +132,8 @@ impl fmt::Display for Dependency {
             [one] => f.write_str(one)?,
             several => write!(f, "any of {}", several.join(", "))?,
         }
-        self.predicate().map_or(Ok(()), |predicate| write!(f, " ({predicate})"))
+        self.predicate()
+            .map_or(Ok(()), |predicate| write!(f, " ({predicate})"))
     }
 }
 
@@ -154,7 +162,11 @@ impl Serialize for Dependency {
         let several = self.width() > 1;
         Stored {
             on: (!several).then(|| self.target.clone()),
-            any_of: if several { self.targets().cloned().collect() } else { Vec::new() },
+            any_of: if several {
+                self.targets().cloned().collect()
+            } else {
+                Vec::new()
+            },
             when: self.predicate().cloned(),
             recreate_when_modified: self.recreates_when_modified(),
             deleted_with_external: self.is_deleted_with_external(),
@@ -169,7 +181,9 @@ impl<'de> Deserialize<'de> for Dependency {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let mut targets = stored.on.into_iter().chain(stored.any_of);
-        let target = targets.next().ok_or_else(|| serde::de::Error::custom("a dependency without a target"))?;
+        let target = targets
+            .next()
+            .ok_or_else(|| serde::de::Error::custom("a dependency without a target"))?;
         let details = Details {
             others: targets.collect(),
             predicate: stored.when,
@@ -196,7 +210,11 @@ mod tests {
             Dependency::on(target("t/a")).order_only().describe("why"),
         ] {
             let stored = serde_json::to_string(&dependency).unwrap();
-            assert_eq!(serde_json::from_str::<Dependency>(&stored).unwrap(), dependency, "{stored}");
+            assert_eq!(
+                serde_json::from_str::<Dependency>(&stored).unwrap(),
+                dependency,
+                "{stored}"
+            );
         }
     }
 }

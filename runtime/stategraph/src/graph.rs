@@ -146,16 +146,25 @@ impl<V> Graph<V> {
 
     /// All items, in order of ref.
     pub fn items(&self) -> impl Iterator<Item = &Item<V>> {
-        let mut items: Vec<&Item<V>> = self.places.iter().filter_map(|place| place.item.as_ref()).collect();
+        let mut items: Vec<&Item<V>> = self
+            .places
+            .iter()
+            .filter_map(|place| place.item.as_ref())
+            .collect();
         items.sort_unstable_by(|left, right| left.reference.cmp(&right.reference));
         items.into_iter()
     }
 
     /// The items that depend on this ref, in order of ref.
     pub fn dependents(&self, reference: &Ref) -> Vec<&Item<V>> {
-        let slots = self.slot(reference).map_or(&[][..], |slot| self.dependents_of(slot));
-        let unique: BTreeMap<&Ref, &Item<V>> =
-            slots.iter().filter_map(|&slot| self.item(slot)).map(|item| (&item.reference, item)).collect();
+        let slots = self
+            .slot(reference)
+            .map_or(&[][..], |slot| self.dependents_of(slot));
+        let unique: BTreeMap<&Ref, &Item<V>> = slots
+            .iter()
+            .filter_map(|&slot| self.item(slot))
+            .map(|item| (&item.reference, item))
+            .collect();
         unique.into_values().collect()
     }
 
@@ -183,13 +192,18 @@ impl<V> Graph<V> {
 
     /// The slots of the targets, one for each target of the item's dependencies, in their order.
     pub(crate) fn edges(&self, slot: Slot) -> impl ExactSizeIterator<Item = Slot> + '_ {
-        let edges = self.places.get(slot as usize).map_or(&[][..], |place| &place.edges);
+        let edges = self
+            .places
+            .get(slot as usize)
+            .map_or(&[][..], |place| &place.edges);
         edges.iter().map(|edge| edge.to)
     }
 
     /// The slots of those that mention this one; one that mentions it twice is there twice.
     pub(crate) fn dependents_of(&self, slot: Slot) -> &[Slot] {
-        self.places.get(slot as usize).map_or(&[], |place| &place.dependents)
+        self.places
+            .get(slot as usize)
+            .map_or(&[], |place| &place.dependents)
     }
 
     /// Every slot, used or not.

@@ -110,7 +110,10 @@ pub struct Spec<V> {
 impl<V> Spec<V> {
     /// Every target, flattened, with the position of its dependency.
     pub(crate) fn targets(&self) -> impl Iterator<Item = (usize, &Ref)> {
-        self.needs.iter().enumerate().flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
+        self.needs
+            .iter()
+            .enumerate()
+            .flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
     }
 
     /// The value.
@@ -165,7 +168,13 @@ pub(crate) struct Record<V> {
 
 impl<V> Default for Record<V> {
     fn default() -> Self {
-        Self { next: None, relied: Vec::new(), witnessed: Vec::new(), failure: None, switched: Vec::new() }
+        Self {
+            next: None,
+            relied: Vec::new(),
+            witnessed: Vec::new(),
+            failure: None,
+            switched: Vec::new(),
+        }
     }
 }
 
@@ -201,16 +210,31 @@ pub struct Item<V> {
 impl<V> Item<V> {
     /// An item that the handler of its type creates.
     pub fn new(reference: Ref, value: V) -> Self {
-        Self::from_spec(reference, Arc::new(Spec { value, needs: Box::default() }))
+        Self::from_spec(
+            reference,
+            Arc::new(Spec {
+                value,
+                needs: Box::default(),
+            }),
+        )
     }
 
     /// An item that nobody here operates on. It has no dependencies.
     pub fn external(reference: Ref, value: V) -> Self {
-        Self { origin: Origin::External, ..Self::new(reference, value) }
+        Self {
+            origin: Origin::External,
+            ..Self::new(reference, value)
+        }
     }
 
     pub(crate) fn from_spec(reference: Ref, spec: Arc<Spec<V>>) -> Self {
-        Self { reference, spec, origin: Origin::Ours, state: State::Created, record: None }
+        Self {
+            reference,
+            spec,
+            origin: Origin::Ours,
+            state: State::Created,
+            record: None,
+        }
     }
 
     /// The ref.
@@ -255,7 +279,12 @@ impl<V> Item<V> {
 
     /// The target that the `any_of` at this position relies on.
     pub fn relied_on(&self, position: usize) -> Option<&Ref> {
-        self.record.as_ref()?.relied.iter().find(|(at, _)| *at == position).map(|(_, target)| target)
+        self.record
+            .as_ref()?
+            .relied
+            .iter()
+            .find(|(at, _)| *at == position)
+            .map(|(_, target)| target)
     }
 
     pub(crate) fn next(&self) -> Option<&Arc<Spec<V>>> {
@@ -263,7 +292,12 @@ impl<V> Item<V> {
     }
 
     pub(crate) fn witnessed(&self, target: &Ref) -> Option<Fingerprint> {
-        self.record.as_ref()?.witnessed.iter().find(|(seen, _)| seen == target).map(|(_, fingerprint)| *fingerprint)
+        self.record
+            .as_ref()?
+            .witnessed
+            .iter()
+            .find(|(seen, _)| seen == target)
+            .map(|(_, fingerprint)| *fingerprint)
     }
 
     /// Whether it is an item of ours that was created, by the state alone.

@@ -12,7 +12,10 @@ pub(crate) struct Links {
 
 impl Default for Links {
     fn default() -> Self {
-        Self { starts: vec![0], targets: Vec::new() }
+        Self {
+            starts: vec![0],
+            targets: Vec::new(),
+        }
     }
 }
 

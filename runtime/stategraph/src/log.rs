@@ -95,13 +95,19 @@ impl fmt::Display for Entry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.operation, self.reference, self.reason)?;
         if let Some(cancelled) = self.cancelled {
-            write!(f, ", cancelled after {} ms", cancelled.0.saturating_sub(self.start.0))?;
+            write!(
+                f,
+                ", cancelled after {} ms",
+                cancelled.0.saturating_sub(self.start.0)
+            )?;
         }
         match (&self.error, self.end) {
             (Some(error), _) => write!(f, ", failed: {error}")?,
             (None, Some(end)) => write!(f, ", {} ms", end.0.saturating_sub(self.start.0))?,
             (None, None) => f.write_str(", goes on")?,
         }
-        self.previous.as_ref().map_or(Ok(()), |previous| write!(f, " (before: {previous})"))
+        self.previous
+            .as_ref()
+            .map_or(Ok(()), |previous| write!(f, " (before: {previous})"))
     }
 }

@@ -88,7 +88,12 @@ pub struct Operations<V> {
 
 impl<V> Default for Operations<V> {
     fn default() -> Self {
-        Self { running: BTreeMap::new(), by_ref: BTreeMap::new(), started: 0, foreground: 0 }
+        Self {
+            running: BTreeMap::new(),
+            by_ref: BTreeMap::new(),
+            started: 0,
+            foreground: 0,
+        }
     }
 }
 

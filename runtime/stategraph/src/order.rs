@@ -65,7 +65,8 @@ impl Order {
         for slot in graph.slots() {
             if wanted(slot) {
                 let edges = graph.edges(slot).enumerate();
-                let kept = edges.filter(|&(position, target)| wanted(target) && !self.is_left_out(slot, position));
+                let kept =
+                    edges.filter(|&(position, target)| wanted(target) && !self.is_left_out(slot, position));
                 links.add(kept.map(|(_, target)| target));
             } else {
                 links.add(std::iter::empty());
@@ -81,10 +82,12 @@ impl Order {
             let inside: BTreeSet<Slot> = knot.iter().copied().collect();
             for &slot in knot {
                 for alternatives in self.alternatives(graph, slot) {
-                    let (back, out): (Vec<_>, Vec<_>) =
-                        alternatives.into_iter().partition(|(_, target)| inside.contains(target));
+                    let (back, out): (Vec<_>, Vec<_>) = alternatives
+                        .into_iter()
+                        .partition(|(_, target)| inside.contains(target));
                     if !out.is_empty() {
-                        self.left_out.extend(back.into_iter().map(|(position, _)| (slot, position)));
+                        self.left_out
+                            .extend(back.into_iter().map(|(position, _)| (slot, position)));
                     }
                 }
             }
@@ -94,7 +97,9 @@ impl Order {
 
     /// For each dependency of an item with several targets, those that are not left out.
     fn alternatives<V>(&self, graph: &Graph<V>, slot: Slot) -> Vec<Vec<(usize, Slot)>> {
-        let Some(item) = graph.item(slot) else { return Vec::new() };
+        let Some(item) = graph.item(slot) else {
+            return Vec::new();
+        };
         let mut groups: BTreeMap<usize, Vec<(usize, Slot)>> = BTreeMap::new();
         for ((position, (need, _)), target) in item.spec.targets().enumerate().zip(graph.edges(slot)) {
             if item.spec.needs[need].width() > 1 && !self.left_out.contains(&(slot, position)) {
@@ -107,7 +112,10 @@ impl Order {
     /// Ranks items one above the highest of their targets; `sorted` has targets first.
     fn rank<V>(&mut self, graph: &Graph<V>, sorted: &[Slot]) {
         for &slot in sorted {
-            let targets = graph.edges(slot).enumerate().filter(|&(position, _)| !self.is_left_out(slot, position));
+            let targets = graph
+                .edges(slot)
+                .enumerate()
+                .filter(|&(position, _)| !self.is_left_out(slot, position));
             let highest = targets.map(|(_, target)| self.rank_of(target)).max();
             self.ranks[slot as usize] = highest.map_or(0, |rank| rank + 1);
         }
@@ -116,7 +124,9 @@ impl Order {
     /// A shortest cycle through the first item of a knot.
     fn cycle_in<V>(&self, graph: &Graph<V>, knot: &[Slot]) -> Vec<Ref> {
         let inside: BTreeSet<Slot> = knot.iter().copied().collect();
-        let Some(&start) = knot.iter().min_by_key(|&&slot| graph.reference(slot)) else { return Vec::new() };
+        let Some(&start) = knot.iter().min_by_key(|&&slot| graph.reference(slot)) else {
+            return Vec::new();
+        };
         let mut came_from: BTreeMap<Slot, Slot> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);
         while let Some(slot) = queue.pop_front() {
@@ -125,7 +135,10 @@ impl Order {
                     continue;
                 }
                 if target == start {
-                    return walk_back(&came_from, slot).iter().map(|&slot| graph.reference(slot).clone()).collect();
+                    return walk_back(&came_from, slot)
+                        .iter()
+                        .map(|&slot| graph.reference(slot).clone())
+                        .collect();
                 }
                 if let std::collections::btree_map::Entry::Vacant(entry) = came_from.entry(target) {
                     entry.insert(slot);
@@ -151,7 +164,9 @@ impl Order {
     }
 
     fn is_stopped_by_stuck<V>(&self, graph: &Graph<V>, slot: Slot) -> bool {
-        let Some(item) = graph.item(slot) else { return false };
+        let Some(item) = graph.item(slot) else {
+            return false;
+        };
         let mut open: BTreeMap<usize, bool> = BTreeMap::new();
         for ((position, (need, _)), target) in item.spec.targets().enumerate().zip(graph.edges(slot)) {
             if !item.spec.needs[need].is_order_only() && !self.is_left_out(slot, position) {

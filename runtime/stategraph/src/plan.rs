@@ -80,7 +80,11 @@ impl Plan {
 
     /// How a call has to be carried out to do what the plan says, and nothing else.
     pub fn options(&self, limit: usize) -> Options {
-        let only: BTreeSet<_> = self.operations.iter().map(|one| (one.reference.clone(), one.operation)).collect();
+        let only: BTreeSet<_> = self
+            .operations
+            .iter()
+            .map(|one| (one.reference.clone(), one.operation))
+            .collect();
         Options {
             limit,
             only: Some(only),
@@ -132,7 +136,11 @@ pub fn plan<V: Value>(
 ) -> Result<Plan, CallError> {
     let (mut copy, mut under_way) = (current.clone(), operations.clone());
     // One at a time: the order of the plan is one in which it could be performed.
-    let options = Options { limit: 1, observe: Observing::Never, ..Options::default() };
+    let options = Options {
+        limit: 1,
+        observe: Observing::Never,
+        ..Options::default()
+    };
     let mut planner = Planner::new(types, &mut copy, &mut under_way, intended, extent, options)?;
     let mut planned = Vec::new();
     let mut answers = BTreeMap::new();
@@ -142,8 +150,15 @@ pub fn plan<V: Value>(
             match effect {
                 Effect::Start(start) => {
                     let (operation, reference, reason) = (start.operation, start.reference, start.reason);
-                    planned.push(Planned { operation, reference, reason });
-                    inputs.push_back(Input::Ended { id: start.id, result: Ok(()) });
+                    planned.push(Planned {
+                        operation,
+                        reference,
+                        reason,
+                    });
+                    inputs.push_back(Input::Ended {
+                        id: start.id,
+                        result: Ok(()),
+                    });
                 }
                 Effect::Ask { reference, old, new } => {
                     let answer = needs_recreate(&reference, &old.value, &new.value);

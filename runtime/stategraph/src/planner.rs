@@ -171,7 +171,7 @@ impl<'a, V: Value> Planner<'a, V> {
             Input::Observed { reference, found } => self.observed(&reference, found),
             Input::Answered { reference, answer } => self.answered(reference, answer),
             Input::Ended { id, result } => self.ended(id, result),
-            Input::Background { id } => self.to_background(id),
+            Input::Background { id } => self.let_go(id),
             Input::Cancel(which) => self.cancel(&which),
             Input::Tick => self.expire(),
         }
@@ -234,7 +234,11 @@ impl<'a, V: Value> Planner<'a, V> {
 
     /// Surveys anew what is not over, with what operations of earlier calls have brought about.
     fn look_again(&mut self) {
-        let seeds = self.course.unfinished().chain(std::mem::take(&mut self.dirty)).collect();
+        let seeds = self
+            .course
+            .unfinished()
+            .chain(std::mem::take(&mut self.dirty))
+            .collect();
         self.tasks.clear();
         self.survey(seeds);
         self.phase = Phase::Asking;

@@ -21,11 +21,14 @@ impl FieldPath {
 
     /// What the path leads to in a JSON value.
     pub fn find<'a>(&self, whole: &'a Json) -> Option<&'a Json> {
-        self.0.split('.').filter(|part| !part.is_empty()).try_fold(whole, |at, part| match at {
-            Json::Object(fields) => fields.get(part),
-            Json::Array(entries) => entries.get(part.parse::<usize>().ok()?),
-            _ => None,
-        })
+        self.0
+            .split('.')
+            .filter(|part| !part.is_empty())
+            .try_fold(whole, |at, part| match at {
+                Json::Object(fields) => fields.get(part),
+                Json::Array(entries) => entries.get(part.parse::<usize>().ok()?),
+                _ => None,
+            })
     }
 }
 
@@ -71,9 +74,9 @@ impl Operator {
             Self::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
             Self::Gt => order == Some(Ordering::Greater),
             Self::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
-            Self::In => {
-                found.zip(wanted.as_array()).is_some_and(|(found, all)| all.iter().any(|one| equal(found, one)))
-            }
+            Self::In => found
+                .zip(wanted.as_array())
+                .is_some_and(|(found, all)| all.iter().any(|one| equal(found, one))),
             Self::Contains => match (found, wanted) {
                 (Some(Json::Array(all)), one) => all.iter().any(|entry| equal(entry, one)),
                 (Some(Json::String(text)), Json::String(part)) => text.contains(part.as_str()),
@@ -153,13 +156,21 @@ pub enum Predicate {
 impl Predicate {
     /// Compares a field with a value.
     pub fn field(path: &str, operator: Operator, value: Json) -> Self {
-        Self::Field { path: FieldPath::new(path), operator, value }
+        Self::Field {
+            path: FieldPath::new(path),
+            operator,
+            value,
+        }
     }
 
     /// Whether it holds for a value; `named` answers for named predicates.
     pub fn holds<V: Value>(&self, value: &V, named: &dyn Fn(&str, &V) -> bool) -> bool {
         match self {
-            Self::Field { path, operator, value: wanted } => operator.holds(value.field(path).as_ref(), wanted),
+            Self::Field {
+                path,
+                operator,
+                value: wanted,
+            } => operator.holds(value.field(path).as_ref(), wanted),
             Self::All(all) => all.iter().all(|one| one.holds(value, named)),
             Self::Any(any) => any.iter().any(|one| one.holds(value, named)),
             Self::Not(other) => !other.holds(value, named),
@@ -185,11 +196,23 @@ impl fmt::Display for Predicate {
             write!(f, "({})", parts.join(word))
         };
         match self {
-            Self::Field { path, operator: Operator::Exists, value } if value == &Json::Bool(false) => {
+            Self::Field {
+                path,
+                operator: Operator::Exists,
+                value,
+            } if value == &Json::Bool(false) => {
                 write!(f, "{path} is missing")
             }
-            Self::Field { path, operator: Operator::Exists, .. } => write!(f, "{path} exists"),
-            Self::Field { path, operator, value } => write!(f, "{path} {} {value}", operator.sign()),
+            Self::Field {
+                path,
+                operator: Operator::Exists,
+                ..
+            } => write!(f, "{path} exists"),
+            Self::Field {
+                path,
+                operator,
+                value,
+            } => write!(f, "{path} {} {value}", operator.sign()),
             Self::All(all) => list(f, all, " and "),
             Self::Any(any) => list(f, any, " or "),
             Self::Not(other) => write!(f, "not {other}"),
@@ -204,7 +227,9 @@ mod tests {
     use serde_json::json;
 
     fn holds(predicate: &Predicate, value: Json) -> bool {
-        predicate.holds(&value, &|name, value| name == "even" && value.as_i64().is_some_and(|n| n % 2 == 0))
+        predicate.holds(&value, &|name, value| {
+            name == "even" && value.as_i64().is_some_and(|n| n % 2 == 0)
+        })
     }
 
     #[test]
@@ -227,7 +252,10 @@ mod tests {
     #[test]
     fn a_missing_field_satisfies_only_its_absence() {
         assert!(holds(&Predicate::field("a", Operator::Ne, json!(1)), json!({})));
-        assert!(holds(&Predicate::field("a", Operator::Exists, json!(false)), json!({})));
+        assert!(holds(
+            &Predicate::field("a", Operator::Exists, json!(false)),
+            json!({})
+        ));
         assert!(!holds(&Predicate::field("a", Operator::Lt, json!(1)), json!({})));
     }
 

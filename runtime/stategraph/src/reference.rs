@@ -96,7 +96,9 @@ impl Ref {
 
     /// The item that this replacement is for, or itself.
     pub fn base(&self) -> Self {
-        self.0.strip_suffix(ALIAS_SUFFIX).map_or_else(|| self.clone(), |base| Self(base.into()))
+        self.0
+            .strip_suffix(ALIAS_SUFFIX)
+            .map_or_else(|| self.clone(), |base| Self(base.into()))
     }
 }
 
@@ -145,7 +147,10 @@ mod tests {
 
     #[test]
     fn a_name_may_contain_slashes_and_a_type_may_not() {
-        assert_eq!(Ref::parse("file/etc/hosts").map(|r| r.name().to_owned()), Ok("etc/hosts".to_owned()));
+        assert_eq!(
+            Ref::parse("file/etc/hosts").map(|r| r.name().to_owned()),
+            Ok("etc/hosts".to_owned())
+        );
         assert!(matches!(Ref::new("a/b", "c"), Err(RefError::SlashInType(_))));
     }
 

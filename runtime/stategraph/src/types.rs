@@ -37,7 +37,11 @@ pub enum Retry {
 impl Default for Retry {
     /// One second doubling to five minutes, without end.
     fn default() -> Self {
-        Self::Backoff { base_ms: 1_000, cap_ms: 300_000, attempts: None }
+        Self::Backoff {
+            base_ms: 1_000,
+            cap_ms: 300_000,
+            attempts: None,
+        }
     }
 }
 
@@ -46,10 +50,16 @@ impl Retry {
     pub fn next(self, failure: &Failure) -> Option<Timestamp> {
         match self {
             Self::Never => None,
-            Self::Backoff { attempts: Some(most), .. } if failure.attempts >= most => None,
+            Self::Backoff {
+                attempts: Some(most), ..
+            } if failure.attempts >= most => None,
             Self::Backoff { base_ms, cap_ms, .. } => {
                 let doublings = failure.attempts.saturating_sub(1).min(63);
-                Some(failure.last.after_ms(base_ms.saturating_mul(1 << doublings).min(cap_ms)))
+                Some(
+                    failure
+                        .last
+                        .after_ms(base_ms.saturating_mul(1 << doublings).min(cap_ms)),
+                )
             }
         }
     }
@@ -76,7 +86,10 @@ pub struct ItemType<V> {
 
 impl<V> Clone for ItemType<V> {
     fn clone(&self) -> Self {
-        Self { predicates: self.predicates.clone(), ..*self }
+        Self {
+            predicates: self.predicates.clone(),
+            ..*self
+        }
     }
 }
 
@@ -125,13 +138,19 @@ impl<V> ItemType<V> {
     /// Sets how long an operation may take to react to its cancel, in milliseconds.
     #[must_use]
     pub fn cancel_deadline_ms(self, cancel_deadline_ms: u64) -> Self {
-        Self { cancel_deadline_ms, ..self }
+        Self {
+            cancel_deadline_ms,
+            ..self
+        }
     }
 
     /// Says that the handler can be asked what became of an item.
     #[must_use]
     pub fn observes(self) -> Self {
-        Self { observes: true, ..self }
+        Self {
+            observes: true,
+            ..self
+        }
     }
 
     /// Registers a named predicate on values of this type.
@@ -150,7 +169,9 @@ pub struct Types<V> {
 
 impl<V> Default for Types<V> {
     fn default() -> Self {
-        Self { types: BTreeMap::new() }
+        Self {
+            types: BTreeMap::new(),
+        }
     }
 }
 
@@ -181,7 +202,9 @@ impl<V> Types<V> {
 
     /// Answers for a named predicate; an unknown one does not hold.
     pub(crate) fn named(&self, type_name: &str, predicate: &str, value: &V) -> bool {
-        let found = self.get(type_name).and_then(|known| known.predicates.get(predicate));
+        let found = self
+            .get(type_name)
+            .and_then(|known| known.predicates.get(predicate));
         found.is_some_and(|holds| holds(value))
     }
 }
@@ -191,20 +214,35 @@ mod tests {
     use super::*;
 
     fn failure(attempts: u32) -> Failure {
-        Failure { error: "no".into(), previous: None, attempts, last: Timestamp(1_000) }
+        Failure {
+            error: "no".into(),
+            previous: None,
+            attempts,
+            last: Timestamp(1_000),
+        }
     }
 
     #[test]
     fn s5_waits_double_up_to_a_cap_until_the_attempts_are_used_up() {
-        let retry = Retry::Backoff { base_ms: 100, cap_ms: 350, attempts: Some(4) };
-        let waits: Vec<_> = (1..=4).map(|n| retry.next(&failure(n)).map(|at| at.0 - 1_000)).collect();
+        let retry = Retry::Backoff {
+            base_ms: 100,
+            cap_ms: 350,
+            attempts: Some(4),
+        };
+        let waits: Vec<_> = (1..=4)
+            .map(|n| retry.next(&failure(n)).map(|at| at.0 - 1_000))
+            .collect();
         assert_eq!(waits, [Some(100), Some(200), Some(350), None]);
         assert_eq!(Retry::Never.next(&failure(1)), None);
     }
 
     #[test]
     fn s5_a_wait_never_overflows() {
-        let retry = Retry::Backoff { base_ms: u64::MAX, cap_ms: u64::MAX, attempts: None };
+        let retry = Retry::Backoff {
+            base_ms: u64::MAX,
+            cap_ms: u64::MAX,
+            attempts: None,
+        };
         assert_eq!(retry.next(&failure(u32::MAX)), Some(Timestamp(u64::MAX)));
     }
 }

@@ -20,7 +20,9 @@ use crate::predicate::FieldPath;
 /// struct Port { number: u16 }
 /// impl watershed_stategraph::Value for Port {}
 /// ```
-pub trait Value: fmt::Debug + Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+pub trait Value:
+    fmt::Debug + Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
+{
     /// The field at `path`, as JSON, or none if there is no such field.
     fn field(&self, path: &FieldPath) -> Option<serde_json::Value> {
         let whole = serde_json::to_value(self).ok()?;
@@ -79,7 +81,9 @@ impl Serialize for Fingerprint {
 impl<'de> Deserialize<'de> for Fingerprint {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        u128::from_str_radix(&text, 16).map(Self).map_err(serde::de::Error::custom)
+        u128::from_str_radix(&text, 16)
+            .map(Self)
+            .map_err(serde::de::Error::custom)
     }
 }
 
@@ -104,7 +108,10 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_the_same_for_ever() {
-        assert_eq!(json!({"a": 1, "b": [true]}).fingerprint(), json!({"b": [true], "a": 1}).fingerprint());
+        assert_eq!(
+            json!({"a": 1, "b": [true]}).fingerprint(),
+            json!({"b": [true], "a": 1}).fingerprint()
+        );
         assert_ne!(json!(1).fingerprint(), json!(2).fingerprint());
     }
 

@@ -67,10 +67,14 @@ impl<V> Graph<V> {
     /// # Errors
     /// If there is no such item.
     pub fn mark_unknown(&mut self, reference: &Ref) -> Result<(), GraphError> {
-        let slot = self.slot(reference).ok_or_else(|| GraphError::Missing(reference.clone()))?;
+        let slot = self
+            .slot(reference)
+            .ok_or_else(|| GraphError::Missing(reference.clone()))?;
         let state = self.item(slot).map(|item| item.state);
         let state = state.ok_or_else(|| GraphError::Missing(reference.clone()))?;
-        self.alter(slot, |item| item.state = crate::item::State::Unknown(state.operation()));
+        self.alter(slot, |item| {
+            item.state = crate::item::State::Unknown(state.operation())
+        });
         Ok(())
     }
 
@@ -93,7 +97,11 @@ impl<V> Graph<V> {
 
     /// Changes an item in a way that leaves its dependencies alone.
     pub(crate) fn alter(&mut self, slot: Slot, change: impl FnOnce(&mut Item<V>)) {
-        if let Some(item) = self.places.get_mut(slot as usize).and_then(|place| place.item.as_mut()) {
+        if let Some(item) = self
+            .places
+            .get_mut(slot as usize)
+            .and_then(|place| place.item.as_mut())
+        {
             change(item);
             self.note_attention(slot);
         }
@@ -136,7 +144,10 @@ impl<V> Graph<V> {
     }
 
     fn link(&mut self, slot: Slot, spec: &Spec<V>) {
-        if self.item(slot).is_some_and(|old| spec.targets().eq(old.spec.targets())) {
+        if self
+            .item(slot)
+            .is_some_and(|old| spec.targets().eq(old.spec.targets()))
+        {
             return;
         }
         let targets: Vec<Slot> = spec.targets().map(|(_, target)| self.intern(target)).collect();
@@ -152,7 +163,10 @@ impl<V> Graph<V> {
         let dependents = &mut self.places[to as usize].dependents;
         dependents.push(slot);
         // There are fewer dependents than edges, and those fit their items' boxes: far below 2^32.
-        Edge { to, at: (dependents.len() - 1) as u32 }
+        Edge {
+            to,
+            at: (dependents.len() - 1) as u32,
+        }
     }
 
     /// Takes the first edges of an item out. They stay in place meanwhile: entries that move are found
@@ -173,9 +187,14 @@ impl<V> Graph<V> {
         let dependents = &mut self.places[edge.to as usize].dependents;
         dependents.swap_remove(edge.at as usize);
         let from = dependents.len() as u32;
-        let Some(&moved) = dependents.get(edge.at as usize) else { return };
+        let Some(&moved) = dependents.get(edge.at as usize) else {
+            return;
+        };
         let edges = &mut self.places[moved as usize].edges;
-        if let Some(entry) = edges.iter_mut().find(|entry| entry.to == edge.to && entry.at == from) {
+        if let Some(entry) = edges
+            .iter_mut()
+            .find(|entry| entry.to == edge.to && entry.at == from)
+        {
             entry.at = edge.at;
         }
     }
@@ -197,7 +216,10 @@ impl<V> Graph<V> {
             slot
         } else {
             let slot = Slot::try_from(self.places.len()).ok();
-            assert!(slot.is_some_and(|slot| slot < Slot::MAX), "a graph has fewer than 2^32 refs");
+            assert!(
+                slot.is_some_and(|slot| slot < Slot::MAX),
+                "a graph has fewer than 2^32 refs"
+            );
             self.places.push(place);
             slot.unwrap_or(Slot::MAX)
         };

@@ -46,7 +46,11 @@ impl fmt::Display for Difference {
             match change {
                 ItemChange::Added => writeln!(f, "+ {reference}")?,
                 ItemChange::Removed => writeln!(f, "- {reference}")?,
-                ItemChange::Changed { value, needs, moved_to } => {
+                ItemChange::Changed {
+                    value,
+                    needs,
+                    moved_to,
+                } => {
                     let mut parts = Vec::new();
                     parts.extend(value.then(|| "value".to_owned()));
                     parts.extend(needs.then(|| "dependencies".to_owned()));
@@ -78,10 +82,19 @@ impl<V: Value> Graph<V> {
         }
     }
 
-    fn change(&self, other: &Self, old: Option<&Item<V>>, new: Option<&Item<V>>) -> Option<(Ref, ItemChange)> {
+    fn change(
+        &self,
+        other: &Self,
+        old: Option<&Item<V>>,
+        new: Option<&Item<V>>,
+    ) -> Option<(Ref, ItemChange)> {
         let reference = old.or(new)?.reference.clone();
         let (Some(old), Some(new)) = (old, new) else {
-            let change = if old.is_none() { ItemChange::Added } else { ItemChange::Removed };
+            let change = if old.is_none() {
+                ItemChange::Added
+            } else {
+                ItemChange::Removed
+            };
             return Some((reference, change));
         };
         let value = old.spec.value != new.spec.value;
@@ -89,6 +102,13 @@ impl<V: Value> Graph<V> {
         let path = other.group_of(&reference);
         let moved_to = path.filter(|_| self.group_of(&reference) != path).cloned();
         let differs = value || needs || moved_to.is_some();
-        differs.then_some((reference, ItemChange::Changed { value, needs, moved_to }))
+        differs.then_some((
+            reference,
+            ItemChange::Changed {
+                value,
+                needs,
+                moved_to,
+            },
+        ))
     }
 }

@@ -31,7 +31,10 @@ impl GroupPath {
     /// Whether this group is that one or is nested in it.
     pub fn is_within(&self, outer: &Self) -> bool {
         outer.is_root()
-            || self.0.strip_prefix(&outer.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            || self
+                .0
+                .strip_prefix(&outer.0)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// The group around this one.
@@ -39,7 +42,11 @@ impl GroupPath {
         if self.is_root() {
             return None;
         }
-        Some(Self(self.0.rsplit_once('/').map_or_else(String::new, |(outer, _)| outer.to_owned())))
+        Some(Self(
+            self.0
+                .rsplit_once('/')
+                .map_or_else(String::new, |(outer, _)| outer.to_owned()),
+        ))
     }
 
     /// The last name of the path.
@@ -79,7 +86,10 @@ pub struct Group {
 
 impl Group {
     pub(super) fn root() -> Self {
-        Self { path: GroupPath::root(), description: String::new() }
+        Self {
+            path: GroupPath::root(),
+            description: String::new(),
+        }
     }
 }
 
@@ -115,7 +125,10 @@ impl<V> Graph<V> {
         if let Some(at) = self.groups.iter().rposition(|group| &group.path == path) {
             return at as u32;
         }
-        self.groups.push(Group { path: path.clone(), description: String::new() });
+        self.groups.push(Group {
+            path: path.clone(),
+            description: String::new(),
+        });
         (self.groups.len() - 1) as u32
     }
 
@@ -139,10 +152,14 @@ impl<V: Clone> Graph<V> {
     fn part(&self, wanted: impl Fn(&GroupPath, &Ref) -> bool) -> Self {
         let mut part = Self::new(self.name.clone()).describe(self.description.clone());
         for place in &self.places {
-            let (Some(item), Some(group)) = (&place.item, self.groups.get(place.group as usize)) else { continue };
+            let (Some(item), Some(group)) = (&place.item, self.groups.get(place.group as usize)) else {
+                continue;
+            };
             if wanted(&group.path, &item.reference) {
                 let at = part.intern_group(&group.path);
-                part.groups[at as usize].description.clone_from(&group.description);
+                part.groups[at as usize]
+                    .description
+                    .clone_from(&group.description);
                 part.place(at, item.clone());
             }
         }

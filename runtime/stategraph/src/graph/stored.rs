@@ -73,7 +73,10 @@ impl<V: Value> StoredItem<V> {
             group,
             origin: item.origin,
             state: item.state,
-            next: record.next.map(|spec| StoredSpec { value: spec.value.clone(), needs: spec.needs.clone() }),
+            next: record.next.map(|spec| StoredSpec {
+                value: spec.value.clone(),
+                needs: spec.needs.clone(),
+            }),
             relied: record.relied,
             witnessed: record.witnessed,
             failure: record.failure,
@@ -82,13 +85,21 @@ impl<V: Value> StoredItem<V> {
     }
 
     fn into_item(self) -> (GroupPath, Item<V>) {
-        let spec = Arc::new(Spec { value: self.value, needs: self.needs });
+        let spec = Arc::new(Spec {
+            value: self.value,
+            needs: self.needs,
+        });
         let mut item = Item::from_spec(self.reference, spec);
         item.origin = self.origin;
         item.state = self.state;
         item.record(|record| {
             *record = Record {
-                next: self.next.map(|spec| Arc::new(Spec { value: spec.value, needs: spec.needs })),
+                next: self.next.map(|spec| {
+                    Arc::new(Spec {
+                        value: spec.value,
+                        needs: spec.needs,
+                    })
+                }),
                 relied: self.relied,
                 witnessed: self.witnessed,
                 failure: self.failure,
@@ -109,7 +120,10 @@ impl<V: Value> Graph<V> {
             name: self.name.clone(),
             description: self.description.clone(),
             groups: self.groups().cloned().collect(),
-            items: self.items().map(|item| StoredItem::of(item, group_of(item))).collect(),
+            items: self
+                .items()
+                .map(|item| StoredItem::of(item, group_of(item)))
+                .collect(),
             displaced: displaced.collect(),
         }
     }
@@ -128,7 +142,9 @@ impl<V: Value> PartialEq for Graph<V> {
             && self.displaced == other.displaced
             && self.groups().eq(other.groups())
             && self.items().eq(other.items())
-            && self.items().all(|item| self.group_of(&item.reference) == other.group_of(&item.reference))
+            && self
+                .items()
+                .all(|item| self.group_of(&item.reference) == other.group_of(&item.reference))
     }
 }
 

@@ -10,14 +10,18 @@ const NO_REACTION: &str = "did not react to its cancel in time";
 
 impl<V: Value> Planner<'_, V> {
     /// The call does not wait for it any longer.
-    pub(super) fn to_background(&mut self, id: OperationId) {
+    pub(super) fn let_go(&mut self, id: OperationId) {
         self.operations.set_ground(id, Ground::Back);
     }
 
     pub(super) fn cancel(&mut self, which: &[OperationId]) {
         let now = self.now;
         for &id in which {
-            let Some(running) = self.operations.get(id).filter(|running| running.ending == Ending::None) else {
+            let Some(running) = self
+                .operations
+                .get(id)
+                .filter(|running| running.ending == Ending::None)
+            else {
                 continue;
             };
             let item_type = self.types.get(running.reference.type_name());
@@ -25,7 +29,8 @@ impl<V: Value> Planner<'_, V> {
             if let Some(entry) = self.log.line(running.line) {
                 entry.cancelled = Some(now);
             }
-            self.operations.set_ending(id, Ending::Cancelled { at: now, deadline });
+            self.operations
+                .set_ending(id, Ending::Cancelled { at: now, deadline });
             self.effects.push(Effect::Cancel { id, deadline });
         }
     }
@@ -33,9 +38,14 @@ impl<V: Value> Planner<'_, V> {
     /// Cancelled operations whose time is up have failed. They stay known until they return: their items
     /// get no other operation before.
     pub(super) fn expire(&mut self) {
-        let late = |ending: Ending| matches!(ending, Ending::Cancelled { deadline, .. } if deadline <= self.now);
-        let overdue: Vec<OperationId> =
-            self.operations.iter().filter(|(_, running)| late(running.ending)).map(|(id, _)| id).collect();
+        let late =
+            |ending: Ending| matches!(ending, Ending::Cancelled { deadline, .. } if deadline <= self.now);
+        let overdue: Vec<OperationId> = self
+            .operations
+            .iter()
+            .filter(|(_, running)| late(running.ending))
+            .map(|(id, _)| id)
+            .collect();
         for id in overdue {
             self.operations.set_ending(id, Ending::Abandoned);
             if let Some(running) = self.operations.get(id).cloned() {

@@ -64,15 +64,24 @@ pub(super) enum Job {
 
 impl Job {
     pub(super) fn has_down(self) -> bool {
-        matches!(self, Self::Remake | Self::Replace | Self::Delete | Self::DeleteBoth)
+        matches!(
+            self,
+            Self::Remake | Self::Replace | Self::Delete | Self::DeleteBoth
+        )
     }
 
     pub(super) fn has_up(self) -> bool {
-        matches!(self, Self::Create | Self::Modify | Self::Relink | Self::Remake | Self::Replace)
+        matches!(
+            self,
+            Self::Create | Self::Modify | Self::Relink | Self::Remake | Self::Replace
+        )
     }
 
     pub(super) fn has_finish(self) -> bool {
-        matches!(self, Self::Replace | Self::Adopt | Self::DropAlias | Self::DeleteBoth)
+        matches!(
+            self,
+            Self::Replace | Self::Adopt | Self::DropAlias | Self::DeleteBoth
+        )
     }
 
     pub(super) fn is_active(self) -> bool {
@@ -81,7 +90,10 @@ impl Job {
 
     /// Whether the item is deleted before it is there again, or for good.
     pub(super) fn is_interrupted(self) -> bool {
-        matches!(self, Self::Remake | Self::Delete | Self::DeleteBoth | Self::Vanish)
+        matches!(
+            self,
+            Self::Remake | Self::Delete | Self::DeleteBoth | Self::Vanish
+        )
     }
 }
 
@@ -173,7 +185,9 @@ impl<V> Node<V> {
         match self.job {
             Job::Wait => false,
             Job::Replace => self.up.stage.is_over(),
-            _ => [&self.down, &self.up, &self.finish].iter().all(|task| task.stage.is_over()),
+            _ => [&self.down, &self.up, &self.finish]
+                .iter()
+                .all(|task| task.stage.is_over()),
         }
     }
 }
@@ -194,7 +208,9 @@ impl Hasher for SlotHasher {
     }
 
     fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(26);
+        self.0 = (self.0 ^ u64::from(number))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(26);
     }
 }
 
@@ -279,7 +295,9 @@ impl<V> Course<V> {
             };
             judged
                 || matches!(node.job, Job::Wait | Job::Hold)
-                || tasks.iter().any(|task| !matches!(task.stage, Stage::None | Stage::Done))
+                || tasks
+                    .iter()
+                    .any(|task| !matches!(task.stage, Stage::None | Stage::Done))
         };
         self.nodes.iter().filter(left).map(|node| node.slot)
     }
@@ -326,7 +344,10 @@ impl<V: Value> Planner<'_, V> {
         if let Some(id) = self.course.known(slot) {
             return id;
         }
-        let origin = self.intent.graph().and_then(|intended| intended.slot(self.current.reference(slot)));
+        let origin = self
+            .intent
+            .graph()
+            .and_then(|intended| intended.slot(self.current.reference(slot)));
         self.add_node(slot, origin)
     }
 
@@ -342,7 +363,9 @@ impl<V: Value> Planner<'_, V> {
 
     fn add_node(&mut self, slot: Slot, origin: Option<Slot>) -> Id {
         let intended = self.intent.graph().zip(origin);
-        let item = intended.and_then(|(intended, origin)| intended.item(origin)).filter(|item| !item.is_external());
+        let item = intended
+            .and_then(|(intended, origin)| intended.item(origin))
+            .filter(|item| !item.is_external());
         let intent = item.map(|item| Arc::clone(&item.spec));
         self.course.add(slot, origin, intent)
     }
@@ -350,12 +373,20 @@ impl<V: Value> Planner<'_, V> {
     /// The targets of what is intended.
     pub(super) fn resolve_needs(&mut self, id: Id) {
         let node = self.node(id);
-        let (Some(origin), Some(_)) = (node.origin, &node.intent) else { return };
+        let (Some(origin), Some(_)) = (node.origin, &node.intent) else {
+            return;
+        };
         if !node.need.is_empty() {
             return;
         }
-        let origins: Vec<Slot> = self.intent.graph().map_or_else(Vec::new, |graph| graph.edges(origin).collect());
-        let need = origins.into_iter().filter_map(|origin| self.node_of_intended(origin)).collect();
+        let origins: Vec<Slot> = self
+            .intent
+            .graph()
+            .map_or_else(Vec::new, |graph| graph.edges(origin).collect());
+        let need = origins
+            .into_iter()
+            .filter_map(|origin| self.node_of_intended(origin))
+            .collect();
         self.course.node_mut(id).need = need;
     }
 
@@ -374,9 +405,17 @@ impl<V: Value> Planner<'_, V> {
 
     /// Those that depend on an item in the intended graph.
     pub(super) fn intended_dependents(&mut self, id: Id) -> Vec<Id> {
-        let Some(origin) = self.node(id).origin else { return Vec::new() };
-        let origins = self.intent.graph().map_or_else(Vec::new, |graph| graph.dependents_of(origin).to_vec());
-        let mut found: Vec<Id> = origins.into_iter().filter_map(|origin| self.node_of_intended(origin)).collect();
+        let Some(origin) = self.node(id).origin else {
+            return Vec::new();
+        };
+        let origins = self
+            .intent
+            .graph()
+            .map_or_else(Vec::new, |graph| graph.dependents_of(origin).to_vec());
+        let mut found: Vec<Id> = origins
+            .into_iter()
+            .filter_map(|origin| self.node_of_intended(origin))
+            .collect();
         found.sort_unstable();
         found.dedup();
         found

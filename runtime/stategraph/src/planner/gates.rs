@@ -32,10 +32,19 @@ impl<V: Value> Planner<'_, V> {
             Job::Remake => item.is_none(),
             _ => item.is_some_and(Item::exists),
         };
-        if !fits || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
+        let can_finish = node.job != Job::Replace || !self.is_leant_on(id);
+        if !fits || !can_finish || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
             return None;
         }
         self.footing(id, &intent)
+    }
+
+    /// Whether something that is left alone depends on the item, which could then not be replaced.
+    fn is_leant_on(&mut self, id: Id) -> bool {
+        let dependents = self.current_dependents(id);
+        dependents.into_iter().any(|dependent| {
+            self.node(dependent).verdict == Verdict::Untouched && self.tie(dependent, id) == Some(Tie::Relies)
+        })
     }
 
     /// An item that is only turned to a replacement needs one.
@@ -55,16 +64,18 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let dependents = self.current_dependents(id);
-        dependents.into_iter().any(|dependent| {
-            self.current.item(self.node(dependent).slot).is_some_and(Item::exists)
-                && self.breaks(dependent, id, &intent.value)
-        })
+        dependents
+            .into_iter()
+            .any(|dependent| self.stands(dependent) && self.breaks(dependent, id, &intent.value))
     }
 
     /// A target for each dependency, or nothing if one is not satisfied.
     fn footing(&self, id: Id, intent: &Arc<Spec<V>>) -> Option<Footing> {
         let mut footing = Footing::default();
-        let old = self.current.item(self.node(id).slot).filter(|_| self.node(id).job != Job::Replace);
+        let old = self
+            .current
+            .item(self.node(id).slot)
+            .filter(|_| self.node(id).job != Job::Replace);
         let mut position = 0;
         for (at, need) in intent.needs.iter().enumerate() {
             let positions = position..position + need.width();
@@ -77,8 +88,11 @@ impl<V: Value> Planner<'_, V> {
             if need.width() > 1 {
                 footing.relied.push((at, reference.clone()));
             }
-            if need.recreates_when_modified() && !footing.witnessed.iter().any(|(seen, _)| seen == reference) {
-                let seen = old.filter(|old| old.exists()).and_then(|old| old.witnessed(reference));
+            if need.recreates_when_modified() && !footing.witnessed.iter().any(|(seen, _)| seen == reference)
+            {
+                let seen = old
+                    .filter(|old| old.exists())
+                    .and_then(|old| old.witnessed(reference));
                 let now = || self.value_now(target).map(Value::fingerprint);
                 footing.witnessed.push((reference.clone(), seen.or_else(now)?));
             }
@@ -88,11 +102,24 @@ impl<V: Value> Planner<'_, V> {
 
     /// The target that satisfies a dependency now: the one relied on, if it does, or else rather one that
     /// is not about to change.
-    fn serving(&self, id: Id, chosen: Option<&Ref>, need: &Dependency, positions: Range<usize>) -> Option<Id> {
+    fn serving(
+        &self,
+        id: Id,
+        chosen: Option<&Ref>,
+        need: &Dependency,
+        positions: Range<usize>,
+    ) -> Option<Id> {
         let serves = |target: &Id| self.serves(*target, need.predicate());
-        let kept = self.alternatives(id, positions.clone()).find(|&target| Some(self.ref_of(target)) == chosen);
-        let calm = || self.alternatives(id, positions.clone()).find(|one| self.node(*one).calm && serves(one));
-        kept.filter(serves).or_else(calm).or_else(|| self.alternatives(id, positions.clone()).find(serves))
+        let kept = self
+            .alternatives(id, positions.clone())
+            .find(|&target| Some(self.ref_of(target)) == chosen);
+        let calm = || {
+            self.alternatives(id, positions.clone())
+                .find(|one| self.node(*one).calm && serves(one))
+        };
+        kept.filter(serves)
+            .or_else(calm)
+            .or_else(|| self.alternatives(id, positions.clone()).find(serves))
     }
 
     /// Whether a target is there, not about to go, and as it must be, now and with its new value.
@@ -136,7 +163,9 @@ impl<V: Value> Planner<'_, V> {
     /// Whether nothing stands any more that depends on the item.
     pub(super) fn down_gate(&mut self, id: Id) -> bool {
         let dependents = self.current_dependents(id);
-        dependents.into_iter().all(|dependent| !self.blocks_delete(dependent, id))
+        dependents
+            .into_iter()
+            .all(|dependent| !self.blocks_delete(dependent, id))
     }
 
     fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
@@ -146,8 +175,11 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(dependent);
         match self.tie(dependent, id) {
             None | Some(Tie::Order) => false,
+            // For the deletes of both every target counts, but not those of a replacement that stays.
             Some(Tie::Alternative) => {
-                node.job.has_down() && !matches!(node.down.stage, Stage::Done | Stage::Failed)
+                node.job.has_down()
+                    && !matches!(node.down.stage, Stage::Done | Stage::Failed)
+                    && self.tie_of(node.slot, self.node(id).slot).is_some()
             }
             Some(Tie::Relies) if self.node(id).job == Job::Replace => !self.is_switched(dependent, id),
             Some(Tie::Relies) => true,
@@ -158,7 +190,9 @@ impl<V: Value> Planner<'_, V> {
     fn is_switched(&self, dependent: Id, id: Id) -> bool {
         let node = self.node(dependent);
         let created_since = node.job == Job::Remake && node.task(Part::Up).stage == Stage::Done;
-        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| alias.record.as_ref());
+        let alias = self
+            .alias_of(self.ref_of(id))
+            .and_then(|alias| alias.record.as_ref());
         let reference = self.ref_of(dependent);
         created_since || alias.is_some_and(|record| record.switched.contains(reference))
     }

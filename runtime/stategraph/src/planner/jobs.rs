@@ -34,7 +34,9 @@ impl<V: Value> Planner<'_, V> {
 
     fn ask_about(&mut self, id: Id) {
         let node = self.node(id);
-        let (Some(item), Some(intent)) = (self.current.item(node.slot), &node.intent) else { return };
+        let (Some(item), Some(intent)) = (self.current.item(node.slot), &node.intent) else {
+            return;
+        };
         let (reference, old, new) = (item.reference.clone(), Arc::clone(&item.spec), Arc::clone(intent));
         self.awaited.insert(reference.clone());
         self.effects.push(Effect::Ask { reference, old, new });
@@ -44,15 +46,21 @@ impl<V: Value> Planner<'_, V> {
     pub(super) fn changes_value(&self, id: Id) -> bool {
         let node = self.node(id);
         node.job == Job::Modify
-            && self.current.item(node.slot).zip(node.intent.as_ref()).is_some_and(|(item, intent)| {
-                item.spec.value != intent.value
-            })
+            && self
+                .current
+                .item(node.slot)
+                .zip(node.intent.as_ref())
+                .is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
     /// Whether the handler said that the change needs a recreate, if it did say.
     pub(super) fn answer(&self, id: Id) -> Option<bool> {
         let reference = self.ref_of(id);
-        self.options.answers.get(reference).or_else(|| self.answers.get(reference)).copied()
+        self.options
+            .answers
+            .get(reference)
+            .or_else(|| self.answers.get(reference))
+            .copied()
     }
 
     fn job_of(&self, id: Id) -> (Job, Option<Reason>) {
@@ -78,9 +86,17 @@ impl<V: Value> Planner<'_, V> {
 
     /// An item that has an operation gets no other before it has returned.
     fn job_under_way(&self, reference: &Ref) -> Option<Job> {
-        let by_alias = || self.operations.on(&reference.alias()).filter(|_| self.has_aliases());
+        let by_alias = || {
+            self.operations
+                .on(&reference.alias())
+                .filter(|_| self.has_aliases())
+        };
         let running = self.operations.on(reference).or_else(by_alias)?;
-        Some(if running.ending == Ending::Abandoned { Job::Hold } else { Job::Wait })
+        Some(if running.ending == Ending::Abandoned {
+            Job::Hold
+        } else {
+            Job::Wait
+        })
     }
 
     /// Aliases are rare and always need attention: without any, no name has to be made up.
@@ -112,14 +128,27 @@ impl<V: Value> Planner<'_, V> {
                 if unchanged && !self.is_due(item) {
                     return (Job::Hold, None);
                 }
-                reason = if unchanged { Reason::Retry(attempts) } else { Reason::Reassert };
+                reason = if unchanged {
+                    Reason::Retry(attempts)
+                } else {
+                    Reason::Reassert
+                };
             }
             State::Failed(_) | State::Created => {}
-            State::Creating | State::Modifying | State::Deleting | State::Unknown(_) => return (Job::Hold, None),
+            State::Creating | State::Modifying | State::Deleting | State::Unknown(_) => {
+                return (Job::Hold, None);
+            }
         }
         let reassert = inside && item.state != State::Created;
         if item.spec.value != intent.value {
-            (Job::Modify, Some(if reason == Reason::Reassert { Reason::ValueChanged } else { reason }))
+            (
+                Job::Modify,
+                Some(if reason == Reason::Reassert {
+                    Reason::ValueChanged
+                } else {
+                    reason
+                }),
+            )
         } else if reassert {
             (Job::Modify, Some(reason))
         } else if item.spec.needs != intent.needs || self.is_record_stale(id, item, intent) {
@@ -157,8 +186,11 @@ impl<V: Value> Planner<'_, V> {
     ) -> Option<Id> {
         let serving = |target: &Id| self.will_hold(*target, need.predicate());
         let chosen = item.relied_on(at);
-        let kept = self.alternatives(id, positions.clone()).find(|&target| Some(self.ref_of(target)) == chosen);
-        kept.filter(serving).or_else(|| self.alternatives(id, positions).find(serving))
+        let kept = self
+            .alternatives(id, positions.clone())
+            .find(|&target| Some(self.ref_of(target)) == chosen);
+        kept.filter(serving)
+            .or_else(|| self.alternatives(id, positions).find(serving))
     }
 
     /// A target under `recreate_when_modified` that will be another than the one it was created against.
@@ -195,7 +227,11 @@ impl<V: Value> Planner<'_, V> {
         }
         match item.state {
             State::Failed(Operation::Delete) if item.next().is_none() => {
-                if self.is_due(item) { (Job::Delete, Some(Reason::Retry(attempts))) } else { (Job::Hold, None) }
+                if self.is_due(item) {
+                    (Job::Delete, Some(Reason::Retry(attempts)))
+                } else {
+                    (Job::Hold, None)
+                }
             }
             State::Created | State::Failed(_) => (Job::Delete, Some(self.reason_to_go(id))),
             State::Creating | State::Modifying | State::Deleting | State::Unknown(_) => (Job::Hold, None),
@@ -211,7 +247,12 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether the external item is gone that the item vanishes with.
     fn vanishes(&self, item: &Item<V>) -> bool {
-        if !item.spec.needs.iter().any(crate::dependency::Dependency::is_deleted_with_external) {
+        if !item
+            .spec
+            .needs
+            .iter()
+            .any(crate::dependency::Dependency::is_deleted_with_external)
+        {
             return false;
         }
         let relied = |at: usize, target: &Ref| {
@@ -221,7 +262,11 @@ impl<V: Value> Planner<'_, V> {
             item.spec.needs[at].is_deleted_with_external()
                 && relied(at, target)
                 && self.current.get(target).is_none()
-                && self.intent.graph().and_then(|graph| graph.get(target)).is_none_or(Item::is_external)
+                && self
+                    .intent
+                    .graph()
+                    .and_then(|graph| graph.get(target))
+                    .is_none_or(Item::is_external)
         })
     }
 
@@ -239,8 +284,14 @@ impl<V: Value> Planner<'_, V> {
             return (Job::Hold, None);
         }
         let wanted = node.verdict == Verdict::In && alias.exists();
-        let begun = alias.record.as_ref().is_some_and(|record| !record.switched.is_empty());
-        let matches = node.intent.as_ref().is_some_and(|intent| same(intent, &alias.spec));
+        let begun = alias
+            .record
+            .as_ref()
+            .is_some_and(|record| !record.switched.is_empty());
+        let matches = node
+            .intent
+            .as_ref()
+            .is_some_and(|intent| same(intent, &alias.spec));
         match item {
             None if alias.exists() => (Job::Adopt, Some(Reason::Replaced)),
             Some(_) if wanted && (matches || begun) => (Job::Replace, Some(Reason::Retry(attempts))),
@@ -253,9 +304,14 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether a failed item may be tried again by now.
     pub(super) fn is_due(&self, item: &Item<V>) -> bool {
-        let retry = self.types.get(item.reference.type_name()).map(|item_type| item_type.retry);
+        let retry = self
+            .types
+            .get(item.reference.type_name())
+            .map(|item_type| item_type.retry);
         let by = self.options.due_by.unwrap_or(self.now);
-        let next = retry.zip(item.failure()).and_then(|(retry, failure)| retry.next(failure));
+        let next = retry
+            .zip(item.failure())
+            .and_then(|(retry, failure)| retry.next(failure));
         item.failure().is_none() || next.is_some_and(|next| next <= by)
     }
 }

@@ -7,8 +7,9 @@
 use super::Planner;
 use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
 use crate::graph::Slot;
-use crate::item::{Operation, State};
+use crate::item::{Item, Operation, State};
 use crate::predicate::Predicate;
+use crate::reference::Ref;
 use crate::value::Value;
 
 /// How an item of the current graph depends on a target.
@@ -44,8 +45,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Items leave with their external targets; no handler is asked.
     fn vanish(&mut self) {
-        let gone: Vec<Id> =
-            (0..self.course.nodes.len() as Id).filter(|&id| self.node(id).job == Job::Vanish).collect();
+        let gone: Vec<Id> = (0..self.course.nodes.len() as Id)
+            .filter(|&id| self.node(id).job == Job::Vanish)
+            .collect();
         for id in gone {
             let slot = self.node(id).slot;
             self.current.take(slot);
@@ -91,7 +93,11 @@ impl<V: Value> Planner<'_, V> {
     /// An item's own tasks, one after the other.
     fn lay_own(&mut self, id: Id) {
         let job = self.node(id).job;
-        let parts = [(Part::Down, job.has_down()), (Part::Up, job.has_up()), (Part::Finish, job.has_finish())];
+        let parts = [
+            (Part::Down, job.has_down()),
+            (Part::Up, job.has_up()),
+            (Part::Finish, job.has_finish()),
+        ];
         for (part, _) in parts.into_iter().filter(|(_, has)| *has) {
             self.course.task_mut(task(id, part)).stage = Stage::Waiting;
         }
@@ -145,7 +151,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// What an item has to wait for among what it is intended to depend on.
     fn lay_needs(&mut self, id: Id) {
-        let Some(intent) = self.node(id).intent.clone() else { return };
+        let Some(intent) = self.node(id).intent.clone() else {
+            return;
+        };
         let mut position = 0;
         for (at, need) in intent.needs.iter().enumerate() {
             let positions = position..position + need.width();
@@ -164,7 +172,9 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn lay_need(&mut self, id: Id, at: u32, target: Option<Id>) {
-        let Some(target) = target.filter(|&target| self.is_waited_for(id, target)) else { return };
+        let Some(target) = target.filter(|&target| self.is_waited_for(id, target)) else {
+            return;
+        };
         self.course.node_mut(target).above.push((id, at));
         self.course.node_mut(id).open += 1;
         if self.node(id).job.has_up() && self.waits_for_adoption(id, target) {
@@ -176,7 +186,11 @@ impl<V: Value> Planner<'_, V> {
     /// was adopted.
     fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
         let node = self.node(id);
-        let Some(intent) = node.intent.as_ref().filter(|_| self.node(target).job == Job::Replace) else {
+        let Some(intent) = node
+            .intent
+            .as_ref()
+            .filter(|_| self.node(target).job == Job::Replace)
+        else {
             return false;
         };
         let reference = self.ref_of(target);
@@ -200,13 +214,17 @@ impl<V: Value> Planner<'_, V> {
         positions: std::ops::Range<usize>,
     ) {
         let alternatives: Vec<Id> = self.alternatives(id, positions).collect();
-        let (busy, idle): (Vec<Id>, Vec<Id>) =
-            alternatives.into_iter().partition(|&target| self.is_waited_for(id, target));
+        let (busy, idle): (Vec<Id>, Vec<Id>) = alternatives
+            .into_iter()
+            .partition(|&target| self.is_waited_for(id, target));
         self.course.has_alternatives = true;
         if busy.is_empty() {
             return;
         }
-        if idle.iter().any(|&target| self.will_hold(target, need.predicate())) {
+        if idle
+            .iter()
+            .any(|&target| self.will_hold(target, need.predicate()))
+        {
             self.course.node_mut(id).settled.push(at);
             self.course.has_jumped = true;
             return;
@@ -236,7 +254,9 @@ impl<V: Value> Planner<'_, V> {
         }
         let down = task(id, Part::Down);
         for dependent in self.current_dependents(id) {
-            let Some(tie) = self.tie(dependent, id).filter(|_| dependent != id) else { continue };
+            let Some(tie) = self.tie(dependent, id).filter(|_| dependent != id) else {
+                continue;
+            };
             let job = self.node(dependent).job;
             match (job, tie) {
                 (Job::Remake | Job::Delete | Job::DeleteBoth, _) => {
@@ -269,7 +289,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// What has to happen to dependents whose conditions an item's new value would break.
     fn lay_protection(&mut self, id: Id) {
-        let Some(intent) = self.node(id).intent.clone().filter(|_| self.changes_value(id)) else { return };
+        let Some(intent) = self.node(id).intent.clone().filter(|_| self.changes_value(id)) else {
+            return;
+        };
         let up = task(id, Part::Up);
         for dependent in self.current_dependents(id) {
             if !self.breaks(dependent, id, &intent.value) {
@@ -290,24 +312,42 @@ impl<V: Value> Planner<'_, V> {
     /// strongest of its ties.
     pub(super) fn tie(&self, id: Id, target: Id) -> Option<Tie> {
         let (slot, target) = (self.node(id).slot, self.node(target).slot);
-        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| self.current.slot(&alias.reference));
-        std::iter::once(slot).chain(alias).filter_map(|slot| self.tie_of(slot, target)).min()
+        let alias = self
+            .alias_of(self.ref_of(id))
+            .and_then(|alias| self.current.slot(&alias.reference));
+        std::iter::once(slot)
+            .chain(alias)
+            .filter_map(|slot| self.tie_of(slot, target))
+            .min()
     }
 
-    fn tie_of(&self, slot: Slot, target: Slot) -> Option<Tie> {
+    pub(super) fn tie_of(&self, slot: Slot, target: Slot) -> Option<Tie> {
         let item = self.current.item(slot)?;
-        let edges = item.spec.targets().zip(self.current.edges(slot)).filter(|(_, edge)| *edge == target);
+        let edges = item
+            .spec
+            .targets()
+            .zip(self.current.edges(slot))
+            .filter(|(_, edge)| *edge == target);
         let ties = edges.map(|((at, reference), _)| {
             let need = &item.spec.needs[at];
-            let chosen = item.relied_on(at).filter(|_| need.width() > 1).filter(|chosen| *chosen != reference);
-            let does_without = chosen.and_then(|chosen| self.current.slot(chosen));
-            match does_without {
+            match self.relies(item, at, reference) {
                 _ if need.is_order_only() => Tie::Order,
-                Some(chosen) if self.is_held_by(chosen, need.predicate()) => Tie::Alternative,
-                _ => Tie::Relies,
+                true => Tie::Relies,
+                false => Tie::Alternative,
             }
         });
         ties.min()
+    }
+
+    /// Whether an item relies on this target of one of its dependencies: there is no other, or the other
+    /// that it relied on does not hold any more.
+    pub(super) fn relies(&self, item: &Item<V>, at: usize, target: &Ref) -> bool {
+        let need = &item.spec.needs[at];
+        let other = item
+            .relied_on(at)
+            .filter(|chosen| need.width() > 1 && *chosen != target);
+        let other = other.and_then(|other| self.current.slot(other));
+        !other.is_some_and(|other| self.is_held_by(other, need.predicate()))
     }
 
     /// Whether a target is there, if only as the replacement of one that was deleted.
@@ -320,8 +360,13 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.
     pub(super) fn stands(&self, id: Id) -> bool {
-        let item = self.current.item(self.node(id).slot).into_iter().chain(self.alias_of(self.ref_of(id)));
-        item.into_iter().any(|item| item.state != State::Failed(Operation::Create))
+        let item = self
+            .current
+            .item(self.node(id).slot)
+            .into_iter()
+            .chain(self.alias_of(self.ref_of(id)));
+        item.into_iter()
+            .any(|item| item.state != State::Failed(Operation::Create))
     }
 
     /// Whether related tasks may be left unordered by what they wait for.
@@ -342,9 +387,24 @@ impl<V: Value> Planner<'_, V> {
     fn changes_needs(&self) -> bool {
         self.course.active.iter().any(|&id| {
             let node = self.node(id);
-            let pending = matches!(node.verdict, Verdict::Out(_));
-            let items = self.current.item(node.slot).zip(node.intent.as_ref());
-            items.is_some_and(|(item, intent)| pending || item.spec.needs != intent.needs)
+            let Some(item) = self.current.item(node.slot) else {
+                return false;
+            };
+            let differs = node
+                .intent
+                .as_ref()
+                .is_some_and(|intent| item.spec.needs != intent.needs);
+            let pending = matches!(node.verdict, Verdict::Out(_)) && node.intent.is_some();
+            differs || pending || (node.job.has_down() && self.has_loose_ends(node.slot, item))
         })
+    }
+
+    /// Whether an item has targets that it does without.
+    fn has_loose_ends(&self, slot: Slot, item: &Item<V>) -> bool {
+        item.spec.needs.iter().any(|need| need.width() > 1)
+            || self
+                .current
+                .edges(slot)
+                .any(|target| self.current.item(target).is_none())
     }
 }

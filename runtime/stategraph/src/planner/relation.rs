@@ -27,13 +27,19 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let running: Vec<OperationId> = self.operations.iter().map(|(id, _)| id).collect();
-        running.into_iter().any(|id| self.may_be_unordered(task, id) && self.is_related(task.node, id))
+        running
+            .into_iter()
+            .any(|id| self.may_be_unordered(task, id) && self.is_related(task.node, id))
     }
 
     /// Two deletes, or two that bring something up, are ordered by what they wait for, unless edges change
     /// or something went on while an alternative was not calm.
     fn may_be_unordered(&self, task: TaskId, id: OperationId) -> bool {
-        if self.operations.get(id).is_none_or(|running| running.ending == Ending::Abandoned) {
+        if self
+            .operations
+            .get(id)
+            .is_none_or(|running| running.ending == Ending::Abandoned)
+        {
             return false;
         }
         let soft = self.course.is_soft || self.course.has_jumped;
@@ -52,7 +58,9 @@ impl<V: Value> Planner<'_, V> {
             related.extend(self.reach(running, Towards::Dependents));
             self.relations.insert(id, related);
         }
-        self.relations.get(&id).is_some_and(|related| related.contains(&node))
+        self.relations
+            .get(&id)
+            .is_some_and(|related| related.contains(&node))
     }
 
     /// All that can be reached one way, the start included.
@@ -89,14 +97,29 @@ impl<V: Value> Planner<'_, V> {
         let mut targets: Vec<Id> = Vec::new();
         if let Some(item) = self.current.item(slot) {
             let edges: Vec<_> = self.current.edges(slot).collect();
-            let ties = item.spec.targets().map(|(at, _)| item.spec.needs[at].is_order_only());
-            let hard: Vec<_> = ties.zip(edges).filter(|(order_only, _)| !order_only).map(|(_, slot)| slot).collect();
-            targets.extend(hard.into_iter().map(|slot| self.node_at(slot)).collect::<Vec<_>>());
+            let ties = item
+                .spec
+                .targets()
+                .map(|(at, _)| item.spec.needs[at].is_order_only());
+            let hard: Vec<_> = ties
+                .zip(edges)
+                .filter(|(order_only, _)| !order_only)
+                .map(|(_, slot)| slot)
+                .collect();
+            targets.extend(
+                hard.into_iter()
+                    .map(|slot| self.node_at(slot))
+                    .collect::<Vec<_>>(),
+            );
         }
         let node = self.node(id);
         if let Some(intent) = &node.intent {
             let needs = intent.targets().zip(&node.need);
-            targets.extend(needs.filter(|((at, _), _)| !intent.needs[*at].is_order_only()).map(|(_, &target)| target));
+            targets.extend(
+                needs
+                    .filter(|((at, _), _)| !intent.needs[*at].is_order_only())
+                    .map(|(_, &target)| target),
+            );
         }
         targets
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Planner;
 use super::course::{Id, Job, Verdict};
+use crate::graph::Slot;
 use crate::item::{Operation, State};
 use crate::reason::Reason;
 use crate::reference::Ref;
@@ -72,8 +73,15 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn recreate(&mut self, id: Id, reason: Reason, queue: &mut Vec<Id>) {
-        let order = self.types.get(self.ref_of(id).type_name()).map(|item_type| item_type.replace);
-        let job = if order == Some(ReplaceOrder::CreateFirst) { Job::Replace } else { Job::Remake };
+        let order = self
+            .types
+            .get(self.ref_of(id).type_name())
+            .map(|item_type| item_type.replace);
+        let job = if order == Some(ReplaceOrder::CreateFirst) {
+            Job::Replace
+        } else {
+            Job::Remake
+        };
         self.raise(id, job, reason, queue);
     }
 
@@ -90,7 +98,9 @@ impl<V: Value> Planner<'_, V> {
         // What was left of an earlier replacement goes too; then the item is looked at again.
         let leftover = job == Job::Remake && self.alias_of(self.ref_of(id)).is_some();
         let node = self.course.node_mut(id);
-        let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else { return };
+        let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else {
+            return;
+        };
         if new > old {
             node.job = if leftover { Job::DeleteBoth } else { job };
             node.reason = Some(reason);
@@ -138,7 +148,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether one of an item's intended dependencies has nothing but this target that stays.
     fn rests_only_on(&self, id: Id, target: Id) -> bool {
-        let Some(intent) = &self.node(id).intent else { return false };
+        let Some(intent) = &self.node(id).intent else {
+            return false;
+        };
         let mut position = 0;
         intent.needs.iter().any(|need| {
             let positions = position..position + need.width();
@@ -157,10 +169,17 @@ impl<V: Value> Planner<'_, V> {
     /// Turns a dependent to the replacement of its target.
     fn turn(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
         let node = self.node(id);
-        let (Some(intent), Some(item)) = (&node.intent, self.current.item(node.slot)) else { return };
+        let (Some(intent), Some(item)) = (&node.intent, self.current.item(node.slot)) else {
+            return;
+        };
         let reference = self.ref_of(target).clone();
         let (mut relies, mut recreates) = (false, false);
-        for (at, need) in intent.needs.iter().enumerate().filter(|(_, need)| !need.is_order_only()) {
+        for (at, need) in intent
+            .needs
+            .iter()
+            .enumerate()
+            .filter(|(_, need)| !need.is_order_only())
+        {
             let chosen = need.width() == 1 || item.relied_on(at) == Some(&reference);
             if chosen && need.targets().any(|one| *one == reference) {
                 relies = true;
@@ -204,30 +223,49 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() || !self.alternatives(id, positions.clone()).any(|one| one == target) {
                 return true;
             }
-            let fits = |value: &V| need.predicate().is_none_or(|one| self.holds(reference, one, value));
-            (fits(old) && fits(&new.value))
-                || self.alternatives(id, positions).any(|other| {
-                    other != target && self.will_hold(other, need.predicate())
-                })
+            let fits = |value: &V| {
+                need.predicate()
+                    .is_none_or(|one| self.holds(reference, one, value))
+            };
+            (fits(old) && fits(&new.value) && !need.recreates_when_modified())
+                || self
+                    .alternatives(id, positions)
+                    .any(|other| other != target && self.will_hold(other, need.predicate()))
         });
-        Some(if can_move { Broken::MovesFirst } else { Broken::GoesFirst })
+        Some(if can_move {
+            Broken::MovesFirst
+        } else {
+            Broken::GoesFirst
+        })
     }
 
-    /// Whether a new value of a target would break a condition that an item has now and that holds now.
+    /// Whether a new value of a target would break a condition that an item, or its replacement, has now
+    /// and that holds now.
     pub(super) fn breaks(&self, id: Id, target: Id, new: &V) -> bool {
-        let (slot, target_slot) = (self.node(id).slot, self.node(target).slot);
-        let (Some(item), Some(target)) = (self.current.item(slot), self.current.item(target_slot)) else {
+        let alias = self
+            .alias_of(self.ref_of(id))
+            .and_then(|alias| self.current.slot(&alias.reference));
+        let target = self.node(target).slot;
+        std::iter::once(self.node(id).slot)
+            .chain(alias)
+            .any(|slot| self.breaks_at(slot, target, new))
+    }
+
+    fn breaks_at(&self, slot: Slot, target: Slot, new: &V) -> bool {
+        let (Some(item), Some(old)) = (self.current.item(slot), self.current.item(target)) else {
             return false;
         };
-        item.spec.targets().zip(self.current.edges(slot)).any(|((at, reference), edge)| {
+        let mut edges = item
+            .spec
+            .targets()
+            .zip(self.current.edges(slot))
+            .filter(|(_, edge)| *edge == target);
+        edges.any(|((at, reference), _)| {
             let need = &item.spec.needs[at];
-            let relies = need.width() == 1 || item.relied_on(at) == Some(reference);
-            edge == target_slot
-                && relies
-                && !need.is_order_only()
-                && need.predicate().is_some_and(|predicate| {
-                    self.holds(reference, predicate, &target.spec.value) && !self.holds(reference, predicate, new)
-                })
+            let breaks = |predicate| {
+                self.holds(reference, predicate, &old.spec.value) && !self.holds(reference, predicate, new)
+            };
+            !need.is_order_only() && self.relies(item, at, reference) && need.predicate().is_some_and(breaks)
         })
     }
 }

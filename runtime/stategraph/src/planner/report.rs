@@ -19,7 +19,10 @@ impl<V: Value> Planner<'_, V> {
             held: self.held(),
             failed: self.failed(),
             running: self.under_way(),
-            cycles: self.intent.graph().map_or_else(Vec::new, |graph| graph.order().cycles().to_vec()),
+            cycles: self
+                .intent
+                .graph()
+                .map_or_else(Vec::new, |graph| graph.order().cycles().to_vec()),
             displaced: self.current.displaced().cloned().collect(),
             next: self.next_time(),
         }
@@ -43,8 +46,9 @@ impl<V: Value> Planner<'_, V> {
 
     fn held(&self) -> Vec<(Ref, Held)> {
         let ids = 0..self.course.nodes.len() as Id;
-        let mut held: Vec<_> =
-            ids.filter_map(|id| self.held_by(id).map(|held| (self.ref_of(id).clone(), held))).collect();
+        let mut held: Vec<_> = ids
+            .filter_map(|id| self.held_by(id).map(|held| (self.ref_of(id).clone(), held)))
+            .collect();
         held.sort_by(|left, right| left.0.cmp(&right.0));
         held
     }
@@ -55,9 +59,11 @@ impl<V: Value> Planner<'_, V> {
         let any = |stage: Stage| tasks.iter().any(|task| task.stage == stage);
         match (&node.verdict, node.job) {
             (Verdict::Untouched, _) if node.intent.is_some() => Some(Held::Cycle),
-            (_, Job::Hold) => Some(self.operations.on(self.ref_of(id)).map_or(Held::Failed, |running| {
-                Held::Running(running.reference.clone())
-            })),
+            (_, Job::Hold) => Some(
+                self.operations
+                    .on(self.ref_of(id))
+                    .map_or(Held::Failed, |running| Held::Running(running.reference.clone())),
+            ),
             (_, Job::Wait) => Some(Held::Running(self.ref_of(id).clone())),
             _ if any(Stage::Failed) => Some(Held::Failed),
             _ if any(Stage::Running) => Some(Held::Running(self.ref_of(id).clone())),
@@ -74,44 +80,66 @@ impl<V: Value> Planner<'_, V> {
         let mut queue = vec![id];
         while let Some(at) = queue.pop() {
             let node = self.node(at);
-            if at != id && (node.job == Job::Wait || [&node.down, &node.up, &node.finish].iter().any(|task| task.stage == Stage::Running)) {
+            if at != id
+                && (node.job == Job::Wait
+                    || [&node.down, &node.up, &node.finish]
+                        .iter()
+                        .any(|task| task.stage == Stage::Running))
+            {
                 return self.ref_of(at).clone();
             }
-            let current = self.current.edges(node.slot).chain(self.current.dependents_of(node.slot).iter().copied());
-            let near = current.filter_map(|slot| self.course.known(slot)).chain(node.need.iter().copied());
+            let current = self
+                .current
+                .edges(node.slot)
+                .chain(self.current.dependents_of(node.slot).iter().copied());
+            let near = current
+                .filter_map(|slot| self.course.known(slot))
+                .chain(node.need.iter().copied());
             queue.extend(near.filter(|near| seen.insert(*near)));
         }
         self.ref_of(id).clone()
     }
 
     fn open_items(&self) -> impl Iterator<Item = &Item<V>> {
-        self.current.attention().filter_map(|slot| self.current.item(slot))
+        self.current
+            .attention()
+            .filter_map(|slot| self.current.item(slot))
     }
 
     fn failed(&self) -> Vec<(Ref, crate::item::Operation, String)> {
-        let failed = self.open_items().filter_map(|item| match (item.state, item.failure()) {
-            (State::Failed(operation), Some(failure)) => {
-                Some((item.reference.clone(), operation, failure.error.clone()))
-            }
-            _ => None,
-        });
+        let failed = self
+            .open_items()
+            .filter_map(|item| match (item.state, item.failure()) {
+                (State::Failed(operation), Some(failure)) => {
+                    Some((item.reference.clone(), operation, failure.error.clone()))
+                }
+                _ => None,
+            });
         let mut failed: Vec<_> = failed.collect();
         failed.sort();
         failed
     }
 
     fn under_way(&self) -> Vec<(Ref, crate::item::Operation)> {
-        let running = self.operations.iter().filter(|(_, running)| running.ending != Ending::Abandoned);
-        let mut refs: Vec<_> = running.map(|(_, running)| (running.reference.clone(), running.operation)).collect();
+        let running = self
+            .operations
+            .iter()
+            .filter(|(_, running)| running.ending != Ending::Abandoned);
+        let mut refs: Vec<_> = running
+            .map(|(_, running)| (running.reference.clone(), running.operation))
+            .collect();
         refs.sort();
         refs
     }
 
     fn next_time(&self) -> Option<Timestamp> {
-        let retries = self.open_items().filter(|item| matches!(item.state, State::Failed(_))).filter_map(|item| {
-            let retry = self.types.get(item.reference.type_name())?.retry;
-            retry.next(item.failure()?)
-        });
+        let retries = self
+            .open_items()
+            .filter(|item| matches!(item.state, State::Failed(_)))
+            .filter_map(|item| {
+                let retry = self.types.get(item.reference.type_name())?.retry;
+                retry.next(item.failure()?)
+            });
         retries.chain(self.operations.next_deadline()).min()
     }
 }

@@ -25,7 +25,9 @@ impl<V: Value> Planner<'_, V> {
     pub(super) fn run(&mut self) {
         let mut held = Vec::new();
         while self.operations.in_foreground() < self.options.limit.max(1) {
-            let Some((part, reference, task)) = self.course.ready.pop_first() else { break };
+            let Some((part, reference, task)) = self.course.ready.pop_first() else {
+                break;
+            };
             if let Attempt::Held = self.attempt(task) {
                 held.push((part, reference, task));
             }
@@ -60,13 +62,26 @@ impl<V: Value> Planner<'_, V> {
             _ => self.reason(id),
         };
         let reference = self.ref_of(id).clone();
-        let intent = self.node(id).intent.clone().filter(|_| self.node(id).job.has_up());
-        self.start(down, Operation::Delete, reference, reason, intent, Footing::default());
+        let intent = self
+            .node(id)
+            .intent
+            .clone()
+            .filter(|_| self.node(id).job.has_up());
+        self.start(
+            down,
+            Operation::Delete,
+            reference,
+            reason,
+            intent,
+            Footing::default(),
+        );
     }
 
     fn attempt_up(&mut self, id: Id) {
         let up = task(id, Part::Up);
-        let Some(footing) = self.up_gate(id) else { return self.over(up, Stage::Stopped) };
+        let Some(footing) = self.up_gate(id) else {
+            return self.over(up, Stage::Stopped);
+        };
         let node = self.node(id);
         let intent = node.intent.clone();
         let (reference, reason) = (self.ref_of(id).clone(), self.reason(id));
@@ -90,7 +105,14 @@ impl<V: Value> Planner<'_, V> {
             Job::Replace if failed => self.drop_alias(finish, alias),
             Job::Replace | Job::Adopt if gone => {
                 let intent = self.node(id).intent.clone();
-                self.start(finish, Operation::Adopt, alias, Reason::Replaced, intent, Footing::default());
+                self.start(
+                    finish,
+                    Operation::Adopt,
+                    alias,
+                    Reason::Replaced,
+                    intent,
+                    Footing::default(),
+                );
             }
             Job::DropAlias => self.drop_alias(finish, alias),
             Job::DeleteBoth if gone => self.drop_alias(finish, alias),
@@ -100,7 +122,14 @@ impl<V: Value> Planner<'_, V> {
 
     fn drop_alias(&mut self, finish: TaskId, alias: Ref) {
         let intent = self.node(finish.node).intent.clone();
-        self.start(finish, Operation::Delete, alias, Reason::ReplacementFailed, intent, Footing::default());
+        self.start(
+            finish,
+            Operation::Delete,
+            alias,
+            Reason::ReplacementFailed,
+            intent,
+            Footing::default(),
+        );
     }
 
     fn reason(&self, id: Id) -> Reason {
@@ -136,7 +165,11 @@ impl<V: Value> Planner<'_, V> {
         }
         let old = self.current.get(&reference).map(|item| Arc::clone(&item.spec));
         self.mark_started(operation, &reference, intent.as_ref(), &footing, task.node);
-        let previous = self.current.get(&reference).and_then(Item::failure).map(|failure| failure.error.clone());
+        let previous = self
+            .current
+            .get(&reference)
+            .and_then(Item::failure)
+            .map(|failure| failure.error.clone());
         let line = self.log.open(Entry {
             reference: reference.clone(),
             operation,
@@ -160,7 +193,14 @@ impl<V: Value> Planner<'_, V> {
         self.course.task_mut(task).stage = Stage::Running;
         self.tasks.insert(id, task);
         let old = if operation == Operation::Create { None } else { old };
-        self.effects.push(Effect::Start(Start { id, operation, reference, reason, old, new: intent }));
+        self.effects.push(Effect::Start(Start {
+            id,
+            operation,
+            reference,
+            reason,
+            old,
+            new: intent,
+        }));
     }
 
     /// Writes into the current graph what is about to happen.
@@ -175,7 +215,9 @@ impl<V: Value> Planner<'_, V> {
         if operation == Operation::Create {
             self.place_new(reference, intent, footing, node);
         }
-        let Some(slot) = self.current.slot(reference) else { return };
+        let Some(slot) = self.current.slot(reference) else {
+            return;
+        };
         let state = match operation {
             Operation::Create => State::Creating,
             Operation::Modify => State::Modifying,
@@ -185,7 +227,10 @@ impl<V: Value> Planner<'_, V> {
         };
         self.current.alter(slot, |item| {
             item.state = state;
-            let attempts = item.record.as_ref().map_or(0, |record| super::settle::attempts_with(record, intent));
+            let attempts = item
+                .record
+                .as_ref()
+                .map_or(0, |record| super::settle::attempts_with(record, intent));
             item.record(|record| {
                 if attempts == 0 {
                     record.failure = None;
@@ -197,7 +242,10 @@ impl<V: Value> Planner<'_, V> {
 
     fn place_new(&mut self, reference: &Ref, intent: Option<&Arc<Spec<V>>>, footing: &Footing, node: Id) {
         let Some(intent) = intent else { return };
-        let failure = self.current.get(reference).filter(|old| super::same(&old.spec, intent));
+        let failure = self
+            .current
+            .get(reference)
+            .filter(|old| super::same(&old.spec, intent));
         let failure = failure.and_then(|old| old.failure().cloned());
         let mut item = Item::from_spec(reference.clone(), Arc::clone(intent));
         item.record(|record| {
@@ -260,7 +308,13 @@ impl<V: Value> Planner<'_, V> {
     /// Counts a calm target; true if the item waits for no dependency any more.
     fn settle_need(&mut self, id: Id, at: u32, target: Id) -> bool {
         let node = self.node(id);
-        let Some(need) = node.intent.as_ref().and_then(|intent| intent.needs.get(at as usize)) else { return false };
+        let Some(need) = node
+            .intent
+            .as_ref()
+            .and_then(|intent| intent.needs.get(at as usize))
+        else {
+            return false;
+        };
         if need.width() > 1 {
             if node.settled.contains(&at) || !self.is_settled_by(id, at as usize, target) {
                 return false;
@@ -274,11 +328,18 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether one of several is enough to go on: it serves, or there is none left to wait for.
     fn is_settled_by(&mut self, id: Id, at: usize, target: Id) -> bool {
-        let Some(intent) = self.node(id).intent.clone() else { return true };
-        let first: usize = intent.needs[..at].iter().map(crate::dependency::Dependency::width).sum();
+        let Some(intent) = self.node(id).intent.clone() else {
+            return true;
+        };
+        let first: usize = intent.needs[..at]
+            .iter()
+            .map(crate::dependency::Dependency::width)
+            .sum();
         let need = &intent.needs[at];
         let positions = first..first + need.width();
-        let busy = self.alternatives(id, positions).any(|other| !self.node(other).calm);
+        let busy = self
+            .alternatives(id, positions)
+            .any(|other| !self.node(other).calm);
         let serves = self.serves(target, need.predicate());
         self.course.has_jumped |= busy && serves;
         serves || !busy

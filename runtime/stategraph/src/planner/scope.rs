@@ -34,9 +34,12 @@ impl Extent {
             Self::Item(item) => item == &reference.base(),
             Self::Group(path) => {
                 let inside = |graph: &Graph<V>, reference: &Ref| {
-                    graph.group_of(reference).is_some_and(|group| group.is_within(path))
+                    graph
+                        .group_of(reference)
+                        .is_some_and(|group| group.is_within(path))
                 };
-                inside(current, reference) || intended.is_some_and(|intended| inside(intended, &reference.base()))
+                inside(current, reference)
+                    || intended.is_some_and(|intended| inside(intended, &reference.base()))
             }
         }
     }
@@ -68,10 +71,18 @@ impl<'a, V: Value> Intent<'a, V> {
         if extent.is_part() {
             let inside = inside(current, intended, extent);
             let graph = Whole::Made(Box::new(partial(current, intended, &inside)));
-            return Self { graph, extent: extent.clone(), inside };
+            return Self {
+                graph,
+                extent: extent.clone(),
+                inside,
+            };
         }
         let graph = intended.map_or(Whole::None, Whole::Given);
-        Self { graph, extent: extent.clone(), inside: BTreeSet::new() }
+        Self {
+            graph,
+            extent: extent.clone(),
+            inside: BTreeSet::new(),
+        }
     }
 
     pub(super) fn graph(&self) -> Option<&Graph<V>> {
@@ -100,8 +111,13 @@ impl<'a, V: Value> Intent<'a, V> {
 }
 
 fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Extent) -> BTreeSet<Ref> {
-    let refs = current.items().chain(intended.into_iter().flat_map(Graph::items)).map(Item::reference);
-    refs.filter(|reference| extent.part(current, intended, reference)).map(Ref::base).collect()
+    let refs = current
+        .items()
+        .chain(intended.into_iter().flat_map(Graph::items))
+        .map(Item::reference);
+    refs.filter(|reference| extent.part(current, intended, reference))
+        .map(Ref::base)
+        .collect()
 }
 
 fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &BTreeSet<Ref>) -> Graph<V> {
@@ -110,15 +126,31 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
         let group = graph.intern_group(&path);
         graph.place(group, item);
     };
-    for item in intended.into_iter().flat_map(Graph::items).filter(|item| inside.contains(&item.reference)) {
-        let path = intended.and_then(|intended| intended.group_of(&item.reference)).cloned().unwrap_or_default();
+    for item in intended
+        .into_iter()
+        .flat_map(Graph::items)
+        .filter(|item| inside.contains(&item.reference))
+    {
+        let path = intended
+            .and_then(|intended| intended.group_of(&item.reference))
+            .cloned()
+            .unwrap_or_default();
         add(path, item.clone());
     }
     let outside = |reference: &Ref| !inside.contains(reference) && !reference.is_alias();
-    for item in current.items().filter(|item| outside(&item.reference) && stays(item)) {
+    for item in current
+        .items()
+        .filter(|item| outside(&item.reference) && stays(item))
+    {
         let path = current.group_of(&item.reference).cloned().unwrap_or_default();
         let origin = item.origin;
-        add(path, Item { origin, ..Item::from_spec(item.reference.clone(), Arc::clone(&item.spec)) });
+        add(
+            path,
+            Item {
+                origin,
+                ..Item::from_spec(item.reference.clone(), Arc::clone(&item.spec))
+            },
+        );
     }
     for (reference, (path, spec)) in current.displaced_specs().iter().filter(|(one, _)| outside(one)) {
         if current.get(reference).is_none() {

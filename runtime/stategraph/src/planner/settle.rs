@@ -21,18 +21,29 @@ pub(super) fn attempts_with<V: PartialEq>(record: &Record<V>, intent: Option<&Ar
         (None, None) => true,
         _ => false,
     };
-    record.failure.as_ref().filter(|_| unchanged).map_or(0, |failure| failure.attempts)
+    record
+        .failure
+        .as_ref()
+        .filter(|_| unchanged)
+        .map_or(0, |failure| failure.attempts)
 }
 
 pub(super) fn failed<V>(record: &Record<V>, error: String, attempts: u32, now: Timestamp) -> Failure {
     let previous = record.failure.as_ref().map(|failure| failure.error.clone());
-    Failure { error, previous, attempts: attempts.saturating_add(1), last: now }
+    Failure {
+        error,
+        previous,
+        attempts: attempts.saturating_add(1),
+        last: now,
+    }
 }
 
 impl<V: Value> Planner<'_, V> {
     /// An operation returned.
     pub(super) fn ended(&mut self, id: OperationId, result: Result<(), String>) {
-        let Some(running) = self.operations.end(id) else { return };
+        let Some(running) = self.operations.end(id) else {
+            return;
+        };
         self.relations.remove(&id);
         if running.ending == Ending::Abandoned {
             return self.note_ended(id, &running.reference, Stage::Failed);
@@ -47,10 +58,19 @@ impl<V: Value> Planner<'_, V> {
             entry.end = Some(now);
             entry.error = result.as_ref().err().cloned();
         }
-        let stage = if result.is_ok() { Stage::Done } else { Stage::Failed };
+        let stage = if result.is_ok() {
+            Stage::Done
+        } else {
+            Stage::Failed
+        };
         match result {
             Ok(()) => self.succeeded(running),
-            Err(error) => self.fail(&running.reference, running.operation, error, running.intent.as_ref()),
+            Err(error) => self.fail(
+                &running.reference,
+                running.operation,
+                error,
+                running.intent.as_ref(),
+            ),
         }
         self.answers.remove(&running.reference);
         self.note_ended(id, &running.reference, stage);
@@ -83,7 +103,9 @@ impl<V: Value> Planner<'_, V> {
 
     fn succeeded(&mut self, running: &Running<V>) {
         let reference = &running.reference;
-        let Some(slot) = self.current.slot(reference) else { return };
+        let Some(slot) = self.current.slot(reference) else {
+            return;
+        };
         match running.operation {
             Operation::Create => {
                 self.current.displaced_mut().remove(reference);
@@ -114,15 +136,21 @@ impl<V: Value> Planner<'_, V> {
     /// An item outside of the part that is converged is remembered, so that it can be brought back.
     fn deleted(&mut self, slot: crate::graph::Slot, reference: &Ref) {
         let path = self.current.group_of(reference).cloned().unwrap_or_default();
-        let Some(item) = self.current.take(slot) else { return };
+        let Some(item) = self.current.take(slot) else {
+            return;
+        };
         if !self.intent.is_inside(reference) && !reference.is_alias() {
-            self.current.displaced_mut().insert(reference.clone(), (path, item.spec));
+            self.current
+                .displaced_mut()
+                .insert(reference.clone(), (path, item.spec));
         }
     }
 
     fn adopted(&mut self, slot: crate::graph::Slot, alias: &Ref) {
         let path = self.current.group_of(alias).cloned().unwrap_or_default();
-        let Some(mut item) = self.current.take(slot) else { return };
+        let Some(mut item) = self.current.take(slot) else {
+            return;
+        };
         item.reference = alias.base();
         item.state = State::Created;
         item.record(|record| (record.switched, record.failure, record.next) = (Vec::new(), None, None));
@@ -131,9 +159,17 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Marks an item as failed in an operation.
-    pub(super) fn fail(&mut self, reference: &Ref, operation: Operation, error: String, intent: Option<&Arc<Spec<V>>>) {
+    pub(super) fn fail(
+        &mut self,
+        reference: &Ref,
+        operation: Operation,
+        error: String,
+        intent: Option<&Arc<Spec<V>>>,
+    ) {
         let now = self.now;
-        let Some(slot) = self.current.slot(reference) else { return };
+        let Some(slot) = self.current.slot(reference) else {
+            return;
+        };
         self.current.alter(slot, |item| {
             item.state = State::Failed(operation);
             item.record(|record| {
@@ -157,10 +193,14 @@ impl<V: Value> Planner<'_, V> {
         if self.current.attention().next().is_none() {
             return;
         }
-        let Some(intent) = self.node(id).intent.clone() else { return };
+        let Some(intent) = self.node(id).intent.clone() else {
+            return;
+        };
         let reference = self.ref_of(id).clone();
         for (_, target) in intent.targets() {
-            let Some(slot) = self.current.slot(&target.alias()) else { continue };
+            let Some(slot) = self.current.slot(&target.alias()) else {
+                continue;
+            };
             self.current.alter(slot, |alias| {
                 alias.record(|record| record.switched.push(reference.clone()));
             });
@@ -169,19 +209,30 @@ impl<V: Value> Planner<'_, V> {
 
     /// Asks about the items whose operation does not run any more, and those marked unknown.
     pub(super) fn observe_unknown(&mut self) {
-        let open: Vec<Ref> = self.current.attention().map(|slot| self.current.reference(slot).clone()).collect();
+        let open: Vec<Ref> = self
+            .current
+            .attention()
+            .map(|slot| self.current.reference(slot).clone())
+            .collect();
         for reference in open {
-            let Some(item) = self.current.get(&reference) else { continue };
+            let Some(item) = self.current.get(&reference) else {
+                continue;
+            };
             let known = Arc::clone(&item.spec);
             let operation = match item.state {
                 State::Unknown(operation) => operation,
-                state if state.operation().is_some() && self.operations.on(&reference).is_none() => state.operation(),
+                state if state.operation().is_some() && self.operations.on(&reference).is_none() => {
+                    state.operation()
+                }
                 _ => continue,
             };
             if !self.intent.is_inside(&reference.base()) {
                 continue;
             }
-            let observes = self.types.get(reference.type_name()).is_some_and(|item_type| item_type.observes);
+            let observes = self
+                .types
+                .get(reference.type_name())
+                .is_some_and(|item_type| item_type.observes);
             if observes && self.options.observe == Observing::Allowed {
                 self.mark_unknown(&reference, operation);
                 self.awaited.insert(reference.clone());
@@ -194,7 +245,8 @@ impl<V: Value> Planner<'_, V> {
 
     fn mark_unknown(&mut self, reference: &Ref, operation: Option<Operation>) {
         if let Some(slot) = self.current.slot(reference) {
-            self.current.alter(slot, |item| item.state = State::Unknown(operation));
+            self.current
+                .alter(slot, |item| item.state = State::Unknown(operation));
         }
     }
 
@@ -208,7 +260,9 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn observed_as(&mut self, reference: &Ref, operation: Option<Operation>, found: Observed<V>) {
-        let Some(slot) = self.current.slot(reference) else { return };
+        let Some(slot) = self.current.slot(reference) else {
+            return;
+        };
         match (found, operation) {
             (Observed::Present(value), _) => self.found(slot, value),
             (Observed::Absent, _) => self.deleted(slot, reference),
@@ -223,13 +277,18 @@ impl<V: Value> Planner<'_, V> {
 
     /// Takes over the value that an item was found with.
     fn found(&mut self, slot: crate::graph::Slot, value: V) {
-        let Some(item) = self.current.item(slot) else { return };
+        let Some(item) = self.current.item(slot) else {
+            return;
+        };
         let next = item.next().filter(|next| next.value == value).cloned();
         let same_value = item.spec.value == value;
         let spec = match next {
             Some(next) => next,
             None if same_value => Arc::clone(&item.spec),
-            None => Arc::new(Spec { value, needs: item.spec.needs.clone() }),
+            None => Arc::new(Spec {
+                value,
+                needs: item.spec.needs.clone(),
+            }),
         };
         self.current.respec(slot, spec);
         self.current.alter(slot, |item| {
@@ -237,5 +296,4 @@ impl<V: Value> Planner<'_, V> {
             item.record(|record| (record.next, record.failure) = (None, None));
         });
     }
-
 }

@@ -30,9 +30,20 @@ impl<V: Value> Planner<'_, V> {
                 self.intent.inside().iter().cloned().chain(displaced).collect()
             }
         };
-        let open: Vec<Ref> = self.current.attention().map(|slot| self.current.reference(slot).base()).collect();
-        let open = open.into_iter().filter(|reference| self.intent.is_inside(reference));
-        named.iter().cloned().chain(open).map(|reference| self.current.pin(&reference)).collect()
+        let open: Vec<Ref> = self
+            .current
+            .attention()
+            .map(|slot| self.current.reference(slot).base())
+            .collect();
+        let open = open
+            .into_iter()
+            .filter(|reference| self.intent.is_inside(reference));
+        named
+            .iter()
+            .cloned()
+            .chain(open)
+            .map(|reference| self.current.pin(&reference))
+            .collect()
     }
 
     /// Compares the graphs as wholes.
@@ -41,7 +52,9 @@ impl<V: Value> Planner<'_, V> {
         let mut absent: Vec<Ref> = Vec::new();
         if let Some(intended) = self.intent.graph() {
             for origin in intended.slots() {
-                let Some(item) = intended.item(origin).filter(|item| !item.is_external()) else { continue };
+                let Some(item) = intended.item(origin).filter(|item| !item.is_external()) else {
+                    continue;
+                };
                 match self.current.slot(&item.reference) {
                     Some(slot) if self.is_settled(slot, item) => {}
                     Some(slot) => {
@@ -51,11 +64,16 @@ impl<V: Value> Planner<'_, V> {
                 }
             }
             if !intended.order().cycles().is_empty() {
-                let stuck = intended.slots().filter(|&origin| intended.order().is_stuck(origin));
+                let stuck = intended
+                    .slots()
+                    .filter(|&origin| intended.order().is_stuck(origin));
                 absent.extend(stuck.map(|origin| intended.reference(origin).clone()));
             }
         }
-        let absent = absent.iter().map(|reference| self.current.pin(reference)).collect::<Vec<_>>();
+        let absent = absent
+            .iter()
+            .map(|reference| self.current.pin(reference))
+            .collect::<Vec<_>>();
         seeds.extend(absent);
         seeds.extend(self.current.slots().filter(|&slot| self.is_unwanted(slot)));
         seeds
@@ -63,7 +81,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether an item is as it should be, as far as it and its direct targets can tell.
     fn is_settled(&self, slot: Slot, wanted: &Item<V>) -> bool {
-        let Some(item) = self.current.item(slot) else { return false };
+        let Some(item) = self.current.item(slot) else {
+            return false;
+        };
         if item.state != State::Created || !same(&item.spec, &wanted.spec) {
             return false;
         }
@@ -75,7 +95,9 @@ impl<V: Value> Planner<'_, V> {
             } else {
                 let chosen = item.relied_on(at);
                 // All are taken, so that the next dependency finds its own.
-                targets.filter(|&target| Some(self.current.reference(target)) == chosen).last()
+                targets
+                    .filter(|&target| Some(self.current.reference(target)) == chosen)
+                    .last()
             };
             need.is_order_only() || self.is_need_settled(item, need, relied)
         })
@@ -89,14 +111,22 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn is_witnessed(&self, item: &Item<V>, target: Slot) -> bool {
-        let now = self.current.item(target).map(|target| target.spec.value.fingerprint());
+        let now = self
+            .current
+            .item(target)
+            .map(|target| target.spec.value.fingerprint());
         now.is_some() && item.witnessed(self.current.reference(target)) == now
     }
 
     /// Whether an item of the current graph is not intended, or a replacement is left over.
     fn is_unwanted(&self, slot: Slot) -> bool {
-        let Some(item) = self.current.item(slot).filter(|item| !item.is_external()) else { return false };
-        let intended = self.intent.graph().and_then(|intended| intended.get(&item.reference));
+        let Some(item) = self.current.item(slot).filter(|item| !item.is_external()) else {
+            return false;
+        };
+        let intended = self
+            .intent
+            .graph()
+            .and_then(|intended| intended.get(&item.reference));
         item.needs_attention() || intended.is_none()
     }
 
@@ -136,7 +166,10 @@ impl<V: Value> Planner<'_, V> {
 
     fn rank(&self, id: Id) -> u32 {
         let origin = self.node(id).origin;
-        self.intent.graph().zip(origin).map_or(0, |(intended, origin)| intended.order().rank_of(origin))
+        self.intent
+            .graph()
+            .zip(origin)
+            .map_or(0, |(intended, origin)| intended.order().rank_of(origin))
     }
 
     fn drawn_in(&mut self, id: Id) -> Vec<Id> {
@@ -156,7 +189,11 @@ impl<V: Value> Planner<'_, V> {
         self.resolve_needs(id);
         let node = self.node(id);
         let external = self.current.item(node.slot).is_some_and(Item::is_external);
-        let stuck = self.intent.graph().zip(node.origin).is_some_and(|(graph, at)| graph.order().is_stuck(at));
+        let stuck = self
+            .intent
+            .graph()
+            .zip(node.origin)
+            .is_some_and(|(graph, at)| graph.order().is_stuck(at));
         let verdict = match &node.intent {
             _ if external || stuck => Verdict::Untouched,
             None if !self.is_there(id) && node.origin.is_none() => Verdict::Untouched,
@@ -184,7 +221,9 @@ impl<V: Value> Planner<'_, V> {
             }
             (Verdict::In, ..) | (Verdict::Unseen, ..) => true,
             // Those that depend on a pending item that was never there are pending already, unless it is new.
-            (Verdict::Out(_) | Verdict::Gone, _, item) => item.is_some() || self.intent.extent != Extent::Everything,
+            (Verdict::Out(_) | Verdict::Gone, _, item) => {
+                item.is_some() || self.intent.extent != Extent::Everything
+            }
             (Verdict::Untouched, ..) => true,
         }
     }
@@ -199,8 +238,14 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() || positions.clone().any(|at| self.will_serve(id, at, need)) {
                 continue;
             }
-            let targets = self.alternatives(id, positions).map(|target| self.ref_of(target).clone()).collect();
-            unmet.push(Unmet { targets, problem: self.problem(id, need, position - need.width()) });
+            let targets = self
+                .alternatives(id, positions)
+                .map(|target| self.ref_of(target).clone())
+                .collect();
+            unmet.push(Unmet {
+                targets,
+                problem: self.problem(id, need, position - need.width()),
+            });
         }
         unmet
     }
@@ -212,18 +257,24 @@ impl<V: Value> Planner<'_, V> {
         positions: std::ops::Range<usize>,
     ) -> impl Iterator<Item = Id> + '_ {
         let node = self.node(id);
-        positions.filter(move |&at| !self.leads_back(id, at)).filter_map(move |at| node.need.get(at).copied())
+        positions
+            .filter(move |&at| !self.leads_back(id, at))
+            .filter_map(move |at| node.need.get(at).copied())
     }
 
     fn leads_back(&self, id: Id, position: usize) -> bool {
         let origin = self.node(id).origin;
-        self.intent.graph().zip(origin).is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
+        self.intent
+            .graph()
+            .zip(origin)
+            .is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
     }
 
     /// Whether the target at a position will satisfy the dependency once everything is done.
     fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
         let target = self.node(id).need.get(position).copied();
-        target.is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
+        target
+            .is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
     }
 
     /// Whether a target will be there, and as it must be.
@@ -240,7 +291,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether a target is there, as it must be, and stays so if it is being modified.
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
-        let Some(item) = self.current.item(target).filter(|item| item.exists()) else { return false };
+        let Some(item) = self.current.item(target).filter(|item| item.exists()) else {
+            return false;
+        };
         predicate.is_none_or(|predicate| {
             let next = item.next().filter(|_| item.state == State::Modifying);
             let mut values = std::iter::once(&item.spec).chain(next);
@@ -249,7 +302,9 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn problem(&self, id: Id, need: &Dependency, first: usize) -> Problem {
-        let Some(&target) = self.node(id).need.get(first) else { return Problem::Missing };
+        let Some(&target) = self.node(id).need.get(first) else {
+            return Problem::Missing;
+        };
         let node = self.node(target);
         match (&node.verdict, need.predicate()) {
             (Verdict::Out(_), _) => Problem::Pending,

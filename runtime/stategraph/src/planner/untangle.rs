@@ -46,8 +46,10 @@ impl<V: Value> Planner<'_, V> {
                 knot.contains(&vertex(ends.0)) && knot.contains(&vertex(ends.1))
             };
             let order: Vec<(TaskId, TaskId)> = self.course.order_edges.clone();
-            let dropped: Vec<_> =
-                order.into_iter().filter(|ends| knots.iter().any(|knot| inside(knot, ends))).collect();
+            let dropped: Vec<_> = order
+                .into_iter()
+                .filter(|ends| knots.iter().any(|knot| inside(knot, ends)))
+                .collect();
             for (later, earlier) in dropped {
                 self.drop_edge(later, earlier);
                 self.course.waived.insert((later.node, earlier.node));
@@ -79,11 +81,20 @@ impl<V: Value> Planner<'_, V> {
                 let next = node.task(part).next.iter().map(|&next| vertex(next));
                 links.add(next.chain(counts.then(|| calm_vertex(id))));
             }
-            links.add(self.node(id).above.iter().filter(|(above, at)| self.counts_on(*above, *at, id)).flat_map(
-                |&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)],
-            ));
+            links.add(
+                self.node(id)
+                    .above
+                    .iter()
+                    .filter(|(above, at)| self.counts_on(*above, *at, id))
+                    .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)]),
+            );
         }
-        links.components().1.into_iter().map(|knot| knot.into_iter().collect()).collect()
+        links
+            .components()
+            .1
+            .into_iter()
+            .map(|knot| knot.into_iter().collect())
+            .collect()
     }
 
     /// Whether a dependency is sure to wait for this target: of several, for the one it will rely on.
@@ -91,7 +102,10 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let Some(intent) = &node.intent else { return false };
         let at = at as usize;
-        let first: usize = intent.needs[..at].iter().map(crate::dependency::Dependency::width).sum();
+        let first: usize = intent.needs[..at]
+            .iter()
+            .map(crate::dependency::Dependency::width)
+            .sum();
         let need = &intent.needs[at];
         if need.width() == 1 {
             return true;
@@ -99,7 +113,9 @@ impl<V: Value> Planner<'_, V> {
         let positions = first..first + need.width();
         let chosen = match self.current.item(node.slot) {
             Some(item) => self.will_rely_on(id, item, at, need, positions),
-            None => self.alternatives(id, positions).find(|&one| self.will_hold(one, need.predicate())),
+            None => self
+                .alternatives(id, positions)
+                .find(|&one| self.will_hold(one, need.predicate())),
         };
         chosen == Some(target)
     }
@@ -135,9 +151,13 @@ impl<V: Value> Planner<'_, V> {
     /// Where current edges alone form a circle, its members are deleted in order of ref.
     fn break_deletes(&mut self, knots: &[BTreeSet<u32>]) {
         for knot in knots {
-            let downs = knot.iter().filter(|&&vertex| vertex % PER_NODE == Part::Down as u32);
-            let mut members: Vec<(Ref, Id)> =
-                downs.map(|&vertex| vertex / PER_NODE).map(|id| (self.ref_of(id).clone(), id)).collect();
+            let downs = knot
+                .iter()
+                .filter(|&&vertex| vertex % PER_NODE == Part::Down as u32);
+            let mut members: Vec<(Ref, Id)> = downs
+                .map(|&vertex| vertex / PER_NODE)
+                .map(|id| (self.ref_of(id).clone(), id))
+                .collect();
             members.sort();
             let ids: BTreeSet<Id> = members.iter().map(|(_, id)| *id).collect();
             for &(_, id) in &members {
@@ -151,8 +171,14 @@ impl<V: Value> Planner<'_, V> {
             for pair in members.windows(2) {
                 self.after(task(pair[1].1, Part::Down), task(pair[0].1, Part::Down));
             }
-            let names: Vec<String> = members.iter().map(|(reference, _)| reference.to_string()).collect();
-            self.log.note(format!("deleted in order of ref, as they depend on one another: {}", names.join(", ")));
+            let names: Vec<String> = members
+                .iter()
+                .map(|(reference, _)| reference.to_string())
+                .collect();
+            self.log.note(format!(
+                "deleted in order of ref, as they depend on one another: {}",
+                names.join(", ")
+            ));
         }
     }
 }

@@ -52,8 +52,10 @@ pub(super) fn validate<V: Value>(
     let graphs = || std::iter::once(current).chain(intended);
     match extent {
         Extent::Changed(changed) => {
-            let items = changed.iter().flat_map(|one| graphs().filter_map(|graph| graph.get(one)));
-            items.map(|item| check(types, current, item)).collect()
+            let mut items = changed
+                .iter()
+                .flat_map(|one| graphs().filter_map(|graph| graph.get(one)));
+            items.try_for_each(|item| check(types, current, item))
         }
         Extent::Group(path) if !graphs().any(|graph| graph.has_group(path)) => {
             Err(CallError::NoSuchPart(path.to_string()))
@@ -62,8 +64,8 @@ pub(super) fn validate<V: Value>(
             Err(CallError::NoSuchPart(item.to_string()))
         }
         Extent::Everything | Extent::Group(_) | Extent::Item(_) => {
-            let items = graphs().flat_map(|graph| graph.slots().filter_map(|slot| graph.item(slot)));
-            items.map(|item| check(types, current, item)).collect()
+            let mut items = graphs().flat_map(|graph| graph.slots().filter_map(|slot| graph.item(slot)));
+            items.try_for_each(|item| check(types, current, item))
         }
     }
 }
@@ -73,15 +75,24 @@ fn check<V: Value>(types: &Types<V>, current: &Graph<V>, item: &Item<V>) -> Resu
     if !item.is_external() && types.get(reference.type_name()).is_none() {
         return Err(CallError::NoHandler(reference.clone()));
     }
-    if current.get(reference).is_some_and(|known| known.is_external() != item.is_external()) {
+    if current
+        .get(reference)
+        .is_some_and(|known| known.is_external() != item.is_external())
+    {
         return Err(CallError::TwoOrigins(reference.clone()));
     }
     for need in item.dependencies() {
-        let Some(predicate) = need.predicate() else { continue };
+        let Some(predicate) = need.predicate() else {
+            continue;
+        };
         for target in need.targets() {
             if let Some(name) = types.unknown_predicate(target.type_name(), predicate) {
                 let (item, target) = (reference.clone(), target.clone());
-                return Err(CallError::UnknownPredicate { item, target, predicate: name.to_owned() });
+                return Err(CallError::UnknownPredicate {
+                    item,
+                    target,
+                    predicate: name.to_owned(),
+                });
             }
         }
     }

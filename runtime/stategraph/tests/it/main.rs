@@ -1,5 +1,5 @@
 //! The rules S1 to S14, by scenarios, against a naive reference, and through the executor.
-#![allow(clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used)] // whole files of tests, which the option for tests does not see
 
 mod exhaustive;
 mod naive;

@@ -38,7 +38,14 @@ pub(crate) fn things(graph: &Graph<Json>) -> BTreeMap<Ref, Thing> {
         .filter(|item| item.state().is_created())
         .map(|item| {
             let (value, needs) = (item.value().clone(), item.dependencies().to_vec());
-            (item.reference().clone(), Thing { value, needs, external: item.is_external() })
+            (
+                item.reference().clone(),
+                Thing {
+                    value,
+                    needs,
+                    external: item.is_external(),
+                },
+            )
         })
         .collect()
 }
@@ -50,7 +57,11 @@ pub(crate) fn show(things: &BTreeMap<Ref, Thing>) -> String {
             .iter()
             .map(|need| {
                 let order = if need.is_order_only() { " (order only)" } else { "" };
-                let recreate = if need.recreates_when_modified() { " (recreates)" } else { "" };
+                let recreate = if need.recreates_when_modified() {
+                    " (recreates)"
+                } else {
+                    ""
+                };
                 format!("{need}{order}{recreate}")
             })
             .collect();
@@ -60,7 +71,8 @@ pub(crate) fn show(things: &BTreeMap<Ref, Thing>) -> String {
 }
 
 fn holds(need: &Dependency, value: &Json) -> bool {
-    need.predicate().is_none_or(|predicate| predicate.holds(value, &|_, _| false))
+    need.predicate()
+        .is_none_or(|predicate| predicate.holds(value, &|_, _| false))
 }
 
 fn hard(thing: &Thing) -> impl Iterator<Item = &Dependency> {
@@ -76,7 +88,11 @@ impl World {
             things,
             wanted,
             running: BTreeMap::new(),
-            debris: current.items().filter(|item| !item.state().is_created()).map(|item| item.reference().clone()).collect(),
+            debris: current
+                .items()
+                .filter(|item| !item.state().is_created())
+                .map(|item| item.reference().clone())
+                .collect(),
             failed: BTreeSet::new(),
             with_failures: false,
         }
@@ -87,7 +103,9 @@ impl World {
         let mut seen = BTreeSet::from([from.clone()]);
         let mut queue = vec![from.clone()];
         while let Some(at) = queue.pop() {
-            let Some(thing) = self.wanted.get(&at) else { continue };
+            let Some(thing) = self.wanted.get(&at) else {
+                continue;
+            };
             for (position, need) in thing.needs.iter().enumerate() {
                 for target in need.targets() {
                     if without.contains(&(at.clone(), position, target.clone())) {
@@ -114,7 +132,9 @@ impl World {
                 for (position, need) in thing.needs.iter().enumerate() {
                     let open: Vec<&Ref> = need
                         .targets()
-                        .filter(|target| !left_out.contains(&(reference.clone(), position, (*target).clone())))
+                        .filter(|target| {
+                            !left_out.contains(&(reference.clone(), position, (*target).clone()))
+                        })
                         .collect();
                     let back: Vec<&Ref> = open
                         .iter()
@@ -122,7 +142,10 @@ impl World {
                         .filter(|target| *target == reference || self.leads_to(target, reference, &left_out))
                         .collect();
                     if need.targets().count() > 1 && back.len() < open.len() {
-                        found.extend(back.into_iter().map(|target| (reference.clone(), position, target.clone())));
+                        found.extend(
+                            back.into_iter()
+                                .map(|target| (reference.clone(), position, target.clone())),
+                        );
                     }
                 }
             }
@@ -136,8 +159,12 @@ impl World {
     /// Items on a cycle of the intended graph, and what cannot do without them.
     pub(crate) fn stuck(&self) -> BTreeSet<Ref> {
         let without = self.left_out();
-        let mut stuck: BTreeSet<Ref> =
-            self.wanted.keys().filter(|one| self.leads_to(one, one, &without)).cloned().collect();
+        let mut stuck: BTreeSet<Ref> = self
+            .wanted
+            .keys()
+            .filter(|one| self.leads_to(one, one, &without))
+            .cloned()
+            .collect();
         loop {
             let more: Vec<Ref> = self
                 .wanted
@@ -221,7 +248,10 @@ impl World {
 
     fn satisfied(&self, need: &Dependency, end: &BTreeMap<Ref, Thing>) -> bool {
         need.targets().any(|target| {
-            let deleting = self.running.get(target).is_some_and(|(operation, _)| *operation == Operation::Delete);
+            let deleting = self
+                .running
+                .get(target)
+                .is_some_and(|(operation, _)| *operation == Operation::Delete);
             let deleting = deleting && !self.things.contains_key(&target.alias());
             let now = self.is_there(target, need);
             let next = end.get(target).is_some_and(|thing| holds(need, &thing.value));
@@ -234,12 +264,16 @@ impl World {
         let leans = |thing: &Thing| {
             hard(thing).any(|need| {
                 need.targets().any(|target| target == reference)
-                    && !need.targets().any(|other| {
-                        other != reference && self.is_there(other, need)
-                    })
+                    && !need
+                        .targets()
+                        .any(|other| other != reference && self.is_there(other, need))
             })
         };
-        self.things.iter().filter(|(_, thing)| leans(thing)).map(|(dependent, _)| dependent).collect()
+        self.things
+            .iter()
+            .filter(|(_, thing)| leans(thing))
+            .map(|(dependent, _)| dependent)
+            .collect()
     }
 
     /// What is wrong with starting this operation now.
@@ -257,17 +291,18 @@ impl World {
             Operation::Create => self.objection_to_create(start),
             Operation::Modify => self.objection_to_modify(start),
             Operation::Delete => self.objection_to_delete(start),
-            Operation::Adopt => {
-                (self.things.contains_key(&item) || !self.things.contains_key(&start.reference))
-                    .then(|| "S4: the old one is there, or the new one is not".into())
-            }
+            Operation::Adopt => (self.things.contains_key(&item)
+                || !self.things.contains_key(&start.reference))
+            .then(|| "S4: the old one is there, or the new one is not".into()),
         }
     }
 
     fn objection_to_create(&self, start: &Start<Json>) -> Option<String> {
         let item = start.reference.base();
         let end = self.end();
-        let Some(thing) = end.get(&item) else { return Some("S2: is not to be there".into()) };
+        let Some(thing) = end.get(&item) else {
+            return Some("S2: is not to be there".into());
+        };
         if self.things.contains_key(&start.reference) {
             return Some("S2: is there".into());
         }
@@ -288,9 +323,9 @@ impl World {
                 need.targets().any(|target| *target == start.reference)
                     && holds(need, &old.value)
                     && !holds(need, &new.value)
-                    && !need.targets().any(|other| {
-                        *other != start.reference && self.is_there(other, need)
-                    })
+                    && !need
+                        .targets()
+                        .any(|other| *other != start.reference && self.is_there(other, need))
             })
         });
         broken.map(|(dependent, _)| format!("S3: breaks a condition of {dependent}"))
@@ -302,7 +337,10 @@ impl World {
             return Some("S3: is not there".into());
         }
         let replaced = self.things.contains_key(&reference.alias());
-        let leaning = self.leaning_on(reference).into_iter().find(|one| !self.in_circle(one, reference));
+        let leaning = self
+            .leaning_on(reference)
+            .into_iter()
+            .find(|one| !self.in_circle(one, reference));
         if let Some(leaning) = leaning.filter(|_| !replaced && !reference.is_alias()) {
             return Some(format!("S3: {leaning} depends on it"));
         }
@@ -316,7 +354,13 @@ impl World {
             let mut seen = BTreeSet::new();
             let mut queue = vec![from.clone()];
             while let Some(at) = queue.pop() {
-                for target in self.before.get(&at).into_iter().flat_map(hard).flat_map(Dependency::targets) {
+                for target in self
+                    .before
+                    .get(&at)
+                    .into_iter()
+                    .flat_map(hard)
+                    .flat_map(Dependency::targets)
+                {
                     if target == to {
                         return true;
                     }
@@ -334,7 +378,9 @@ impl World {
     fn may_go(&self, reference: &Ref) -> bool {
         let end = self.end();
         let stays = |one: &Ref| {
-            end.get(one).zip(self.before.get(one)).is_some_and(|(new, old)| new.value == old.value && new.needs == old.needs)
+            end.get(one)
+                .zip(self.before.get(one))
+                .is_some_and(|(new, old)| new.value == old.value && new.needs == old.needs)
         };
         let mut seen = BTreeSet::new();
         let mut queue = vec![reference.clone()];
@@ -344,7 +390,13 @@ impl World {
             if !stays(&at) || (self.with_failures && self.before.get(&at).is_some_and(recreates)) {
                 return true;
             }
-            for target in self.before.get(&at).into_iter().flat_map(hard).flat_map(Dependency::targets) {
+            for target in self
+                .before
+                .get(&at)
+                .into_iter()
+                .flat_map(hard)
+                .flat_map(Dependency::targets)
+            {
                 if seen.insert(target.clone()) {
                     queue.push(target.clone());
                 }
@@ -359,7 +411,8 @@ impl World {
             needs: spec.needs().to_vec(),
             external: false,
         });
-        self.running.insert(start.reference.clone(), (start.operation, new));
+        self.running
+            .insert(start.reference.clone(), (start.operation, new));
     }
 
     pub(crate) fn end_of(&mut self, reference: &Ref, succeeded: bool) {
@@ -389,10 +442,9 @@ impl World {
     /// Changes of dependencies alone are no operation: the model takes them over where values agree.
     pub(crate) fn relink(&mut self, current: &Graph<Json>) {
         for (reference, thing) in &mut self.things {
-            if let Some(item) = current.get(reference).filter(|item| item.value() == &thing.value) {
-                if !self.running.contains_key(reference) {
-                    thing.needs = item.dependencies().to_vec();
-                }
+            let item = current.get(reference).filter(|item| item.value() == &thing.value);
+            if let Some(item) = item.filter(|_| !self.running.contains_key(reference)) {
+                thing.needs = item.dependencies().to_vec();
             }
         }
     }
@@ -401,7 +453,9 @@ impl World {
     pub(crate) fn left_undone(&self) -> Option<String> {
         let end = self.end();
         for (reference, thing) in &end {
-            let Some(wanted) = self.wanted.get(reference) else { continue };
+            let Some(wanted) = self.wanted.get(reference) else {
+                continue;
+            };
             let untouched = self.failed.contains(reference) || self.running.contains_key(reference);
             if thing.external || untouched || self.stuck().contains(reference) {
                 continue;
@@ -414,10 +468,19 @@ impl World {
         let stuck = self.stuck();
         let leant_on = |one: &Ref| {
             let stuck = stuck.iter().filter_map(|one| self.things.get(one));
-            stuck.flat_map(|thing| &thing.needs).flat_map(Dependency::targets).any(|target| target == one)
+            stuck
+                .flat_map(|thing| &thing.needs)
+                .flat_map(Dependency::targets)
+                .any(|target| target == one)
         };
-        let gone = |one: &&Ref| !end.contains_key(*one) && !self.failed.contains(&one.base()) && !leant_on(one);
-        let left = self.things.keys().filter(gone).find(|one| self.leaning_on(one).is_empty());
-        left.filter(|one| !self.running.contains_key(*one)).map(|one| format!("S2: {one} could be deleted"))
+        let gone =
+            |one: &&Ref| !end.contains_key(*one) && !self.failed.contains(&one.base()) && !leant_on(one);
+        let left = self
+            .things
+            .keys()
+            .filter(gone)
+            .find(|one| self.leaning_on(one).is_empty());
+        left.filter(|one| !self.running.contains_key(*one))
+            .map(|one| format!("S2: {one} could be deleted"))
     }
 }

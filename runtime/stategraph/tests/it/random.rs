@@ -13,12 +13,18 @@ use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, refs, rng, ty
 
 /// How many rounds a test runs: the number given, or `STATEGRAPH_ROUNDS`.
 fn rounds(usual: u64) -> u64 {
-    std::env::var("STATEGRAPH_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+    std::env::var("STATEGRAPH_ROUNDS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(usual)
 }
 
 /// Runs a round for each seed; a failure names it, and `STATEGRAPH_SEED` runs that one alone.
 fn for_seeds(usual: u64, round: impl Fn(u64)) {
-    if let Some(seed) = std::env::var("STATEGRAPH_SEED").ok().and_then(|text| text.parse().ok()) {
+    if let Some(seed) = std::env::var("STATEGRAPH_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+    {
         return round(seed);
     }
     for seed in 0..rounds(usual) {
@@ -31,7 +37,11 @@ fn for_seeds(usual: u64, round: impl Fn(u64)) {
 fn compare(before: &Graph<Json>, intended: Option<&Graph<Json>>, after: &Graph<Json>, outcome: &Outcome) {
     let (found, end) = (things(after), outcome.world.end());
     // Items that are left alone may lean on others, which then stay as well.
-    let left_alone = outcome.world.stuck().iter().any(|one| outcome.world.before.contains_key(one));
+    let left_alone = outcome
+        .world
+        .stuck()
+        .iter()
+        .any(|one| outcome.world.before.contains_key(one));
     if let Some(undone) = outcome.world.left_undone().filter(|_| left_alone) {
         panic!("{undone}");
     }
@@ -55,7 +65,10 @@ fn succeeding_round(seed: u64) {
         1..=3 => 12,
         _ => 6,
     };
-    let drawing = Drawing { items: rng.random_range(1..=size), features: true };
+    let drawing = Drawing {
+        items: rng.random_range(1..=size),
+        features: true,
+    };
     let refs = refs(&mut rng, &drawing);
     let types = types();
     let mut current = Graph::new("g");
@@ -65,14 +78,28 @@ fn succeeding_round(seed: u64) {
         let intended = draw(&mut rng, &refs, &drawing);
         let intended = (!rng.random_bool(0.05)).then_some(&intended);
         let before = current.clone();
-        let manners = Manners { fails: 0, with_failures: false, limit: rng.random_range(1..6) };
-        let planned = plan(&types, &current, &Operations::default(), intended, &Extent::Everything, now, &mut |_, old, new| {
-            Ok(needs_recreate(old, new))
-        })
+        let manners = Manners {
+            fails: 0,
+            with_failures: false,
+            limit: rng.random_range(1..6),
+        };
+        let planned = plan(
+            &types,
+            &current,
+            &Operations::default(),
+            intended,
+            &Extent::Everything,
+            now,
+            &mut |_, old, new| Ok(needs_recreate(old, new)),
+        )
         .unwrap();
         let outcome = call(&mut rng, &types, &mut current, intended, manners, now);
         compare(&before, intended, &current, &outcome);
-        let mut planned: Vec<_> = planned.operations.iter().map(|one| (one.operation, one.reference.clone())).collect();
+        let mut planned: Vec<_> = planned
+            .operations
+            .iter()
+            .map(|one| (one.operation, one.reference.clone()))
+            .collect();
         let mut done = outcome.done.clone();
         planned.sort();
         done.sort();
@@ -88,7 +115,10 @@ fn succeeding_round(seed: u64) {
 
 fn failing_round(seed: u64) {
     let mut rng = rng(seed);
-    let drawing = Drawing { items: rng.random_range(1..=10), features: true };
+    let drawing = Drawing {
+        items: rng.random_range(1..=10),
+        features: true,
+    };
     let refs = refs(&mut rng, &drawing);
     let types = types();
     let mut current = Graph::new("g");
@@ -96,7 +126,11 @@ fn failing_round(seed: u64) {
     for _ in 0..4 {
         draw_externals(&mut rng, &refs, &mut current);
         let intended = draw(&mut rng, &refs, &drawing);
-        let manners = Manners { fails: 4, with_failures: true, limit: rng.random_range(1..6) };
+        let manners = Manners {
+            fails: 4,
+            with_failures: true,
+            limit: rng.random_range(1..6),
+        };
         call(&mut rng, &types, &mut current, Some(&intended), manners, now);
         now = now.after_ms(100_000);
     }
@@ -104,10 +138,21 @@ fn failing_round(seed: u64) {
     let intended = draw(&mut rng, &refs, &drawing);
     for _ in 0..4 {
         now = now.after_ms(100_000);
-        let manners = Manners { fails: 0, with_failures: true, limit: 3 };
+        let manners = Manners {
+            fails: 0,
+            with_failures: true,
+            limit: 3,
+        };
         call(&mut rng, &types, &mut current, Some(&intended), manners, now);
     }
-    let outcome = call(&mut rng, &types, &mut current, Some(&intended), Manners::default(), now);
+    let outcome = call(
+        &mut rng,
+        &types,
+        &mut current,
+        Some(&intended),
+        Manners::default(),
+        now,
+    );
     assert_eq!(outcome.done, [], "S5: it does not come to rest");
     compare(&current, Some(&intended), &current, &outcome);
 }

@@ -4,7 +4,8 @@ use rand::Rng;
 use rand::rngs::SmallRng;
 use serde_json::Value as Json;
 use watershed_stategraph::{
-    Effect, Extent, Graph, Input, Operation, OperationId, Operations, Options, Planner, Ref, Start, Status, Timestamp, Types,
+    Effect, Extent, Graph, Input, Operation, OperationId, Operations, Options, Planner, Ref, Start, Status,
+    Timestamp, Types,
 };
 
 use crate::naive::{World, show};
@@ -38,9 +39,19 @@ pub(crate) fn call(
     let mut world = World::new(current, intended);
     world.with_failures = manners.with_failures;
     let mut operations = Operations::default();
-    let options = Options { limit: manners.limit.max(1), ..Options::default() };
-    let mut planner =
-        Planner::new(types, current, &mut operations, intended, &Extent::Everything, options).unwrap();
+    let options = Options {
+        limit: manners.limit.max(1),
+        ..Options::default()
+    };
+    let mut planner = Planner::new(
+        types,
+        current,
+        &mut operations,
+        intended,
+        &Extent::Everything,
+        options,
+    )
+    .unwrap();
     let mut done = Vec::new();
     let mut running: Vec<Start<Json>> = Vec::new();
     let mut effects = planner.step(now, Input::Begin);
@@ -53,7 +64,10 @@ pub(crate) fn call(
                     if let Some(objection) = world.objection(&start) {
                         let (things, wanted) = (show(&world.before), show(&world.wanted));
                         let (operation, reference) = (start.operation, &start.reference);
-                        panic!("{operation} {reference}: {objection}\nbefore\n{things}intended\n{wanted}{}", planner.log());
+                        panic!(
+                            "{operation} {reference}: {objection}\nbefore\n{things}intended\n{wanted}{}",
+                            planner.log()
+                        );
                     }
                     world.start(&start);
                     done.push((start.operation, start.reference.clone()));
@@ -68,7 +82,10 @@ pub(crate) fn call(
             }
         }
         if !answers.is_empty() {
-            effects = answers.into_iter().flat_map(|answer| planner.step(now, answer)).collect();
+            effects = answers
+                .into_iter()
+                .flat_map(|answer| planner.step(now, answer))
+                .collect();
             continue;
         }
         if running.is_empty() {
@@ -77,13 +94,27 @@ pub(crate) fn call(
         let ended = running.swap_remove(rng.random_range(0..running.len()));
         let fails = manners.fails > 0 && rng.random_ratio(1, manners.fails);
         world.end_of(&ended.reference, !fails);
-        effects = planner.step(now, Input::Ended { id: ended.id, result: result(ended.id, fails) });
+        effects = planner.step(
+            now,
+            Input::Ended {
+                id: ended.id,
+                result: result(ended.id, fails),
+            },
+        );
     }
-    assert!(planner.is_done(), "the call came to rest without an end\n{}", planner.log());
+    assert!(
+        planner.is_done(),
+        "the call came to rest without an end\n{}",
+        planner.log()
+    );
     let (_, status) = planner.into_report();
     Outcome { done, status, world }
 }
 
 fn result(id: OperationId, fails: bool) -> Result<(), String> {
-    if fails { Err(format!("operation {} failed", id.0)) } else { Ok(()) }
+    if fails {
+        Err(format!("operation {} failed", id.0))
+    } else {
+        Ok(())
+    }
 }

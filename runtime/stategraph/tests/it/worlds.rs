@@ -3,7 +3,9 @@
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde_json::{Value as Json, json};
-use watershed_stategraph::{Dependency, Graph, Item, ItemType, Operator, Predicate, Ref, ReplaceOrder, Retry, Types};
+use watershed_stategraph::{
+    Dependency, Graph, Item, ItemType, Operator, Predicate, Ref, ReplaceOrder, Retry, Types,
+};
 
 pub(crate) fn r(text: &str) -> Ref {
     Ref::parse(text).unwrap()
@@ -13,9 +15,16 @@ pub(crate) fn r(text: &str) -> Ref {
 /// be modified.
 pub(crate) fn types() -> Types<Json> {
     let mut types = Types::new();
-    let retry = Retry::Backoff { base_ms: 1_000, cap_ms: 10_000, attempts: None };
+    let retry = Retry::Backoff {
+        base_ms: 1_000,
+        cap_ms: 10_000,
+        attempts: None,
+    };
     types.register("t", ItemType::new().retry(retry));
-    types.register("n", ItemType::new().retry(retry).replace(ReplaceOrder::CreateFirst));
+    types.register(
+        "n",
+        ItemType::new().retry(retry).replace(ReplaceOrder::CreateFirst),
+    );
     types.register("o", ItemType::new().retry(retry).observes());
     types
 }
@@ -75,7 +84,9 @@ pub(crate) fn draw(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing) -> Graph
             }
         }
         needs.retain(|need: &Dependency| !need.targets().any(|target| *target == refs[which]));
-        graph.insert(Item::new(refs[which].clone(), draw_value(rng)).with_dependencies(needs)).unwrap();
+        graph
+            .insert(Item::new(refs[which].clone(), draw_value(rng)).with_dependencies(needs))
+            .unwrap();
     }
     graph
 }
@@ -96,7 +107,11 @@ fn draw_need(rng: &mut SmallRng, first: Ref, second: Ref, drawing: &Drawing) -> 
     } else {
         need
     };
-    Some(if rng.random_bool(0.15) { need.recreate_when_modified() } else { need })
+    Some(if rng.random_bool(0.15) {
+        need.recreate_when_modified()
+    } else {
+        need
+    })
 }
 
 pub(crate) fn draw_value(rng: &mut SmallRng) -> Json {
@@ -108,7 +123,12 @@ pub(crate) fn draw_externals(rng: &mut SmallRng, refs: &[Ref], current: &mut Gra
     for reference in refs.iter().filter(|reference| reference.type_name() == "e") {
         current.remove(reference);
         if rng.random_bool(0.6) {
-            current.put(Item::external(reference.clone(), json!({"v": rng.random_range(0..4), "k": 0}))).unwrap();
+            current
+                .put(Item::external(
+                    reference.clone(),
+                    json!({"v": rng.random_range(0..4), "k": 0}),
+                ))
+                .unwrap();
         }
     }
 }
