@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`instance`] | a project brought to life: start at [`Runtime`] |
 //! | [`cli`] | the program: command line, output, exit codes |
 //! | [`documents`] | what the program prints for other programs |
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
@@ -11,7 +12,22 @@
 pub mod cli;
 pub mod documents;
 pub mod exit;
+pub mod instance;
 mod render;
 mod report;
 pub mod socket;
 pub mod state_folder;
+
+pub use instance::{Instance, Options, Runtime};
+
+/// An error with its causes, outermost first, in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}

@@ -95,17 +95,29 @@ impl StateFolder {
         self.catalog().exists()
     }
 
-    /// Makes the folder, its `.gitignore` and nothing else.
+    /// Makes the environment's folder and nothing in it.
     ///
     /// # Errors
     /// When the disk refuses; what was made before stays.
     pub fn create(&self) -> Result<(), Error> {
-        let write = |path: PathBuf| move |source| Error::Write { path, source };
+        self.create_root()?;
         let path = self.path();
-        fs::create_dir_all(&path).map_err(write(path.clone()))?;
+        fs::create_dir_all(&path).map_err(|source| Error::Write { path, source })
+    }
+
+    /// Makes the folder that all environments share, with its `.gitignore`.
+    ///
+    /// # Errors
+    /// When the disk refuses; what was made before stays.
+    pub fn create_root(&self) -> Result<(), Error> {
+        let write = |path: &Path| {
+            let path = path.to_path_buf();
+            move |source| Error::Write { path, source }
+        };
+        fs::create_dir_all(&self.root).map_err(write(&self.root))?;
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
-            fs::write(&ignore, GITIGNORE).map_err(write(ignore.clone()))?;
+            fs::write(&ignore, GITIGNORE).map_err(write(&ignore))?;
         }
         Ok(())
     }

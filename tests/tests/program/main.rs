@@ -5,6 +5,7 @@
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
+//! | `commands` | commands, exit codes, forms of output, habits |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `histories` | random edits, against an independent reference |
 //! | `kills` | the program killed at random moments |
@@ -13,6 +14,7 @@
 
 mod broken;
 mod changes;
+mod commands;
 mod flights;
 mod histories;
 mod kills;

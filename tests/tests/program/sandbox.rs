@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -13,6 +13,7 @@ pub(crate) struct Sandbox {
 }
 
 /// What a command said and how it ended.
+#[derive(Debug)]
 pub(crate) struct Said {
     /// Its standard output.
     pub(crate) stdout: String,
@@ -76,15 +77,8 @@ impl Sandbox {
 
     /// Calls the program in the project's folder and waits for its end.
     pub(crate) fn call(&self, arguments: &[&str]) -> Said {
-        let output = self
-            .command(arguments)
-            .output()
-            .expect("the program can be started");
-        Said {
-            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
-            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
-            code: output.status.code(),
-        }
+        let output = self.command(arguments).output();
+        output.expect("the program can be started").into()
     }
 
     /// Starts the program in the project's folder; what it says is lost.
@@ -98,7 +92,7 @@ impl Sandbox {
     }
 
     /// The program, with nothing of the caller's environment that it would read.
-    fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_watershed-under-test"));
         command
             .args(arguments)
@@ -163,6 +157,16 @@ impl Sandbox {
         let text = fs::read_to_string(&path).expect("the file can be read");
         assert_eq!(text.matches(from).count(), 1, "`{from}` stands once in {file}");
         fs::write(&path, text.replace(from, to)).expect("the file can be written");
+    }
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Self {
+        Self {
+            stdout: String::from_utf8(output.stdout).expect("standard output is UTF-8"),
+            stderr: String::from_utf8(output.stderr).expect("standard error is UTF-8"),
+            code: output.status.code(),
+        }
     }
 }
 

@@ -1,16 +1,18 @@
 //! Shell completions. The shell asks the program itself, so that names of resources are completed too.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 
-use super::args::{Cli, Completions};
+use super::args::{Cli, Completions, Shared};
 use super::console::Console;
 use super::failure::Failure;
+use super::project::Location;
 use crate::exit::Exit;
+use crate::instance;
 
 /// Set by the shell when it asks for candidates.
 const ASKED: &str = "WATERSHED_COMPLETE";
@@ -40,8 +42,53 @@ pub(super) fn run(console: &mut Console, args: &Completions) -> Result<Exit, Fai
     Ok(Exit::Converged)
 }
 
-/// Names of the project's resources that begin as typed.
+/// Names of the project's resources that begin as typed. The files say them, so nothing is locked or waited for; what
+/// goes wrong completes nothing.
 pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
-    let _ = typed;
-    Vec::new()
+    let typed = typed.to_string_lossy().to_lowercase();
+    let names = declared_names().unwrap_or_default();
+    let fits = names.into_iter().filter(|(kind, name)| {
+        name.to_lowercase().starts_with(&typed) || format!("{kind}/{name}").to_lowercase().starts_with(&typed)
+    });
+    let with_kind = typed.contains('/');
+    let candidate = |(kind, name): (String, String)| {
+        let value = if with_kind { format!("{kind}/{name}") } else { name };
+        CompletionCandidate::new(value).help(Some(kind.into()))
+    };
+    fits.map(candidate).collect()
+}
+
+fn declared_names() -> Option<Vec<(String, String)>> {
+    let location = Location::find(&typed_options()?, None).ok()?;
+    let options = super::options(&typed_options()?, &location);
+    let runtime = super::runtime().ok()?;
+    let compilation = runtime
+        .block_on(instance::compile(&options, &location.state))
+        .ok()?;
+    let resources = compilation.project().resources();
+    Some(
+        resources
+            .map(|resource| (resource.kind.as_str().to_owned(), resource.name.clone()))
+            .collect(),
+    )
+}
+
+/// The project's options, of a command line that is still being typed: whatever does not fit is left out.
+fn typed_options() -> Option<Shared> {
+    let typed: Vec<OsString> = std::env::args_os()
+        .skip_while(|arg| arg != "--")
+        .skip(1)
+        .collect();
+    let mut args: Vec<OsString> = vec!["watershed".into(), "status".into()];
+    for pair in typed.windows(2) {
+        if let [option, value] = pair
+            && ["-C", "--project", "--environment", "--state-dir"]
+                .iter()
+                .any(|known| option == *known)
+        {
+            args.extend([option.clone(), value.clone()]);
+        }
+    }
+    let matches = Cli::command().try_get_matches_from(args).ok()?;
+    Some(Cli::from_arg_matches(&matches).ok()?.shared)
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::args::{Color, Format, Shared};
 use super::failure::Failure;
+use crate::render::Colour;
 use crate::render::palette::{BAD, HINT};
 
 /// The form of a result, chosen from `--format`, `--json` and what the command can write.
@@ -141,6 +142,14 @@ impl Console {
         }
     }
 
+    /// Whether what is said beside the result has colours.
+    pub(super) fn err_colour(&self) -> Colour {
+        match self.err.current_choice() {
+            ColorChoice::Never => Colour::Off,
+            _ => Colour::On,
+        }
+    }
+
     /// Whether the result is read by a person at a terminal.
     pub(super) fn result_is_terminal(&self) -> bool {
         io::stdout().is_terminal()
@@ -148,7 +157,7 @@ impl Console {
 
     /// Columns of the terminal that reads the result; wide where nobody looks.
     pub(super) fn result_width(&self) -> Option<u16> {
-        self.result_is_terminal().then(|| console_width()).flatten()
+        self.result_is_terminal().then(console_width).flatten()
     }
 }
 

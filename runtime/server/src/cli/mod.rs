@@ -1,13 +1,19 @@
 //! The program: command line, output, exit codes.
 
 mod args;
+mod compile;
 mod completions;
 mod console;
 mod failure;
 mod hints;
 mod init;
+mod logs;
+mod look;
+mod present;
 mod project;
+mod session;
 mod values;
+mod work;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -17,6 +23,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
+use crate::Options;
 use crate::exit::Exit;
 
 /// Runs the program with the arguments of the process.
@@ -30,6 +37,7 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
+    logs::begin(&cli.shared);
     let mut console = Console::new(&cli.shared);
     match dispatch(&mut console, &cli) {
         Ok(exit) => exit.into(),
@@ -72,28 +80,76 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
     })
 }
 
+/// The engine that the program is linked with: asking it would load it for a word.
+const ENGINE: &str = "1.5.6";
+
 /// Versions of the program and its engine, and the commit that it was built from.
 fn version() -> String {
-    format!(
-        "{} (duckdb {}, commit {})",
-        env!("CARGO_PKG_VERSION"),
-        "1.5.6",
-        option_env!("WATERSHED_COMMIT").unwrap_or("unknown")
-    )
+    let commit = option_env!("WATERSHED_COMMIT").unwrap_or("unknown");
+    format!("{} (duckdb {ENGINE}, commit {commit})", env!("CARGO_PKG_VERSION"))
 }
 
 fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
+    let shared = &cli.shared;
     match &cli.command {
-        Command::Init(args) => init::run(console, &cli.shared, args),
+        Command::Init(args) => init::run(console, shared, args),
+        Command::Run(args) => work::run(console, shared, args),
+        Command::Validate(args) => compile::validate(console, shared, args),
+        Command::Status(args) => look::status(console, shared, args),
+        Command::Reconcile(args) => work::reconcile(console, shared, args),
+        Command::Refresh(args) => work::refresh(console, shared, args),
+        Command::Query(args) => look::query(console, shared, args),
+        Command::Show(args) => look::show(console, shared, args),
+        Command::Compile(args) => compile::compile(console, shared, args),
+        Command::Graph(args) => look::graph(console, shared, args),
+        Command::History(args) => look::history(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
-        _ => Err(Failure::usage("later")),
     }
 }
 
-/// A panic is a defect of the program: say so calmly, with what to do.
+/// The threads that the commands run on.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure {
+            exit: Exit::NotNow,
+            error: anyhow::Error::new(error).context("can't start the program's threads"),
+            hint: None,
+        })
+}
+
+/// How the instance of a command is opened.
+fn options(shared: &args::Shared, location: &project::Location) -> Options {
+    Options {
+        environment: location.environment.clone(),
+        state_dir: Some(location.state.root().to_path_buf()),
+        variables: location.variables.clone(),
+        jobs: shared.jobs.map(values::Limit::get),
+        engine_threads: shared.engine_threads.map(values::Limit::get),
+        memory_limit: shared.memory_limit.map(|size| size.0),
+        ..Options::new(&location.root)
+    }
+}
+
+/// Where an apology says to report.
+const REPORT: &str = "https://github.com/watershed-data/watershed/issues";
+
+/// A panic is a defect of the program: say so calmly, with what to do. Work that is under way is finished or stopped
+/// in order by whoever waits for it.
 fn apologise_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        usual(info);
+        if std::env::var_os("RUST_BACKTRACE").is_some() {
+            usual(info);
+        }
+        let place = info
+            .location()
+            .map(|at| format!(" at {}:{}", at.file(), at.line()))
+            .unwrap_or_default();
+        let what = info.payload_as_str().unwrap_or("no message");
+        Console::plain(anstream::ColorChoice::Auto).say(&format!(
+            "sorry, this is a defect of watershed: {what}{place}\nplease report it: {REPORT}\n"
+        ));
     }));
 }

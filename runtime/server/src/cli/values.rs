@@ -1,6 +1,6 @@
 //! Values of options: each type says what it accepts and what to write instead.
 
-use std::num::NonZeroU32;
+use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -36,14 +36,14 @@ impl FromStr for Variable {
 
 /// A number of things at once, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Limit(NonZeroU32);
+pub(super) struct Limit(NonZeroUsize);
 
 /// More than any machine has; above it is most likely a slip of the hand.
-const MOST: u32 = 1024;
+const MOST: usize = 1024;
 
 impl Limit {
-    pub(super) fn get(self) -> usize {
-        self.0.get() as usize
+    pub(super) fn get(self) -> NonZeroUsize {
+        self.0
     }
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Limit {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        match text.parse::<NonZeroU32>() {
+        match text.parse::<NonZeroUsize>() {
             Ok(number) if number.get() <= MOST => Ok(Self(number)),
             _ => Err(format!("a whole number from 1 to {MOST} was expected")),
         }
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn limits_begin_at_one() {
-        assert_eq!("8".parse::<Limit>().unwrap().get(), 8);
+        assert_eq!("8".parse::<Limit>().unwrap().get().get(), 8);
         assert!("0".parse::<Limit>().is_err());
         assert!("many".parse::<Limit>().is_err());
     }

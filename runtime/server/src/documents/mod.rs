@@ -42,3 +42,30 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("history", schemars::schema_for!(HistoryDocument)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// Compares with the kept schemas, or keeps these when `WATERSHED_BLESS` is set.
+    #[test]
+    fn the_schemas_in_the_repository_are_those_of_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas");
+        for (name, schema) in schemas() {
+            let file = folder.join(format!("{name}.json"));
+            let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+            if std::env::var_os("WATERSHED_BLESS").is_some() {
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(&file, text).unwrap();
+                continue;
+            }
+            let kept = std::fs::read_to_string(&file).unwrap_or_default();
+            assert!(
+                text == kept,
+                "{} differs; WATERSHED_BLESS=1 accepts it",
+                file.display()
+            );
+        }
+    }
+}

@@ -7,7 +7,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Row, Standing, StatusUpdate, Uid, Watch,
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Row, Standing, StatusUpdate, Uid,
+    Watch,
 };
 
 use crate::documents::{Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
@@ -44,9 +45,17 @@ struct Begun {
 
 impl Observer {
     /// Begins to follow; `before` is how the catalog was when the command began.
-    pub(crate) fn new(handle: Handle, before: &[Entry], revision: watershed_controller::Revision, hidden: Hidden) -> Self {
+    pub(crate) fn new(
+        handle: Handle,
+        before: &[Entry],
+        revision: watershed_controller::Revision,
+        hidden: Hidden,
+    ) -> Self {
         let watch = handle.watch(revision);
-        let known = before.iter().map(|entry| (entry.row.uid, Known::of(&entry.row))).collect();
+        let known = before
+            .iter()
+            .map(|entry| (entry.row.uid, Known::of(&entry.row)))
+            .collect();
         Self {
             handle,
             watch,
@@ -84,7 +93,11 @@ impl Observer {
         let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));
         let total = self.known.values().filter(|known| self.shows(known)).count() as u64;
         let unsettled = self.unsettled.iter().filter(shown).count() as u64;
-        let running = self.running.iter().filter(shown).filter_map(|uid| self.known.get(uid));
+        let running = self
+            .running
+            .iter()
+            .filter(shown)
+            .filter_map(|uid| self.known.get(uid));
         Activity {
             settled: total.saturating_sub(unsettled),
             total,
@@ -119,7 +132,11 @@ impl Observer {
     fn catch_up(&mut self, events: &mut Vec<Event>) {
         let listing = self.handle.list(Listed::Show);
         self.watch = self.handle.watch(listing.revision);
-        let there: BTreeSet<Uid> = listing.resources.iter().map(|resource| resource.row.uid).collect();
+        let there: BTreeSet<Uid> = listing
+            .resources
+            .iter()
+            .map(|resource| resource.row.uid)
+            .collect();
         self.known.retain(|uid, _| there.contains(uid));
         self.unsettled.clear();
         self.running.clear();
@@ -154,7 +171,11 @@ impl Observer {
             at: Time::from_millis(run.ended_at.0),
             resource: name,
             work: resource::work(run.result),
-            error: row.error.as_ref().filter(|_| told.outcome == Outcome::Failed).map(|e| resource::failure(e)),
+            error: row
+                .error
+                .as_ref()
+                .filter(|_| told.outcome == Outcome::Failed)
+                .map(|e| resource::failure(e)),
             run: told,
         });
     }
@@ -163,8 +184,12 @@ impl Observer {
     fn gone(&mut self, gone: &Gone, events: &mut Vec<Event>) {
         self.unsettled.remove(&gone.uid);
         self.running.remove(&gone.uid);
-        let Some(known) = self.known.remove(&gone.uid) else { return };
-        let Some(begun) = known.open.filter(|begun| begun.deletes && !known.hidden) else { return };
+        let Some(known) = self.known.remove(&gone.uid) else {
+            return;
+        };
+        let Some(begun) = known.open.filter(|begun| begun.deletes && !known.hidden) else {
+            return;
+        };
         let at = Time::now();
         let run = LastRun {
             id: format!("revision-{}", gone.revision),
@@ -174,19 +199,37 @@ impl Observer {
             duration_ms: at.since_ms(begun.at),
             outcome: Outcome::Done,
         };
-        events.push(Event::ResourceFinished { at, resource: known.name, work: Work::Dropped, run, error: None });
+        events.push(Event::ResourceFinished {
+            at,
+            resource: known.name,
+            work: Work::Dropped,
+            run,
+            error: None,
+        });
     }
 
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
         self.stand(update.uid, &update.status.standing);
-        let Standing::Running { phase, since, .. } = &update.status.standing else { return };
-        let Some(known) = self.known.get_mut(&update.uid) else { return };
+        let Standing::Running { phase, since, .. } = &update.status.standing else {
+            return;
+        };
+        let Some(known) = self.known.get_mut(&update.uid) else {
+            return;
+        };
         if known.open.is_some() {
             return;
         }
-        let reason = update.status.reason.as_ref().map(|reason| resource::reason(reason.why));
+        let reason = update
+            .status
+            .reason
+            .as_ref()
+            .map(|reason| resource::reason(reason.why));
         let at = Time::from_millis(since.0);
-        known.open = Some(Begun { reason, at, deletes: *phase == watershed_controller::Phase::Delete });
+        known.open = Some(Begun {
+            reason,
+            at,
+            deletes: *phase == watershed_controller::Phase::Delete,
+        });
         if self.hidden == Hidden::Show || !known.hidden {
             events.push(started(&known.name, reason, at));
         }
@@ -206,13 +249,21 @@ impl Observer {
 impl Known {
     fn of(row: &Row) -> Self {
         let told = row.last_run.as_ref().map(|run| (run.epoch.0, run.id));
-        Self { told, ..Self::unrun(row) }
+        Self {
+            told,
+            ..Self::unrun(row)
+        }
     }
 
     /// One that came while it was followed: whatever it ran is news.
     fn unrun(row: &Row) -> Self {
         let name = resource::name(row.kind.as_str(), row.name.as_str());
-        Self { name, hidden: row.hidden, told: None, open: None }
+        Self {
+            name,
+            hidden: row.hidden,
+            told: None,
+            open: None,
+        }
     }
 }
 
@@ -225,5 +276,9 @@ fn set(all: &mut BTreeSet<Uid>, uid: Uid, there: bool) {
 }
 
 fn started(resource: &ResourceName, reason: Option<Reason>, at: Time) -> Event {
-    Event::ResourceStarted { at, resource: resource.clone(), reason }
+    Event::ResourceStarted {
+        at,
+        resource: resource.clone(),
+        reason,
+    }
 }

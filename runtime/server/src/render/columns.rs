@@ -15,6 +15,8 @@ pub(crate) struct Cell {
 enum Side {
     Left,
     Right,
+    /// Ends the line, whatever its width.
+    Rest,
 }
 
 impl Cell {
@@ -33,6 +35,23 @@ impl Cell {
             text: one_line(text.into()),
             style,
             side: Side::Right,
+        }
+    }
+
+    /// The rest of a line, styled already.
+    pub(crate) fn rest(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            style: Style::new(),
+            side: Side::Rest,
+        }
+    }
+
+    fn width(&self) -> usize {
+        if self.side == Side::Rest {
+            0
+        } else {
+            self.text.width()
         }
     }
 
@@ -59,7 +78,7 @@ pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
     let mut widths = vec![0; count];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.text.width());
+            *width = (*width).max(cell.width());
         }
     }
     let mut out = String::new();
@@ -71,7 +90,7 @@ pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
             .map_or(0, |last| last + 1);
         let mut gap = 0;
         for (cell, width) in row.iter().take(filled).zip(&widths) {
-            let room = width - cell.text.width();
+            let room = width - cell.width();
             let (before, after) = if cell.side == Side::Right {
                 (room, 0)
             } else {

@@ -49,6 +49,7 @@ impl Drawing {
                     .path(finding.path.as_str())
                     .annotation(AnnotationKind::Primary.span(span)),
             ),
+            None if is_whole_file(finding) => title.element(Origin::path(finding.path.as_str())),
             None => {
                 let place = Origin::path(finding.path.as_str()).line(finding.line as usize);
                 title.element(place.char_column(finding.column as usize))
@@ -82,6 +83,9 @@ fn read(path: &Path) -> Option<String> {
 
 /// The lines that a finding is about, and its bytes in them.
 fn excerpt<'a>(source: &'a str, finding: &Diagnostic) -> Option<(&'a str, Range<usize>)> {
+    if is_whole_file(finding) {
+        return None;
+    }
     let first = finding.line.max(1);
     let last = if finding.end_line.saturating_sub(first) >= MOST_LINES {
         first
@@ -112,6 +116,11 @@ fn excerpt<'a>(source: &'a str, finding: &Diagnostic) -> Option<(&'a str, Range<
     Some((text, from..to))
 }
 
+/// Whether a finding is about a file rather than a place in it.
+fn is_whole_file(finding: &Diagnostic) -> bool {
+    (finding.line, finding.column, finding.end_line, finding.end_column) == (1, 1, 1, 1)
+}
+
 /// Where a part of a text begins in it.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
@@ -127,9 +136,9 @@ fn column(line: &str, column: u32) -> usize {
 /// A resource's own failure as a finding, to be drawn like those of the compiler.
 pub(crate) fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> Diagnostic {
     let path = resource.paths.first().cloned().unwrap_or_default();
-    let (path, line, column) = match &error.at {
-        Some(at) => (at.path.clone(), at.line, at.column),
-        None => (path, 1, 1),
+    let (path, line, column, end_column) = match &error.at {
+        Some(at) => (at.path.clone(), at.line, at.column, at.column + 1),
+        None => (path, 1, 1, 1),
     };
     Diagnostic {
         severity: Severity::Error,
@@ -138,7 +147,7 @@ pub(crate) fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> 
         line,
         column,
         end_line: line,
-        end_column: column + 1,
+        end_column,
         message: error.message.clone(),
         hint: error.hint.clone(),
         resource: Some(resource.id()),

@@ -7,12 +7,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::units::some_of;
 use crate::socket::Activity;
 
-/// How often the spinner moves.
-const TICK: Duration = Duration::from_millis(100);
 /// Runs that end sooner need no bar.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Names in the bar.
 const MOST_NAMES: usize = 3;
+/// Characters of the message: the line must not reach the terminal's edge, where the echo of Ctrl-C would break it.
+const LONGEST: usize = 30;
 
 /// A bar on standard error, gone when dropped.
 pub(crate) struct Bar {
@@ -32,8 +32,8 @@ impl Bar {
     pub(crate) fn new(colour: super::Colour) -> Self {
         let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden());
         let template = match colour {
-            super::Colour::On => "{spinner:.cyan} {bar:24.cyan/dim} {pos}/{len} {elapsed:.dim} {wide_msg}",
-            super::Colour::Off => "{spinner} {bar:24} {pos}/{len} {elapsed} {wide_msg}",
+            super::Colour::On => "{spinner:.cyan} {bar:24.cyan/dim} {pos}/{len} {elapsed:.dim} {msg}",
+            super::Colour::Off => "{spinner} {bar:24} {pos}/{len} {elapsed} {msg}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
@@ -50,11 +50,24 @@ impl Bar {
         self.bar.set_length(activity.total);
         self.bar.set_position(activity.settled.min(activity.total));
         let names: Vec<String> = activity.running.iter().map(|name| name.name.clone()).collect();
-        self.bar.set_message(some_of(&names, MOST_NAMES));
+        let said = some_of(&names, MOST_NAMES);
+        self.bar.set_message(match said.char_indices().nth(LONGEST) {
+            Some((at, _)) => format!("{}…", &said[..at]),
+            None => said,
+        });
+        self.show_when_due();
+    }
+
+    /// Moves the spinner, and shows the bar when the run has taken a moment.
+    pub(crate) fn tick(&mut self) {
+        self.show_when_due();
+        self.bar.tick();
+    }
+
+    fn show_when_due(&mut self) {
         if self.state == Drawn::NotYet && self.begun.elapsed() >= PATIENCE {
             self.state = Drawn::Moving;
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
-            self.bar.enable_steady_tick(TICK);
         }
     }
 

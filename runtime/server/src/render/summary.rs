@@ -25,7 +25,7 @@ pub(crate) enum Detail {
 
 /// The summary of `run`, `reconcile`, `refresh`.
 pub(crate) fn run(document: &RunDocument, detail: Detail) -> String {
-    let mut out = works(document, detail);
+    let mut out = lines(document, detail);
     out.push_str(&causes(document));
     out.push_str(&removed(document));
     if !out.is_empty() {
@@ -61,33 +61,77 @@ pub(crate) fn validate(document: &RunDocument) -> String {
     }
 }
 
-/// One line for each resource that was worked on, those that need a person last, where the eye rests.
-fn works(document: &RunDocument, detail: Detail) -> String {
-    let listed = |resource: &&ResourceDocument| match detail {
-        Detail::All => true,
+/// One line for each resource that was worked on or failed, those that need a person last, where the eye rests.
+fn lines(document: &RunDocument, detail: Detail) -> String {
+    let is_worked = |resource: &&ResourceDocument| match detail {
+        Detail::All => resource.health != Health::Failed,
         Detail::Normal => !matches!(resource.work, Work::None | Work::Checked),
     };
-    let shown: Vec<&ResourceDocument> = document.resources.iter().filter(listed).collect();
-    if detail == Detail::Normal && shown.len() > MOST_LINES {
-        return String::new();
+    let most = if detail == Detail::All {
+        usize::MAX
+    } else {
+        MOST_LINES
+    };
+    let mut worked: Vec<&ResourceDocument> = document.resources.iter().filter(is_worked).collect();
+    if worked.len() > most {
+        worked.clear();
     }
-    let rows: Vec<Vec<Cell>> = shown.into_iter().map(work_line).collect();
-    columns("  ", &rows)
+    let outputs = columns(
+        "",
+        &worked
+            .iter()
+            .map(|resource| output_cells(resource))
+            .collect::<Vec<_>>(),
+    );
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    for (resource, output) in worked.into_iter().zip(outputs.lines()) {
+        let style = if matches!(resource.work, Work::None | Work::Checked) {
+            DIM
+        } else {
+            GOOD
+        };
+        rows.push(line(resource.work.as_str(), style, resource, output));
+    }
+    let failed: Vec<&ResourceDocument> = document
+        .resources
+        .iter()
+        .filter(|resource| resource.health == Health::Failed)
+        .collect();
+    for resource in failed.iter().take(most) {
+        let message = resource
+            .error
+            .as_ref()
+            .map(|error| first_line(&error.message))
+            .unwrap_or_default();
+        rows.push(line("failed", BAD, resource, message));
+    }
+    let mut out = columns("  ", &rows);
+    if failed.len() > most {
+        out.push_str(&format!(
+            "  {DIM}and {} more that failed{DIM:#}\n",
+            failed.len() - most
+        ));
+    }
+    out
 }
 
-fn work_line(resource: &ResourceDocument) -> Vec<Cell> {
-    let style = match resource.work {
-        Work::Built | Work::Renamed | Work::Dropped => GOOD,
-        Work::Checked | Work::None => DIM,
-    };
-    let took = resource.last_run.as_ref().filter(|_| resource.work != Work::None);
+fn line(word: &str, style: Style, resource: &ResourceDocument, rest: &str) -> Vec<Cell> {
     vec![
-        Cell::left(resource.work.as_str(), style),
+        Cell::left(word, style),
         Cell::left(&resource.kind, DIM),
         Cell::plain(&resource.name),
+        Cell::rest(rest),
+    ]
+}
+
+/// What a resource has, how much, and how long it took: the last, as its width is of no interest.
+fn output_cells(resource: &ResourceDocument) -> Vec<Cell> {
+    let took = resource.last_run.as_ref().filter(|_| resource.work != Work::None);
+    let took = took.map(|run| duration(run.duration_ms)).unwrap_or_default();
+    vec![
         Cell::left(output_kind(resource), DIM),
         Cell::right(output_rows(resource), Style::new()),
-        Cell::left(took.map(|run| duration(run.duration_ms)).unwrap_or_default(), DIM),
+        Cell::left(took, DIM),
     ]
 }
 
@@ -108,31 +152,12 @@ pub(super) fn output_rows(resource: &ResourceDocument) -> String {
         .as_ref()
         .and_then(|result| result.get("rows"))
         .and_then(serde_json::Value::as_u64);
-    rows.map(|rows| format!("{} rows", grouped(rows)))
-        .unwrap_or_default()
+    rows.map(|rows| count(rows, "row")).unwrap_or_default()
 }
 
 /// Each root cause once, with what it holds up.
 fn causes(document: &RunDocument) -> String {
-    let failed = document
-        .resources
-        .iter()
-        .filter(|resource| resource.health == Health::Failed);
-    let mut rows = Vec::new();
-    for resource in failed {
-        let message = resource
-            .error
-            .as_ref()
-            .map(|error| error.message.as_str())
-            .unwrap_or_default();
-        rows.push(vec![
-            Cell::left("failed", BAD),
-            Cell::left(&resource.kind, DIM),
-            Cell::left(&resource.name, STRONG),
-            Cell::plain(first_line(message)),
-        ]);
-    }
-    let mut out = columns("  ", &rows);
+    let mut out = String::new();
     for (cause, blocked) in blocked_by(document) {
         let names: Vec<String> = blocked.iter().map(|resource| resource.name.clone()).collect();
         let number = count(blocked.len() as u64, "resource");

@@ -28,12 +28,15 @@ impl Declarations {
 
     /// What changed from here to `after`.
     pub(crate) fn changes_to(&self, after: &Self) -> (Changes, Vec<Removed>) {
-        let mut changes = Changes::default();
-        changes.created = after
+        let created = after
             .live
             .keys()
             .filter(|uid| !self.live.contains_key(uid))
             .count() as u64;
+        let mut changes = Changes {
+            created,
+            ..Changes::default()
+        };
         let names: BTreeSet<&Key> = after.live.values().map(|(key, _)| key).collect();
         let mut removed = Vec::new();
         for (uid, (key, version)) in &self.live {

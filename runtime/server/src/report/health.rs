@@ -52,9 +52,13 @@ pub(crate) fn own_error(row: &Row) -> Option<&Arc<Error>> {
     row.error.as_ref().filter(|error| !is_dependency(error))
 }
 
-fn is_dependency(error: &Error) -> bool {
-    matches!(error.kind, ErrorKind::Dependency(_))
+/// A ref that names nothing is a mistake where it is written, not a failure somewhere else.
+pub(crate) fn is_dependency(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Dependency(_)) && error.code.as_ref() != MISSING_REF
 }
+
+/// The code of a ref that names nothing.
+const MISSING_REF: &str = "missing-ref";
 
 fn phase(entry: &Entry) -> Phase {
     match entry.status.standing {
@@ -90,7 +94,8 @@ fn health(entry: &Entry, blocked: bool) -> Health {
 
 /// Whether something was asked for that no completed run has seen.
 fn is_behind(row: &Row) -> bool {
-    let Some(run) = &row.last_run else { return true };
+    // Where nobody was asked, nothing is known to be behind.
+    let Some(run) = &row.last_run else { return false };
     let answered = run
         .seen
         .as_ref()
@@ -126,7 +131,8 @@ impl<'a> Causes<'a> {
             Standing::Settled(Settled::WaitingForRef(reference)) => return vec![name_of(&reference.key())],
             _ => {}
         }
-        let Some(ErrorKind::Dependency(reference)) = entry.row.error.as_ref().map(|error| &error.kind) else {
+        let error = entry.row.error.as_deref().filter(|error| is_dependency(error));
+        let Some(ErrorKind::Dependency(reference)) = error.map(|error| &error.kind) else {
             return Vec::new();
         };
         let causes = self.above(entry);

@@ -110,9 +110,10 @@ pub(crate) fn state(row: &Row) -> Value {
             "local_files": state.local_files.keys().collect::<Vec<_>>(),
         });
     }
-    let parser = (row.kind.as_str() == PROJECT_PARSER)
-        .then(|| row.state.as_deref())
-        .flatten();
+    let parser = row
+        .state
+        .as_deref()
+        .filter(|_| row.kind.as_str() == PROJECT_PARSER);
     match parser.map(ProjectParserState::decode) {
         Some(Ok(state)) => json!({"display_name": state.display_name, "files": state.files}),
         _ => Value::Null,

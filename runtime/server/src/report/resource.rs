@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use watershed_core::{Cause, Error, LastRun as StoredRun, Reason as StoredReason, Row, RunResult, Why};
 
-use super::health::{Stand, own_error};
+use super::health::{Stand, is_dependency, own_error};
 use super::kinds;
 use crate::documents::{
     At, Diagnostic, LastRun, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity, Time,
@@ -79,13 +79,10 @@ pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
 
 /// How a run ended, in the words of documents.
 pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
-    use watershed_core::ErrorKind;
     match result {
         RunResult::Cancelled => Outcome::Cancelled,
-        RunResult::Failed => match error.map(|error| &error.kind) {
-            Some(ErrorKind::Dependency(_)) => Outcome::Skipped,
-            _ => Outcome::Failed,
-        },
+        RunResult::Failed if error.is_some_and(is_dependency) => Outcome::Skipped,
+        RunResult::Failed => Outcome::Failed,
         RunResult::Done(work) => match work_of(work) {
             Work::Built | Work::Renamed | Work::Dropped => Outcome::Done,
             Work::Checked | Work::None => Outcome::Unchanged,

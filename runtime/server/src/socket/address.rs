@@ -57,7 +57,7 @@ impl Address {
         }
         let folder = runtime_folder();
         match fs::DirBuilder::new().mode(0o700).create(&folder) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
             _ => self.check(),
         }
     }

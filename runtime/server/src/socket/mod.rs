@@ -33,3 +33,6 @@ pub trait Service: Send + Sync + 'static {
     /// any more, which ends reads and leaves builds alone.
     fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
 }
+
+#[cfg(test)]
+mod tests;

@@ -147,14 +147,14 @@ pub struct Activity {
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Of everything that runs or looks at how things stand.
-    Run(RunDocument),
+    Run(Box<RunDocument>),
     /// Of a query: all rows were sent.
     Rows {
         /// Whether a limit cut the result short.
         more: bool,
     },
     /// Of `show` for what has no rows.
-    Show(ShowDocument),
+    Show(Box<ShowDocument>),
     /// Of `compile`.
     Compile(CompileDocument),
     /// Of `graph`.

@@ -1,0 +1,157 @@
+//! `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use super::args::{Format, Graph, History, Query, Shared, Show, Status};
+use super::console::{Console, choose_format};
+use super::failure::Failure;
+use super::present::Presenter;
+use super::project::Location;
+use super::session::{self, Purpose, Session};
+use crate::exit::Exit;
+use crate::instance::Folder;
+use crate::socket::{Request, Service as _};
+
+/// Rows of a table unless `--limit` says otherwise: more than anybody reads.
+const TABLE_LIMIT: u64 = 1_000;
+/// Forms of rows.
+const ROWS: [Format; 5] = [
+    Format::Text,
+    Format::Table,
+    Format::Csv,
+    Format::Json,
+    Format::Jsonl,
+];
+
+/// `status`
+pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    look(
+        console,
+        shared,
+        format,
+        Request::Status {
+            names: args.names.clone(),
+            all: shared.all,
+        },
+    )
+}
+
+/// `graph`
+pub(super) fn graph(console: &mut Console, shared: &Shared, args: &Graph) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Dot, Format::Json], Format::Text)?;
+    look(
+        console,
+        shared,
+        format,
+        Request::Graph {
+            name: args.name.clone(),
+            all: shared.all,
+        },
+    )
+}
+
+/// `history`
+pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
+    look(
+        console,
+        shared,
+        format,
+        Request::History {
+            name: args.name.clone(),
+            limit: args.limit,
+        },
+    )
+}
+
+/// `show`
+pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &ROWS, Format::Table)?;
+    look(
+        console,
+        shared,
+        format,
+        Request::Show {
+            name: args.name.clone(),
+            limit: args.limit,
+        },
+    )
+}
+
+/// `query`
+pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &ROWS, Format::Table)?;
+    let sql = statement(args)?;
+    let whole = matches!(format, Format::Csv | Format::Json | Format::Jsonl);
+    let limit = args.limit.or((!whole).then_some(TABLE_LIMIT));
+    let timeout_ms = args
+        .timeout
+        .map(|wait| u64::try_from(wait.0.as_millis()).unwrap_or(u64::MAX));
+    look(
+        console,
+        shared,
+        format,
+        Request::Query {
+            sql,
+            limit,
+            timeout_ms,
+        },
+    )
+}
+
+/// The statement: given, in a file, or on standard input.
+fn statement(args: &Query) -> Result<String, Failure> {
+    let unreadable = |what: String| {
+        move |error: std::io::Error| Failure {
+            exit: Exit::Usage,
+            error: anyhow::Error::new(error).context(format!("can't read {what}")),
+            hint: None,
+        }
+    };
+    match (&args.sql, &args.file) {
+        (_, Some(file)) if file.as_os_str() != "-" => {
+            std::fs::read_to_string(file).map_err(unreadable(format!("`{}`", file.display())))
+        }
+        (Some(sql), _) if sql != "-" => Ok(sql.clone()),
+        _ => {
+            let mut sql = String::new();
+            std::io::stdin()
+                .read_to_string(&mut sql)
+                .map_err(unreadable("standard input".to_owned()))?;
+            Ok(sql)
+        }
+    }
+}
+
+/// Asks the owner of the folder, or looks here while nobody owns it.
+fn look(console: &mut Console, shared: &Shared, format: Format, request: Request) -> Result<Exit, Failure> {
+    let location = Location::find(shared, None)?;
+    super::runtime()?.block_on(async {
+        let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
+        // Where nothing was ever run there is no folder to share, and none is made for a look.
+        let session = match location.state.exists() {
+            true => Some(Session::open(&location, Purpose::Look, wait).await?),
+            false => None,
+        };
+        let presenter = Presenter::new(console, format, location.root.clone());
+        match session {
+            Some(Session::There(connection)) => {
+                presenter.show(session::ask(connection, &request).await).await
+            }
+            here => {
+                let lock = match here {
+                    Some(Session::Here(lock)) => Some(lock),
+                    _ => None,
+                };
+                let folder = Folder::new(super::options(shared, &location), location.state.clone(), lock);
+                let (working, replies) =
+                    session::spawn(|replies| async move { folder.serve(request, replies).await });
+                let shown = presenter.show(replies).await;
+                working.abort();
+                shown
+            }
+        }
+    })
+}

@@ -1,0 +1,270 @@
+//! Shows replies as they come, in the form that was asked for.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::args::Format;
+use super::console::{Console, Progress, Verbosity};
+use super::failure::Failure;
+use crate::documents::{Column, Event, Outcome, QueryDocument, RunDocument, Severity, Time};
+use crate::exit::Exit;
+use crate::render::diagnostics::{Drawing, of_failure};
+use crate::render::palette::DIM;
+use crate::render::progress::Bar;
+use crate::render::summary::{self, Detail};
+use crate::render::{rows, status, units};
+use crate::socket::{Answer, Refusal, Reply};
+
+/// How often the bar is drawn anew while nothing happens.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Shows one command's replies.
+pub(super) struct Presenter<'a> {
+    console: &'a mut Console,
+    format: Format,
+    root: PathBuf,
+    bar: Option<Bar>,
+    columns: Vec<Column>,
+    rows: Vec<Vec<serde_json::Value>>,
+}
+
+impl<'a> Presenter<'a> {
+    pub(super) fn new(console: &'a mut Console, format: Format, root: PathBuf) -> Self {
+        let moves = console.progress == Progress::Bar && format == Format::Text;
+        let bar = moves.then(|| Bar::new(console.err_colour()));
+        Self {
+            console,
+            format,
+            root,
+            bar,
+            columns: Vec::new(),
+            rows: Vec::new(),
+        }
+    }
+
+    /// Shows everything up to the end, and says with which code the program ends.
+    pub(super) async fn show(mut self, mut replies: mpsc::Receiver<Reply>) -> Result<Exit, Failure> {
+        loop {
+            let reply = match tokio::time::timeout(TICK, replies.recv()).await {
+                Ok(reply) => reply,
+                Err(_) => {
+                    if let Some(bar) = &mut self.bar {
+                        bar.tick();
+                    }
+                    continue;
+                }
+            };
+            match reply {
+                Some(Reply::Done(answer)) => return self.end(*answer),
+                Some(Reply::Refused(refusal)) => return Err(failure(refusal)),
+                Some(reply) => self.part(reply)?,
+                None => return Err(Failure::new(Exit::NotNow, "the command ended without an answer")),
+            }
+        }
+    }
+
+    fn part(&mut self, reply: Reply) -> Result<(), Failure> {
+        match reply {
+            Reply::Event(event) if self.format == Format::Jsonl => self.console.json_line(&event),
+            Reply::Event(event) => {
+                self.event(&event);
+                Ok(())
+            }
+            Reply::Activity(activity) => {
+                if let Some(bar) = &mut self.bar {
+                    bar.update(&activity);
+                }
+                Ok(())
+            }
+            Reply::Columns(columns) => self.begin_rows(columns),
+            Reply::Rows(rows) => self.more_rows(rows),
+            Reply::Done(_) | Reply::Refused(_) => Ok(()),
+        }
+    }
+
+    /// With `-v`, each run as it ends.
+    fn event(&mut self, event: &Event) {
+        let Event::ResourceFinished {
+            resource, work, run, ..
+        } = event
+        else {
+            return;
+        };
+        if self.console.verbosity < Verbosity::Verbose || self.format != Format::Text {
+            return;
+        }
+        let word = if run.outcome == Outcome::Done {
+            work.as_str()
+        } else {
+            run.outcome.as_str()
+        };
+        let took = units::duration(run.duration_ms);
+        let line = format!("{word:>9} {resource} {DIM}{took}{DIM:#}\n");
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.say(&line)),
+            None => console.say(&line),
+        }
+    }
+
+    fn begin_rows(&mut self, columns: Vec<Column>) -> Result<(), Failure> {
+        if self.format == Format::Csv {
+            rows::csv_header(self.console.writer(), &columns)?;
+        }
+        self.columns = columns;
+        Ok(())
+    }
+
+    /// Rows for programs are written as they come; a table and a document need them all.
+    fn more_rows(&mut self, more: Vec<Vec<serde_json::Value>>) -> Result<(), Failure> {
+        match self.format {
+            Format::Csv => rows::csv_rows(self.console.writer(), &more)?,
+            Format::Jsonl => rows::jsonl_rows(self.console.writer(), &self.columns, &more)?,
+            _ => self.rows.extend(more),
+        }
+        Ok(())
+    }
+
+    fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
+        // The bar goes before anything is written below it.
+        drop(self.bar.take());
+        match answer {
+            Answer::Run(document) => self.run(&document),
+            Answer::Rows { more } => self.end_rows(more),
+            Answer::Show(document) => self.written(&document),
+            Answer::Compile(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&format!("{}\n", document.sql.trim_end())),
+            },
+            Answer::Graph(document) => match self.format {
+                Format::Json => self.written(&document),
+                Format::Dot => self.text(&status::dot(&document)),
+                _ => self.text(&status::graph(&document)),
+            },
+            Answer::History(document) => match self.format {
+                Format::Json => self.written(&document),
+                Format::Jsonl => {
+                    document
+                        .runs
+                        .iter()
+                        .try_for_each(|run| self.console.json_line(run))?;
+                    Ok(Exit::Converged)
+                }
+                _ => self.text(&status::history(&document, Time::now())),
+            },
+        }
+    }
+
+    /// The end of what ran or looked: findings beside the result, the result, the code.
+    pub(super) fn run(&mut self, document: &RunDocument) -> Result<Exit, Failure> {
+        use crate::documents::Command;
+        match self.format {
+            Format::Json => self.console.document(document)?,
+            // The last event holds it.
+            Format::Jsonl => {}
+            _ => {
+                if document.command != Command::Status {
+                    self.findings(document);
+                }
+                let detail = match self.console.verbosity {
+                    Verbosity::Verbose => Detail::All,
+                    _ => Detail::Normal,
+                };
+                let text = match document.command {
+                    Command::Status => status::status(document, Time::now()),
+                    Command::Validate => summary::validate(document),
+                    Command::Run | Command::Reconcile | Command::Refresh => summary::run(document, detail),
+                };
+                if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {
+                    self.console.result(&text)?;
+                }
+            }
+        }
+        Ok(exit_of(document.exit_code))
+    }
+
+    /// Findings of the compiler and failures of resources, drawn; each once.
+    fn findings(&mut self, document: &RunDocument) {
+        let mut drawing = Drawing::new(&self.root);
+        let mut text = String::new();
+        for finding in &document.diagnostics {
+            text.push_str(&drawing.draw(finding));
+        }
+        for resource in &document.resources {
+            let Some(error) = &resource.error else { continue };
+            // What keeps a file from compiling was drawn above, with more of its place.
+            let told = |finding: &crate::documents::Diagnostic| {
+                finding.severity == Severity::Error && finding.resource.as_ref() == Some(&resource.id())
+            };
+            if !document.diagnostics.iter().any(told) {
+                text.push_str(&drawing.draw(&of_failure(resource, error)));
+            }
+        }
+        self.console.say(&text);
+    }
+
+    fn end_rows(self, more: bool) -> Result<Exit, Failure> {
+        match self.format {
+            Format::Csv | Format::Jsonl => {}
+            Format::Json => {
+                let document = QueryDocument {
+                    columns: self.columns,
+                    rows: self.rows,
+                };
+                self.console.document(&document)?;
+            }
+            _ => {
+                let table = rows::table(&self.columns, &self.rows, self.console.result_width());
+                self.console.result(&table)?;
+                let number = units::count(self.rows.len() as u64, "row");
+                let said = if more {
+                    format!("{number}, and there are more: `--limit N` shows them")
+                } else {
+                    number
+                };
+                self.console.note(&format!("{DIM}{said}{DIM:#}\n"));
+            }
+        }
+        if more && matches!(self.format, Format::Csv | Format::Jsonl | Format::Json) {
+            self.console.note("there are more rows: `--limit N` shows them\n");
+        }
+        Ok(Exit::Converged)
+    }
+
+    fn written(self, document: &impl serde::Serialize) -> Result<Exit, Failure> {
+        self.console.document(document)?;
+        Ok(Exit::Converged)
+    }
+
+    fn text(self, text: &str) -> Result<Exit, Failure> {
+        self.console.result(text)?;
+        Ok(Exit::Converged)
+    }
+}
+
+/// A refused request, as the program ends with it.
+pub(super) fn failure(refusal: Refusal) -> Failure {
+    let failure = Failure::new(exit_of(refusal.exit_code), refusal.message);
+    match refusal.hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// The code that a document or another process names.
+fn exit_of(code: u8) -> Exit {
+    let all = [
+        Exit::Converged,
+        Exit::ProjectError,
+        Exit::Usage,
+        Exit::NotNow,
+        Exit::StateFolder,
+        Exit::Interrupted,
+        Exit::Terminated,
+    ];
+    all.into_iter()
+        .find(|exit| exit.code() == code)
+        .unwrap_or(Exit::NotNow)
+}

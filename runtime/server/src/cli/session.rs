@@ -1,0 +1,167 @@
+//! Who works on a folder for a command: this process, or the one that owns the folder.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+
+use super::failure::Failure;
+use super::project::{Location, state_failure};
+use crate::exit::Exit;
+use crate::instance::{Instance, OpenError};
+use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
+use crate::state_folder::{Lock, Patience};
+
+/// How long a folder that another process holds is waited for, unless `--wait` says otherwise: longer than any look
+/// takes, shorter than a person's patience.
+const WAIT: Duration = Duration::from_secs(10);
+/// How long work has to return when an instance is closed.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What a command does with a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Changes it, alone.
+    Work,
+    /// Looks at it, together with others.
+    Look,
+}
+
+/// Who works on a folder for a command.
+pub(super) enum Session {
+    /// This process.
+    Here(Lock),
+    /// The process that owns it.
+    There(Connection),
+}
+
+impl Session {
+    /// Takes the folder, or connects to its owner; waits a while for one that does neither.
+    pub(super) async fn open(
+        location: &Location,
+        purpose: Purpose,
+        wait: Option<Duration>,
+    ) -> Result<Self, Failure> {
+        let patience = Patience::new(wait.unwrap_or(WAIT));
+        loop {
+            let lock = match purpose {
+                Purpose::Work => location.state.try_own(),
+                Purpose::Look => location.state.try_share(),
+            };
+            if let Some(lock) = lock.map_err(state_failure)? {
+                return Ok(Self::Here(lock));
+            }
+            match Connection::open(&Address::of(&location.state)).await {
+                Ok(connection) => return Ok(Self::There(connection)),
+                // It has only just begun, is about to end, or is one that only looks.
+                Err(ConnectError::Nobody) if patience.another_try().await => {}
+                Err(error) => return Err(unreachable(location, error)),
+            }
+        }
+    }
+}
+
+fn unreachable(location: &Location, error: ConnectError) -> Failure {
+    let folder = location.state.path();
+    let hint = match &error {
+        ConnectError::Nobody => "wait until the other command has ended; `--wait D` waits longer",
+        ConnectError::OtherVersion { .. } => "wait until it has ended, or use that version",
+        ConnectError::Socket(_) => "`--state-dir DIR` keeps state somewhere else",
+    };
+    let context = format!(
+        "the state folder `{}` is used by another process",
+        folder.display()
+    );
+    Failure {
+        exit: Exit::NotNow,
+        error: anyhow::Error::new(error).context(context),
+        hint: Some(hint.to_owned()),
+    }
+}
+
+/// Opens an instance on a folder that this process holds, and answers others on its socket.
+pub(super) async fn open_instance(
+    location: &Location,
+    options: crate::Options,
+    lock: Lock,
+) -> Result<(Arc<Instance>, Option<Listener>), Failure> {
+    let opened = Instance::open(options, location.state.clone(), lock)
+        .await
+        .map_err(open_failure)?;
+    let instance = Arc::new(opened);
+    // Without a socket others wait until this command has ended.
+    let listener = Listener::bind(Address::of(&location.state), Arc::clone(&instance))
+        .inspect_err(|error| tracing::warn!(%error, "can't listen on the folder's socket"));
+    Ok((instance, listener.ok()))
+}
+
+/// Answers who is still waiting, then closes.
+pub(super) async fn close_instance(instance: &Instance, listener: Option<Listener>) -> Result<(), Failure> {
+    if let Some(listener) = listener {
+        listener.finish().await;
+    }
+    instance.close(GRACE).await.map_err(|error| Failure {
+        exit: Exit::NotNow,
+        error: error.into(),
+        hint: None,
+    })
+}
+
+/// Starts work whose replies are rendered meanwhile.
+pub(super) fn spawn<F>(
+    work: impl FnOnce(Replies) -> F,
+) -> (tokio::task::JoinHandle<()>, mpsc::Receiver<Reply>)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (sender, receiver) = replies();
+    // Ends with its last reply; a panic in it is seen by whoever awaits the handle.
+    (tokio::spawn(work(sender)), receiver)
+}
+
+/// Asks the owner.
+pub(super) async fn ask(connection: Connection, request: &Request) -> mpsc::Receiver<Reply> {
+    connection.ask(request).await
+}
+
+/// A folder that could not be opened, as the program ends with it.
+pub(super) fn open_failure(error: OpenError) -> Failure {
+    use watershed_controller::StartError;
+    match error {
+        OpenError::State(error) => state_failure(error),
+        OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
+            store_failure(error)
+        }
+        OpenError::Start(StartError::Catalog { .. }) => Failure {
+            exit: Exit::StateFolder,
+            error: error.into(),
+            hint: Some(DAMAGED.to_owned()),
+        },
+        OpenError::Owned(_) | OpenError::Declare(_) => Failure {
+            exit: Exit::NotNow,
+            error: error.into(),
+            hint: None,
+        },
+    }
+}
+
+/// What to do about a catalog that contradicts itself.
+const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
+
+/// A catalog that could not be opened, as the program ends with it.
+pub(super) fn store_failure(error: watershed_controller::store::StoreError) -> Failure {
+    use watershed_controller::store::StoreError;
+    let (exit, hint) = match &error {
+        StoreError::Damaged { .. } => (Exit::StateFolder, Some(DAMAGED)),
+        StoreError::Newer { .. } => (
+            Exit::StateFolder,
+            Some("use the newer version of watershed; nothing was touched"),
+        ),
+        _ => (Exit::NotNow, None),
+    };
+    Failure {
+        exit,
+        error: error.into(),
+        hint: hint.map(str::to_owned),
+    }
+}

@@ -1,0 +1,146 @@
+//! `run`, `reconcile`, `refresh`: what changes the state folder.
+
+use std::path::Path;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::{Format, Reconcile, Refresh, Run, Shared};
+use super::console::{Console, Verbosity, choose_format};
+use super::failure::Failure;
+use super::present::Presenter;
+use super::project::Location;
+use super::session::{self, Purpose, Session};
+use crate::exit::Exit;
+use crate::instance::{Stop, Stopping};
+use crate::socket::{Connection, Request, RunRequest};
+use crate::state_folder::Lock;
+
+/// `run`
+pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<Exit, Failure> {
+    work(console, shared, args.folder.as_deref(), Request::Run)
+}
+
+/// `reconcile`
+pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile) -> Result<Exit, Failure> {
+    work(console, shared, None, |run| Request::Reconcile {
+        names: args.names.clone(),
+        run,
+    })
+}
+
+/// `refresh`
+pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) -> Result<Exit, Failure> {
+    work(console, shared, None, |run| Request::Refresh {
+        names: args.names.clone(),
+        full: args.full,
+        downstream: args.downstream,
+        run,
+    })
+}
+
+fn work(
+    console: &mut Console,
+    shared: &Shared,
+    folder: Option<&Path>,
+    request: impl FnOnce(RunRequest) -> Request,
+) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
+    let location = Location::find(shared, folder)?;
+    let request = request(RunRequest {
+        variables: location.variables.clone(),
+        fail_fast: shared.fail_fast,
+        warn_error: shared.warn_error,
+        all: shared.all,
+    });
+    super::runtime()?.block_on(async {
+        let wait = shared.wait.map(|wait| wait.0);
+        match Session::open(&location, Purpose::Work, wait).await? {
+            Session::Here(lock) => here(console, shared, &location, lock, request, format).await,
+            Session::There(connection) => there(console, &location, connection, &request, format).await,
+        }
+    })
+}
+
+/// Owns the folder and does the work.
+async fn here(
+    console: &mut Console,
+    shared: &Shared,
+    location: &Location,
+    lock: Lock,
+    request: Request,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let stop = Stop::default();
+    stop_on_signals(stop.clone())?;
+    let (instance, listener) =
+        session::open_instance(location, super::options(shared, location), lock).await?;
+    let (working, replies) = session::spawn({
+        let (instance, stop) = (std::sync::Arc::clone(&instance), stop.clone());
+        |replies| async move { instance.own(request, &stop, &replies).await }
+    });
+    let shown = Presenter::new(console, format, location.root.clone())
+        .show(replies)
+        .await;
+    // A reader who went away ends what is shown; what is being built ends in order all the same.
+    let worked = working.await;
+    let closed = session::close_instance(&instance, listener).await;
+    if let Err(panic) = worked {
+        return Err(Failure::new(
+            Exit::NotNow,
+            format!("the work ended by a defect of the program: {panic}"),
+        ));
+    }
+    let exit = shown?;
+    closed.map(|()| exit)
+}
+
+/// Asks the owner of the folder, and shows what it does.
+async fn there(
+    console: &mut Console,
+    location: &Location,
+    connection: Connection,
+    request: &Request,
+    format: Format,
+) -> Result<Exit, Failure> {
+    let stop = Stop::default();
+    stop_on_signals(stop.clone())?;
+    if format == Format::Text && console.verbosity > Verbosity::Quiet {
+        console.note("another `watershed run` owns the folder and was asked to converge\n");
+    }
+    let replies = session::ask(connection, request).await;
+    let presenter = Presenter::new(console, format, location.root.clone());
+    tokio::select! {
+        shown = presenter.show(replies) => shown,
+        () = stop.asked() => Ok(stop.exit().unwrap_or(Exit::Interrupted)),
+    }
+}
+
+/// The first signal stops in order, a second one ends at once: whatever was acknowledged is on disk.
+fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+    let listen = |kind| {
+        signal(kind).map_err(|error| Failure {
+            exit: Exit::NotNow,
+            error: anyhow::Error::new(error).context("can't listen for signals"),
+            hint: None,
+        })
+    };
+    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
+    // Lives as long as the program; it holds nothing.
+    tokio::spawn(async move {
+        let mut asked = false;
+        loop {
+            let why = tokio::select! {
+                _ = interrupt.recv() => Stopping::Interrupted,
+                _ = terminate.recv() => Stopping::Terminated,
+            };
+            if asked {
+                let exit = stop.exit().unwrap_or(Exit::Interrupted);
+                #[allow(clippy::disallowed_methods, reason = "a second signal means at once")]
+                std::process::exit(i32::from(exit.code()));
+            }
+            asked = true;
+            stop.ask(why);
+        }
+    });
+    Ok(())
+}

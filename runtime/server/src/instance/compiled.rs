@@ -1,0 +1,313 @@
+//! A project as its files alone say it: for `validate` and `compile`, and for looks before the first run.
+//!
+//! Neither the catalog nor the engine's data is opened; the engine's parser needs no file.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
+use watershed_controller::{
+    Error, ErrorKind, Key, Name, Place, Ref, Refreshes, Revision, Row, SpecVersion, StateVersion, Timestamp,
+    Uid,
+};
+use watershed_reconcilers::project_parser::compilation::Compilation;
+
+use watershed_core::Marks;
+
+use super::Options;
+use crate::documents::{self, Command, CompileDocument, Diagnostic, RunDocument};
+use crate::exit::Exit;
+use crate::report::difference::Declarations;
+use crate::report::document::{Account, Occasion, Warnings};
+use crate::report::summary::Done;
+use crate::report::{Entry, Hidden, kinds, names, resource};
+use crate::socket::{Refusal, RunRequest};
+use crate::state_folder::StateFolder;
+
+/// Compiles the project's files. What the engine's parser says is kept for the next process, owner or not.
+///
+/// # Errors
+/// When the project's folder can't be listed.
+pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Refusal> {
+    let compiler = watershed_compilers::Options {
+        environment: options.environment.clone(),
+        variables: options.variables.clone(),
+        ..watershed_compilers::Options::default()
+    };
+    // A folder that can't be written costs time, no more.
+    let cache = state.create_root().is_ok().then(|| state.parse_cache());
+    let root = options.root.clone();
+    let compiled = tokio::task::spawn_blocking(move || {
+        let mut compilation = Compilation::new(root, compiler, cache);
+        compilation.refresh().map(|_| compilation)
+    });
+    match compiled.await {
+        Ok(Ok(compilation)) => Ok(compilation),
+        Ok(Err(error)) => Err(Refusal::new(Exit::ProjectError, crate::chain(&error))),
+        Err(panic) => Err(Refusal::new(
+            Exit::NotNow,
+            format!("the compiler ended by a defect: {panic}"),
+        )),
+    }
+}
+
+/// What is said of resources that were not built by anybody who could be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Built {
+    /// Nobody has built them.
+    Never,
+    /// Nobody was asked.
+    Unknown,
+}
+
+/// Whether documents carry specs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Specs {
+    /// They don't.
+    Left,
+    /// They do (`--spec`).
+    Shown,
+}
+
+/// The document of `validate`.
+pub(crate) fn validated(
+    options: &Options,
+    project: &Project,
+    occasion: &Occasion,
+    run: &RunRequest,
+    specs: Specs,
+) -> RunDocument {
+    let entries = entries(project, Built::Unknown);
+    let hidden = Hidden::unless(run.all);
+    let account = Account {
+        project: &options.project(),
+        occasion,
+        entries: &entries,
+        hidden,
+        findings: findings(project),
+        done: &Done::default(),
+        before: &Declarations::of(&entries, hidden),
+        warnings: if run.warn_error {
+            Warnings::AreErrors
+        } else {
+            Warnings::Said
+        },
+        stopped: None,
+    };
+    let mut document = account.document(|_| true);
+    if specs == Specs::Shown {
+        let specs: BTreeMap<_, _> = entries
+            .iter()
+            .map(|e| (e.row.key().to_string(), kinds::spec(&e.row)))
+            .collect();
+        for resource in &mut document.resources {
+            resource.spec = specs.get(&resource.id().to_string()).cloned();
+        }
+    }
+    document
+}
+
+/// Begins a validation.
+pub(crate) fn begin_validation() -> Occasion {
+    Occasion::begin(Command::Validate)
+}
+
+/// The document of `compile`.
+///
+/// # Errors
+/// When the name is unknown or means several, or the resource has no SQL or does not compile.
+pub(crate) fn compiled_sql(
+    options: &Options,
+    project: &Project,
+    typed: &str,
+) -> Result<CompileDocument, Refusal> {
+    let entries = entries(project, Built::Unknown);
+    let found = names::resolve(&entries, typed)?;
+    let is_it = |resource: &&Resource| {
+        resource.kind.as_str() == found.row.kind.as_str() && found.row.name == resource.name.as_str().into()
+    };
+    let declared = project.resources().find(is_it);
+    let Some(
+        declared @ Resource {
+            spec: Spec::Model(spec),
+            ..
+        },
+    ) = declared
+    else {
+        let why = found
+            .row
+            .error
+            .as_ref()
+            .map_or("it has no SQL", |error| error.message.as_ref());
+        return Err(Refusal::new(
+            Exit::ProjectError,
+            format!("`{typed}` can't be compiled: {why}"),
+        ));
+    };
+    let environment = &options.environment;
+    let sql =
+        watershed_reconcilers::model::statement::sql(spec, &declared.name, environment, &declared.paths);
+    let sql = sql.map_err(|error| {
+        let place = error
+            .place
+            .as_ref()
+            .map(|place| format!(" ({}:{})", place.path, place.line));
+        let message = format!(
+            "`{typed}` can't be compiled: {}{}",
+            error.message,
+            place.unwrap_or_default()
+        );
+        let refusal = Refusal::new(Exit::ProjectError, message);
+        match &error.hint {
+            Some(hint) => refusal.hint(hint.as_ref()),
+            None => refusal,
+        }
+    })?;
+    Ok(CompileDocument {
+        schema: CompileDocument::SCHEMA.to_owned(),
+        resource: resource::name(declared.kind.as_str(), &declared.name),
+        connector: spec.output_connector.clone(),
+        sql,
+    })
+}
+
+/// What is wrong in the files.
+pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
+    project.diagnostics().iter().map(finding).collect()
+}
+
+fn finding(found: &watershed_compilers::Diagnostic) -> Diagnostic {
+    Diagnostic {
+        severity: match found.severity {
+            Severity::Error => documents::Severity::Error,
+            Severity::Warning => documents::Severity::Warning,
+            Severity::Hint => documents::Severity::Hint,
+        },
+        code: found.code.as_str().to_owned(),
+        path: found.path.clone(),
+        line: found.span.line,
+        column: found.span.column,
+        end_line: found.span.end_line,
+        end_column: found.span.end_column,
+        message: found.message.clone(),
+        hint: found.hint.clone(),
+        resource: found
+            .resource
+            .as_ref()
+            .map(|r| resource::name(r.key.kind.as_str(), &r.name)),
+    }
+}
+
+/// The resources that the files declare, as if they stood in a catalog.
+pub(crate) fn entries(project: &Project, built: Built) -> Vec<Entry> {
+    let mut rows: BTreeMap<ResourceKey, Row> = BTreeMap::new();
+    for declared in project.resources() {
+        rows.insert(declared.key(), row(project, declared, built));
+    }
+    hold_up(&mut rows);
+    rows.into_values()
+        .map(|row| Entry::at_rest(Arc::new(row)))
+        .collect()
+}
+
+fn row(project: &Project, declared: &Resource, built: Built) -> Row {
+    let spec: Arc<[u8]> = match &declared.spec {
+        Spec::None => Arc::default(),
+        spec => spec.encode().into(),
+    };
+    Row {
+        uid: Uid(uuid::Uuid::now_v7()),
+        kind: declared.kind.as_str().into(),
+        name: Name::new(declared.name.as_str()),
+        refs: declared
+            .refs
+            .iter()
+            .map(|r| Ref::completed(r.kind.as_str(), r.name.as_str()))
+            .collect(),
+        owner: None,
+        paths: declared
+            .paths
+            .iter()
+            .map(|path| Arc::from(path.as_str()))
+            .collect(),
+        labels: Arc::default(),
+        marks: Marks::default(),
+        revision: Revision(0),
+        spec_version: SpecVersion(1),
+        state_version: StateVersion(0),
+        error: error(project, declared).map(Arc::new),
+        next_reconcile: None,
+        attempts: 0,
+        paused: false,
+        hidden: false,
+        refreshes: Refreshes::default(),
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        spec_format: 1,
+        state_format: 0,
+        runs_total: 0,
+        last_run: None,
+        last_success: (built == Built::Unknown).then_some(Timestamp(0)),
+        spec,
+        state: None,
+    }
+}
+
+/// The finding that keeps a resource from being built, or its cycle.
+fn error(project: &Project, declared: &Resource) -> Option<Error> {
+    let key = declared.key();
+    let own = |finding: &&watershed_compilers::Diagnostic| {
+        finding.severity == Severity::Error
+            && (finding.resource.as_ref().is_some_and(|r| r.key == key)
+                || finding.resource.is_none() && declared.paths.contains(&finding.path))
+    };
+    if declared.health != Health::Broken && declared.cycle.is_none() {
+        return None;
+    }
+    if let Some(found) = project.diagnostics().iter().find(own) {
+        let mut error = Error::permanent(found.code.as_str(), found.message.as_str());
+        error.hint = found.hint.as_deref().map(Arc::from);
+        let (line, column) = (found.span.line, found.span.column);
+        error.place = Some(Place {
+            path: found.path.as_str().into(),
+            line,
+            column,
+        });
+        return Some(error);
+    }
+    let message = match &declared.cycle {
+        Some(names) => format!("it reads itself: {}", names.join(" -> ")),
+        None => "its files do not compile".to_owned(),
+    };
+    Some(Error::permanent("broken", message))
+}
+
+/// What reads something that can't be built can't be built either.
+fn hold_up(rows: &mut BTreeMap<ResourceKey, Row>) {
+    let mut children: BTreeMap<Key, Vec<ResourceKey>> = BTreeMap::new();
+    for (key, row) in rows.iter() {
+        for reference in row.refs.iter() {
+            children.entry(reference.key()).or_default().push(key.clone());
+        }
+    }
+    let mut queue: VecDeque<Key> = rows
+        .values()
+        .filter(|row| row.error.is_some())
+        .map(Row::key)
+        .collect();
+    while let Some(failed) = queue.pop_front() {
+        for child in children.get(&failed).into_iter().flatten() {
+            let Some(row) = rows.get_mut(child).filter(|row| row.error.is_none()) else {
+                continue;
+            };
+            let reference = Ref::completed(failed.kind.clone(), failed.name.clone());
+            let message = format!("\"{failed}\" can't be built");
+            row.error = Some(Arc::new(Error::new(
+                ErrorKind::Dependency(reference),
+                "blocked",
+                message,
+            )));
+            queue.push_back(row.key());
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Bringing an instance up to date for one command, and telling how that goes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Key, Refresh, RequestError, Target, Uid, WaitError};
+
+use super::Instance;
+use super::observer::Observer;
+use crate::documents::{Command, Event, Outcome, RunDocument, Time};
+use crate::exit::Exit;
+use crate::report::difference::Declarations;
+use crate::report::document::{Account, Occasion, Warnings, findings};
+use crate::report::kinds::PROJECT_PARSER;
+use crate::report::{Entry, Hidden, names};
+use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest};
+
+/// A wait without a deadline of its own: whoever waits may stop it.
+const UNTIL_DONE: Duration = Duration::MAX;
+/// How long cancelled work has to return before a shutdown goes on without it.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// A request to stop a run in order, with the exit code that it then ends with.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stop {
+    token: CancellationToken,
+    exit: Arc<std::sync::OnceLock<Exit>>,
+}
+
+/// How a run ends that was asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stopping {
+    /// By Ctrl-C.
+    Interrupted,
+    /// By a request to terminate.
+    Terminated,
+}
+
+impl Stop {
+    /// Asks for the stop. The first reason counts.
+    pub(crate) fn ask(&self, why: Stopping) {
+        let exit = match why {
+            Stopping::Interrupted => Exit::Interrupted,
+            Stopping::Terminated => Exit::Terminated,
+        };
+        let _ = self.exit.set(exit);
+        self.token.cancel();
+    }
+
+    /// Resolves when it was asked for. Cancel-safe.
+    pub(crate) async fn asked(&self) {
+        self.token.cancelled().await;
+    }
+
+    /// The exit code to end with, once asked.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.exit.get().copied()
+    }
+}
+
+/// What a command wants done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// What the start of the controller asked for already.
+    Start,
+    /// Everything once more, after what is under way.
+    Everything,
+    /// These, by name.
+    Reconcile(Vec<String>),
+    /// The work of these, by name.
+    Refresh(Vec<String>, Refresh, Reach),
+}
+
+/// Which resources a refresh is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Those named.
+    Named,
+    /// What reads them too, however far away.
+    Downstream,
+}
+
+/// Who may end the controller.
+#[derive(Debug, Clone)]
+pub(super) enum Control {
+    /// This command owns it: stopping the command stops the controller.
+    Own(Stop),
+    /// It belongs to another command and goes on.
+    Foreign,
+}
+
+impl Instance {
+    /// Carries out a wish, tells what happens, and ends with the document.
+    ///
+    /// # Errors
+    /// When a name that was wished for is unknown or means several.
+    pub(super) async fn converge(
+        &self,
+        command: Command,
+        wish: Wish,
+        run: &RunRequest,
+        control: &Control,
+        replies: &Replies,
+    ) -> Result<RunDocument, Refusal> {
+        let occasion = Occasion::begin(command);
+        let hidden = Hidden::unless(run.all);
+        let (before, revision) = match control {
+            Control::Own(_) => (self.found.entries.clone(), self.found.revision),
+            Control::Foreign => {
+                let listing = self.controller.list(watershed_controller::Hidden::Show);
+                let entries = listing.resources.into_iter().map(|r| Entry {
+                    row: r.row,
+                    status: r.status,
+                });
+                (entries.collect(), listing.revision)
+            }
+        };
+        let mut observer = Observer::new(self.controller.handle(), &before, revision, hidden);
+        let declared = Declarations::of(&before, hidden);
+        tell(replies, self.started(&occasion)).await;
+        let ended = self.follow(wish, run, control, &mut observer, replies).await?;
+        if ended != Ended::Idle && matches!(control, Control::Own(_)) {
+            // The document tells what was stopped, so the stop comes first.
+            if let Err(error) = self.controller.shutdown(GRACE).await {
+                tracing::warn!(%error, "not everything stopped in order");
+            }
+        }
+        for event in observer.rest() {
+            tell(replies, event).await;
+        }
+        let entries = self.entries();
+        let account = Account {
+            project: &self.project,
+            occasion: &occasion,
+            findings: findings(&entries),
+            entries: &entries,
+            hidden,
+            done: observer.done(),
+            before: &declared,
+            warnings: if run.warn_error {
+                Warnings::AreErrors
+            } else {
+                Warnings::Said
+            },
+            stopped: match (control, ended) {
+                (Control::Own(stop), Ended::Stopped) => stop.exit(),
+                (Control::Foreign, Ended::Stopped) => Some(Exit::NotNow),
+                _ => None,
+            },
+        };
+        let document = account.document(|_| true);
+        for diagnostic in &document.diagnostics {
+            tell(
+                replies,
+                Event::Diagnostic {
+                    diagnostic: diagnostic.clone(),
+                },
+            )
+            .await;
+        }
+        let finished = Event::RunFinished {
+            at: Time::now(),
+            document: Box::new(document.clone()),
+        };
+        tell(replies, finished).await;
+        Ok(document)
+    }
+
+    fn started(&self, occasion: &Occasion) -> Event {
+        Event::RunStarted {
+            at: occasion.started_at,
+            schema: Event::SCHEMA.to_owned(),
+            run_id: occasion.run_id.clone(),
+            command: occasion.command,
+            project: self.project.name.clone(),
+            root: self.project.root.display().to_string(),
+            environment: self.project.environment.clone(),
+        }
+    }
+
+    /// Tells events until everything is settled or something ends the run.
+    async fn follow(
+        &self,
+        wish: Wish,
+        run: &RunRequest,
+        control: &Control,
+        observer: &mut Observer,
+        replies: &Replies,
+    ) -> Result<Ended, Refusal> {
+        let settled = self.carry_out(wish);
+        tokio::pin!(settled);
+        loop {
+            // Every arm is cancel-safe: the wish is pinned outside of the loop, the observer keeps its place.
+            let events = tokio::select! {
+                biased;
+                () = asked(control) => return Ok(Ended::Stopped),
+                events = observer.next() => events,
+                result = &mut settled => return match result {
+                    Ok(()) => Ok(Ended::Idle),
+                    Err(Halt::Ended) => Ok(Ended::Stopped),
+                    Err(Halt::Refused(refusal)) => Err(refusal),
+                },
+            };
+            let Some(events) = events else {
+                return Ok(Ended::Stopped);
+            };
+            let failed = events.iter().any(is_failure);
+            for event in events {
+                tell(replies, event).await;
+            }
+            // Progress is worth nothing to a reader who is behind.
+            let _ = replies.try_send(Reply::Activity(observer.activity()));
+            if failed && run.fail_fast {
+                return Ok(Ended::Failed);
+            }
+        }
+    }
+
+    /// What the start asked for comes first, so that names are those of the files as they are now.
+    async fn carry_out(&self, wish: Wish) -> Result<(), Halt> {
+        self.controller.wait_until_idle(UNTIL_DONE).await?;
+        match wish {
+            Wish::Start => return Ok(()),
+            Wish::Everything => {
+                let parsers = self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER);
+                self.ask(parsers).await?;
+                self.ask(self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER))
+                    .await?;
+            }
+            Wish::Reconcile(names) => self.ask(self.named(&names)?).await?,
+            Wish::Refresh(names, how, reach) => {
+                let mut uids = self.named(&names)?;
+                if reach == Reach::Downstream {
+                    uids = with_dependents(&self.entries(), uids);
+                }
+                let asked = uids
+                    .iter()
+                    .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
+                settle(join_all(asked).await).await?;
+            }
+        }
+        Ok(self.controller.wait_until_idle(UNTIL_DONE).await?)
+    }
+
+    fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+        let entries = self.entries();
+        typed
+            .iter()
+            .map(|name| Ok(names::resolve(&entries, name)?.row.uid))
+            .collect()
+    }
+
+    fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
+        let live = |entry: &&Entry| !entry.row.marks.is_deleted() && keep(entry);
+        self.entries()
+            .iter()
+            .filter(live)
+            .map(|entry| entry.row.uid)
+            .collect()
+    }
+
+    /// Asks for resources and waits until they and what is below them have settled.
+    async fn ask(&self, uids: Vec<Uid>) -> Result<(), WaitError> {
+        let asked = uids
+            .iter()
+            .map(|uid| self.controller.reconcile(Target::Uid(*uid)));
+        settle(join_all(asked).await).await
+    }
+}
+
+/// Waits for requests that were recorded. One whose resource is gone by now has nothing to wait for.
+async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError>>) -> Result<(), WaitError> {
+    use watershed_controller::Refusal::Unknown;
+    for request in requests {
+        match request {
+            Ok(mut request) => drop(request.settled(UNTIL_DONE).await?),
+            Err(RequestError::Refused(Unknown(_))) => {}
+            Err(RequestError::Refused(refusal)) => return Err(WaitError::Refused(refusal)),
+        }
+    }
+    Ok(())
+}
+
+/// The same with every resource that reads them, however far away.
+fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
+    let mut children: HashMap<Key, Vec<Uid>> = HashMap::new();
+    for entry in entries.iter().filter(|entry| !entry.row.marks.is_deleted()) {
+        for reference in entry.row.refs.iter() {
+            children.entry(reference.key()).or_default().push(entry.row.uid);
+        }
+    }
+    let keys: HashMap<Uid, Key> = entries
+        .iter()
+        .map(|entry| (entry.row.uid, entry.row.key()))
+        .collect();
+    let mut all: BTreeSet<Uid> = uids.iter().copied().collect();
+    let mut stack = uids;
+    while let Some(uid) = stack.pop() {
+        let below = keys
+            .get(&uid)
+            .and_then(|key| children.get(key))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        stack.extend(below.iter().copied().filter(|uid| all.insert(*uid)));
+    }
+    all.into_iter().collect()
+}
+
+/// Why a wish was not carried out.
+enum Halt {
+    /// The controller ended first.
+    Ended,
+    /// It can't be.
+    Refused(Refusal),
+}
+
+impl From<WaitError> for Halt {
+    fn from(_: WaitError) -> Self {
+        Self::Ended
+    }
+}
+
+impl From<Refusal> for Halt {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// Everything has settled.
+    Idle,
+    /// Something failed and the rest is not wanted.
+    Failed,
+    /// Somebody stopped it.
+    Stopped,
+}
+
+async fn asked(control: &Control) {
+    match control {
+        Control::Own(stop) => stop.asked().await,
+        Control::Foreign => std::future::pending().await,
+    }
+}
+
+fn is_failure(event: &Event) -> bool {
+    matches!(event, Event::ResourceFinished { run, .. } if run.outcome == Outcome::Failed)
+}
+
+/// Sends an event; nobody may listen any more, and the work goes on.
+async fn tell(replies: &Replies, event: Event) {
+    let _ = replies.send(Reply::Event(Box::new(event))).await;
+}
+
+/// A refused request, as a command ends with it.
+pub(super) fn refused(error: &RequestError) -> Refusal {
+    Refusal::new(Exit::NotNow, error.to_string())
+}
+
+/// The end of a command that ran something.
+pub(super) async fn done(replies: &Replies, document: RunDocument) {
+    let _ = replies
+        .send(Reply::Done(Box::new(Answer::Run(Box::new(document)))))
+        .await;
+}

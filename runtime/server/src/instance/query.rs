@@ -1,0 +1,65 @@
+//! Queries: rows in batches, while they are computed.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Olap, Query, QueryError, Rows};
+
+use crate::documents::Column;
+use crate::exit::Exit;
+use crate::socket::{Answer, Refusal, Replies, Reply};
+
+/// Runs one read-only statement and sends its rows. Ends early when nobody listens any more.
+pub(crate) async fn stream(
+    engine: &Engine,
+    sql: String,
+    limit: Option<u64>,
+    timeout: Option<Duration>,
+    replies: &Replies,
+) {
+    let cancel = CancellationToken::new();
+    let _interrupt = cancel.clone().drop_guard();
+    let query = Query { sql, limit, timeout };
+    let answered = async {
+        let mut rows = engine.query(query, &cancel).await?;
+        send(&mut rows, replies).await
+    };
+    let last = tokio::select! {
+        answered = answered => match answered {
+            Ok(last) => last,
+            Err(error) => Reply::Refused(refusal(&error)),
+        },
+        () = replies.closed() => return,
+    };
+    let _ = replies.send(last).await;
+}
+
+async fn send(rows: &mut Rows, replies: &Replies) -> Result<Reply, QueryError> {
+    let column = |c: &watershed_drivers::olap::Column| Column {
+        name: c.name.clone(),
+        data_type: c.data_type.clone(),
+    };
+    let columns = rows.columns().iter().map(column).collect();
+    let _ = replies.send(Reply::Columns(columns)).await;
+    while let Some(chunk) = rows.next().await {
+        let json =
+            |row: Vec<watershed_drivers::olap::Value>| row.iter().map(|value| value.to_json()).collect();
+        let batch = chunk?.into_iter().map(json).collect();
+        let _ = replies.send(Reply::Rows(batch)).await;
+    }
+    Ok(Reply::Done(Box::new(Answer::Rows {
+        more: rows.truncated(),
+    })))
+}
+
+fn refusal(error: &QueryError) -> Refusal {
+    match error {
+        QueryError::Timeout(_) => {
+            Refusal::new(Exit::NotNow, error.to_string()).hint("`--timeout D` gives it more time")
+        }
+        QueryError::NotReading => Refusal::new(Exit::ProjectError, error.to_string())
+            .hint("tables are changed by changing the project's files"),
+        error => Refusal::new(Exit::ProjectError, error.to_string()),
+    }
+}

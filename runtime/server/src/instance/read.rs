@@ -1,0 +1,130 @@
+//! Looking without changing anything: how resources stand, what reads what, what ran.
+
+use watershed_controller::{HistoryRow, Row};
+
+use crate::documents::{Command, Diagnostic, HistoryRun, RunDocument, Time};
+use crate::report::difference::Declarations;
+use crate::report::document::{self, Account, Occasion, Project, Warnings};
+use crate::report::summary::Done;
+use crate::report::{Entry, Hidden, kinds, names, resource};
+use crate::socket::{Answer, Refusal};
+
+/// One reading of the catalog, from which every look is answered.
+pub(crate) struct Reading<'a> {
+    pub(crate) project: &'a Project,
+    pub(crate) entries: &'a [Entry],
+}
+
+/// What `show` shows.
+pub(crate) enum Shown {
+    /// The first rows of an output: the statement that reads them.
+    Rows(String),
+    /// A resource without rows.
+    Document(Box<Answer>),
+}
+
+impl Reading<'_> {
+    /// How resources stand: those named, or all.
+    ///
+    /// # Errors
+    /// When a name is unknown or means several.
+    pub(crate) fn status(&self, typed: &[String], hidden: Hidden) -> Result<RunDocument, Refusal> {
+        let found: Result<Vec<&Entry>, Refusal> = typed
+            .iter()
+            .map(|name| names::resolve(self.entries, name))
+            .collect();
+        let named: Vec<_> = found?.into_iter().map(|entry| entry.row.uid).collect();
+        // Who is asked for by name is shown, hidden or not.
+        let hidden = if named.is_empty() { hidden } else { Hidden::Show };
+        let findings = document::findings(self.entries);
+        Ok(self.told(Command::Status, findings, hidden, |row| {
+            named.is_empty() || named.contains(&row.uid)
+        }))
+    }
+
+    /// A document of how things stand, for a command that does nothing to them.
+    pub(crate) fn told(
+        &self,
+        command: Command,
+        findings: Vec<Diagnostic>,
+        hidden: Hidden,
+        keep: impl Fn(&Row) -> bool,
+    ) -> RunDocument {
+        let account = Account {
+            project: self.project,
+            occasion: &Occasion::begin(command),
+            entries: self.entries,
+            hidden,
+            findings,
+            done: &Done::default(),
+            before: &Declarations::of(self.entries, hidden),
+            warnings: Warnings::Said,
+            stopped: None,
+        };
+        account.document(keep)
+    }
+
+    /// What reads what.
+    ///
+    /// # Errors
+    /// When the name is unknown or means several.
+    pub(crate) fn graph(&self, around: Option<&str>, hidden: Hidden) -> Result<Answer, Refusal> {
+        let around = around
+            .map(|name| names::resolve(self.entries, name))
+            .transpose()?;
+        Ok(Answer::Graph(document::graph(
+            self.entries,
+            hidden,
+            around.map(|entry| entry.row.as_ref()),
+        )))
+    }
+
+    /// The rows of a resource, or what there is of one without rows.
+    ///
+    /// # Errors
+    /// When the name is unknown or means several.
+    pub(crate) fn show(&self, typed: &str) -> Result<Shown, Refusal> {
+        use watershed_drivers::olap::quote_identifier;
+        let entry = names::resolve(self.entries, typed)?;
+        if let Some(table) = kinds::output(&entry.row) {
+            return Ok(Shown::Rows(format!("SELECT * FROM {}", quote_identifier(&table))));
+        }
+        let shown = document::show(self.entries, &entry.row);
+        shown
+            .map(|shown| Shown::Document(Box::new(Answer::Show(Box::new(shown)))))
+            .ok_or_else(|| {
+                Refusal::new(
+                    crate::exit::Exit::Usage,
+                    format!("there is nothing to show of `{typed}`"),
+                )
+            })
+    }
+
+    /// The document of past runs.
+    pub(crate) fn history(&self, mut runs: Vec<HistoryRow>, limit: u64) -> Answer {
+        runs.sort_by_key(|run| std::cmp::Reverse((run.started_at, run.ended_at)));
+        runs.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Answer::History(document::history(
+            self.project,
+            runs.iter().map(history_run).collect(),
+        ))
+    }
+}
+
+fn history_run(run: &HistoryRow) -> HistoryRun {
+    let started_at = Time::from_millis(run.started_at.0);
+    let outcome = resource::outcome(run.result, run.error.as_deref());
+    HistoryRun {
+        id: run
+            .invocation
+            .map_or_else(|| "forced".to_owned(), |id| id.to_string()),
+        resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
+        reason: resource::reason(run.reason.why),
+        cause: resource::cause(&run.reason),
+        started_at,
+        duration_ms: Time::from_millis(run.ended_at.0).since_ms(started_at),
+        outcome,
+        work: resource::work(run.result),
+        error: run.error.as_deref().map(resource::failure),
+    }
+}

@@ -1,0 +1,151 @@
+//! Answers requests of this process and of others.
+
+use std::time::Duration;
+
+use watershed_controller::{HistoryError, HistoryRow, Refresh};
+
+use super::converge::{Control, Reach, Stop, Wish, done};
+use super::read::{Reading, Shown};
+use super::{Instance, stream_query};
+use crate::documents::Command;
+use crate::exit::Exit;
+use crate::report::{Entry, Hidden, names};
+use crate::socket::{Answer, Refusal, Replies, Reply, Request, RunRequest, Service};
+
+/// Most resources whose history is read for one answer: more than a person reads about.
+const MOST_HISTORIES: u32 = 100;
+
+impl Service for Instance {
+    async fn serve(&self, request: Request, replies: Replies) {
+        if let Err(refusal) = self.answer(request, &replies).await {
+            let _ = replies.send(Reply::Refused(refusal)).await;
+        }
+    }
+}
+
+impl Instance {
+    /// Does the work of the command that opened this instance. Stopping it stops the controller.
+    pub(crate) async fn own(&self, request: Request, stop: &Stop, replies: &Replies) {
+        let answered = self.work(request, &Control::Own(stop.clone()), replies).await;
+        if let Err(refusal) = answered {
+            let _ = replies.send(Reply::Refused(refusal)).await;
+        }
+    }
+
+    async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
+        match request {
+            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } => {
+                self.work(request, &Control::Foreign, replies).await
+            }
+            Request::Query {
+                sql,
+                limit,
+                timeout_ms,
+            } => {
+                let timeout = timeout_ms.map(Duration::from_millis);
+                stream_query(&self.engine, sql, limit, timeout, replies).await;
+                Ok(())
+            }
+            Request::Show { name, limit } => self.show(&name, limit, replies).await,
+            Request::Status { names, all } => {
+                let entries = self.entries();
+                let document = self.reading(&entries).status(&names, Hidden::unless(all))?;
+                end(replies, Answer::Run(Box::new(document))).await
+            }
+            Request::Graph { name, all } => {
+                let entries = self.entries();
+                let graph = self
+                    .reading(&entries)
+                    .graph(name.as_deref(), Hidden::unless(all))?;
+                end(replies, graph).await
+            }
+            Request::History { name, limit } => {
+                let entries = self.entries();
+                let runs = self.histories(&entries, name.as_deref()).await?;
+                end(replies, self.reading(&entries).history(runs, limit)).await
+            }
+        }
+    }
+
+    async fn work(&self, request: Request, control: &Control, replies: &Replies) -> Result<(), Refusal> {
+        let (command, wish, run) = match request {
+            Request::Run(run) if matches!(control, Control::Own(_)) => (Command::Run, Wish::Start, run),
+            Request::Run(run) => (Command::Run, Wish::Everything, run),
+            Request::Reconcile { names, run } => (Command::Reconcile, Wish::Reconcile(names), run),
+            Request::Refresh {
+                names,
+                full,
+                downstream,
+                run,
+            } => {
+                let how = if full { Refresh::Full } else { Refresh::Plain };
+                let reach = if downstream {
+                    Reach::Downstream
+                } else {
+                    Reach::Named
+                };
+                (Command::Refresh, Wish::Refresh(names, how, reach), run)
+            }
+            other => return Err(Refusal::new(Exit::Usage, format!("{other:?} is no work"))),
+        };
+        self.same_variables(&run)?;
+        let document = self.converge(command, wish, &run, control, replies).await?;
+        done(replies, document).await;
+        Ok(())
+    }
+
+    fn same_variables(&self, run: &RunRequest) -> Result<(), Refusal> {
+        if run.variables == self.options.variables {
+            return Ok(());
+        }
+        let refusal = Refusal::new(
+            Exit::NotNow,
+            "the running `watershed run` has other variables (`--env`)",
+        );
+        Err(refusal.hint("wait until it has ended"))
+    }
+
+    async fn show(&self, name: &str, limit: u64, replies: &Replies) -> Result<(), Refusal> {
+        let entries = self.entries();
+        match self.reading(&entries).show(name)? {
+            Shown::Rows(sql) => {
+                stream_query(&self.engine, sql, Some(limit), None, replies).await;
+                Ok(())
+            }
+            Shown::Document(answer) => end(replies, *answer).await,
+        }
+    }
+
+    async fn histories(&self, entries: &[Entry], name: Option<&str>) -> Result<Vec<HistoryRow>, Refusal> {
+        let wanted: Vec<&Entry> = match name {
+            Some(name) => vec![names::resolve(entries, name)?],
+            None => entries.iter().collect(),
+        };
+        let mut runs = Vec::new();
+        for entry in wanted {
+            runs.extend(
+                self.controller
+                    .history(entry.row.uid, MOST_HISTORIES)
+                    .await
+                    .map_err(|e| unread(&e))?,
+            );
+        }
+        Ok(runs)
+    }
+
+    fn reading<'a>(&'a self, entries: &'a [Entry]) -> Reading<'a> {
+        Reading {
+            project: &self.project,
+            entries,
+        }
+    }
+}
+
+async fn end(replies: &Replies, answer: Answer) -> Result<(), Refusal> {
+    let _ = replies.send(Reply::Done(Box::new(answer))).await;
+    Ok(())
+}
+
+fn unread(error: &HistoryError) -> Refusal {
+    Refusal::new(Exit::StateFolder, error.to_string())
+}
