@@ -4,4 +4,5 @@ mod case;
 mod engine;
 mod golden;
 mod incremental;
+mod meaning;
 mod report;
