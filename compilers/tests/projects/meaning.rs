@@ -182,9 +182,10 @@ fn templates_are_compared_by_tokens_and_the_values_that_they_read() {
     assert_eq!(plain, with("1", "SELECT   {{.env.n}} AS n -- c"));
     assert_ne!(plain.output, with("2", "SELECT {{ .env.n }} AS n").output);
     assert_ne!(plain.output, with("1", "SELECT 1{{ .env.n }} AS n").output);
+    // `x` and `y` that touch are one name, and apart are two.
     assert_ne!(
-        with("1", "SELECT 1{{ .env.n }}").output,
-        with("1", "SELECT 1 {{ .env.n }}").output
+        with("y", "SELECT 1 x{{ .env.n }}").output,
+        with("y", "SELECT x {{ .env.n }}").output
     );
 }
 
