@@ -4,5 +4,4 @@ mod case;
 mod engine;
 mod golden;
 mod incremental;
-mod meaning;
 mod report;

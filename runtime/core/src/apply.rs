@@ -21,8 +21,8 @@ use crate::{
 struct Tally {
     /// Names with the live resource that each had before.
     names: BTreeMap<NameId, Option<Slot>>,
-    /// Resources to be asked for, and why.
-    asks: Vec<(Slot, Why)>,
+    /// Resources to be asked for, why, and whether their refs changed.
+    asks: Vec<(Slot, Why, bool)>,
     /// Where new edges may close a cycle, and what was on one.
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
@@ -42,6 +42,7 @@ impl Core {
             return;
         }
         self.handles.edges_changed += 1;
+        self.names.keep_all();
         self.take_names(&steps, &mut tally);
         self.order_new_deletes(&steps, own);
         for step in &steps {
@@ -67,6 +68,7 @@ impl Core {
             self.bind(slot);
         }
         self.ask_for_changed(tally, own, cause);
+        self.names.forget_unused();
     }
 
     fn changes_anything(&self, step: &Step) -> bool {
@@ -103,7 +105,9 @@ impl Core {
                     if let Some(name) = name.as_ref().filter(|_| moves || *take_up) {
                         self.note_name(&row.kind, name, tally);
                     }
-                    if name.is_none() && update.refs.is_none() && !take_up {
+                    let rerefs = update.refs.as_ref().is_some_and(|refs| *refs != row.refs);
+                    let respelled = name.as_ref().is_some_and(|name| !name.same_case(&row.name));
+                    if !(rerefs || respelled || *take_up) {
                         continue;
                     }
                     (*slot, moves)
@@ -186,7 +190,7 @@ impl Core {
         self.attach(slot);
         tally.to_bind.push(slot);
         tally.seeds.push(slot);
-        tally.asks.push((slot, Why::Created));
+        tally.asks.push((slot, Why::Created, true));
     }
 
     /// Resources of `first` kinds settle once before any other regular invocation starts.
@@ -201,6 +205,7 @@ impl Core {
     fn delete(&mut self, slot: Slot, force: bool, own: Option<Slot>, cause: &Cause) {
         if self.slots[slot].is_live() {
             self.leave_graph(slot);
+            self.slots[slot].life = Life::Deleted;
         }
         let never_made = !self.can_run(slot) && self.slots[slot].row.state.is_none();
         if own == Some(slot) || force || (never_made && self.slots[slot].unreadable.is_none()) {
@@ -223,9 +228,7 @@ impl Core {
         self.clear_times(slot);
         let name = self.slots[slot].name;
         self.names.claim(name, slot);
-        let resource = &mut self.slots[slot];
-        resource.life = Life::Deleted;
-        resource.hold = self.revision;
+        self.slots[slot].hold = self.revision;
         self.begin_op(slot);
         let reason = Arc::new(Reason::because(Why::Deleted, cause.clone()));
         self.holds.no_longer_pending(slot);
@@ -332,7 +335,7 @@ impl Core {
                 (false, true) => Why::Edited,
                 (false, false) => Why::Renamed,
             };
-            tally.asks.push((slot, why));
+            tally.asks.push((slot, why, refs.is_some()));
         }
         if take_up && self.slots[slot].row.marks.is_renamed() {
             self.begin_op(slot);
@@ -367,10 +370,12 @@ impl Core {
             .collect();
         let dissolved = std::mem::take(&mut tally.dissolved);
         let changes = self.find_cycles(&tally.seeds, &dissolved);
-        self.write_cycle_errors(&changes.entered, &changes.left);
-        for (slot, why) in &tally.asks {
-            if self.slots.get(*slot).is_some_and(|resource| resource.is_live()) {
-                self.ask_for_edited(*slot, *why, own, cause);
+        self.write_cycle_errors(&changes.regrouped, &changes.left);
+        for (slot, why, refs) in tally.asks {
+            if own == Some(slot) && !self.adds_unsettled(slot, refs) {
+                self.see_own_edit(slot, refs);
+            } else if self.slots.get(slot).is_some_and(|resource| resource.is_live()) {
+                self.hold_and_ask(slot, why, cause);
             }
         }
         for slot in changes.entered {
@@ -406,19 +411,21 @@ impl Core {
         self.ask(slot, &Arc::new(Reason::because(why, cause.clone())));
     }
 
-    /// An edit by the resource's own invocation counts as seen, unless it put an unsettled parent above (C5).
-    fn ask_for_edited(&mut self, slot: Slot, why: Why, own: Option<Slot>, cause: &Cause) {
-        let rep = self.rep(slot);
-        if own != Some(slot) || self.slots[rep].unsettled_parents > 0 {
-            return self.hold_and_ask(slot, why, cause);
-        }
+    /// Whether new refs put a pending or running resource above: then even an own edit acts like another's (C5).
+    fn adds_unsettled(&self, slot: Slot, refs_changed: bool) -> bool {
+        let unsettled = |parent: Slot| parent != slot && self.slots[parent].is_unsettled();
+        refs_changed && self.parents(slot).any(unsettled)
+    }
+
+    /// An edit by the resource's own invocation counts as seen.
+    fn see_own_edit(&mut self, slot: Slot, refs_changed: bool) {
         self.slots[slot].hold = self.revision;
         let now = self.see(slot);
         if let Some(seen) = self.slots[slot].run_mut().and_then(|run| run.seen.as_mut()) {
-            if seen.refs.len() != now.refs.len() || why == Why::Edited {
+            seen.spec_version = now.spec_version;
+            if refs_changed {
                 seen.refs = now.refs;
             }
-            seen.spec_version = now.spec_version;
         }
     }
 

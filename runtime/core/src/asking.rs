@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
-use crate::{Cause, Effect, OnTimedAncestor, Reason, Settled, Why};
+use crate::{Cause, Effect, OnTimedAncestor, Phase, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.
 struct Frame {
@@ -154,7 +154,8 @@ impl Core {
             return;
         };
         run.again.get_or_insert_with(|| reason.clone());
-        if run.cancelled != Cancelled::No {
+        // A rename reads no refs: what happens above it is nothing to it.
+        if run.cancelled != Cancelled::No || run.phase != Phase::Reconcile {
             return;
         }
         if !run.lingering {

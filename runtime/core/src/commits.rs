@@ -95,6 +95,9 @@ impl Core {
 
     /// Changes the row of a resource; readers keep the one that they have.
     pub(crate) fn write(&mut self, slot: Slot, change: impl FnOnce(&mut Row)) {
+        if self.slots[slot].unreadable.is_some() {
+            return; // kept untouched, whatever happens around it
+        }
         let revision = self.change();
         let resource = &mut self.slots[slot];
         let row = Arc::make_mut(&mut resource.row);

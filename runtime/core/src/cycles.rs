@@ -58,7 +58,9 @@ impl Cycles {
 /// What a search for cycles found.
 #[derive(Debug, Default)]
 pub(crate) struct CycleChanges {
-    /// On a cycle now, and not before, or on another one.
+    /// On a cycle now that is not the one from before.
+    pub(crate) regrouped: Vec<Slot>,
+    /// Those of them that were on none before.
     pub(crate) entered: Vec<Slot>,
     /// No longer on one.
     pub(crate) left: Vec<Slot>,
@@ -149,6 +151,8 @@ impl Core {
             if self.is_grouped(&members) {
                 continue;
             }
+            let is_fresh = |slot: &Slot| self.slots[*slot].cycle.is_none() && !dissolved.contains(slot);
+            let fresh: Vec<Slot> = members.iter().copied().filter(is_fresh).collect();
             let cycles: Vec<_> = members
                 .iter()
                 .filter_map(|member| self.slots[*member].cycle)
@@ -158,8 +162,9 @@ impl Core {
                     self.dissolve(cycle);
                 }
             }
+            changes.entered.extend(fresh);
             self.group(members.clone());
-            changes.entered.extend(members);
+            changes.regrouped.extend(members);
         }
         changes.left = dissolved
             .iter()

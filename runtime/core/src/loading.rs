@@ -92,7 +92,9 @@ impl Core {
                 second: row.uid,
             });
         }
-        let retrigger = row.next_reconcile.filter(|_| life == Life::Live);
+        let retrigger = row
+            .next_reconcile
+            .filter(|_| life == Life::Live && unreadable.is_none());
         let mut resource = Resource::new(row, kind, name, life);
         resource.stored = true;
         resource.published = true;
@@ -136,7 +138,7 @@ impl Core {
             .copied()
             .filter(|slot| self.slots[*slot].cycle.is_none())
             .collect();
-        self.write_cycle_errors(&changes.entered, &stale);
+        self.write_cycle_errors(&changes.regrouped, &stale);
         self.order_loaded_deletes(&deleted);
         for slot in slots {
             self.claim_former_names(slot);

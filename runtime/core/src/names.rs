@@ -33,6 +33,8 @@ pub(crate) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
     by_key: HashMap<(KindId, Name), NameId>,
+    /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
+    held: Option<Vec<NameId>>,
 }
 
 impl Names {
@@ -69,10 +71,24 @@ impl Names {
 
     /// Forgets a name that nothing has to do with any more.
     pub(crate) fn release(&mut self, id: NameId) {
+        if let Some(held) = &mut self.held {
+            return held.push(id);
+        }
         let entry = &self.entries[id.0 as usize];
         let unused = entry.live.is_none() && entry.others.is_empty() && entry.referrers.is_empty();
         if unused && self.by_key.remove(&(entry.kind, entry.name.clone())).is_some() {
             self.free.push(id);
+        }
+    }
+
+    /// Keeps every name until `forget_unused`.
+    pub(crate) fn keep_all(&mut self) {
+        self.held.get_or_insert_default();
+    }
+
+    pub(crate) fn forget_unused(&mut self) {
+        for id in self.held.take().unwrap_or_default() {
+            self.release(id);
         }
     }
 

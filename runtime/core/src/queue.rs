@@ -217,7 +217,7 @@ impl Core {
 
     fn push_ready(&mut self, slot: Slot, phase: Phase) {
         let resource = &mut self.slots[slot];
-        if std::mem::replace(&mut resource.listed.ready, true) {
+        if resource.listed.ready.replace(phase) == Some(phase) {
             return;
         }
         let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
@@ -247,13 +247,29 @@ impl Core {
                     let Some(ready) = self.kinds[kind].ready(phase).pop() else {
                         break;
                     };
-                    if let Some(resource) = self.slots.get_mut(ready.slot) {
-                        resource.listed.ready = false;
+                    if self.take_ready(&ready, phase) {
                         self.start_if_still_ready(ready.slot, phase);
                     }
                 }
             }
         }
+    }
+
+    /// Whether an entry still speaks of its resource: another phase, name or place in the queue is stale.
+    fn take_ready(&mut self, ready: &Ready, phase: Phase) -> bool {
+        let Some(resource) = self.slots.get_mut(ready.slot) else {
+            return false;
+        };
+        let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
+        let present = late == ready.late && resource.row.name.same_case(&ready.name);
+        if resource.listed.ready != Some(phase) {
+            return false;
+        }
+        resource.listed.ready = None;
+        if !present {
+            self.enqueue(ready.slot);
+        }
+        present
     }
 
     fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {

@@ -121,7 +121,8 @@ pub(crate) enum Op {
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Listed {
     pub(crate) queued: bool,
-    pub(crate) ready: bool,
+    /// The phase whose queue holds it; an entry elsewhere is stale.
+    pub(crate) ready: Option<Phase>,
     pub(crate) row_dirty: bool,
     pub(crate) status_dirty: bool,
 }

@@ -87,7 +87,13 @@ impl Core {
         self.slots[slot].own |= run.answers;
         self.write(slot, |row| row.runs_total += 1);
         self.write_last_run(slot, run, RunResult::Cancelled);
-        if run.phase != Phase::Reconcile && run.cancelled == Cancelled::ByCaller {
+        // A delete of what was taken up again is over, however it ended.
+        let unfinished = match run.phase {
+            Phase::Delete => self.slots[slot].life == Life::Deleted,
+            Phase::Rename => self.slots[slot].is_live() && self.slots[slot].has_op(),
+            Phase::Reconcile => false,
+        };
+        if unfinished && run.cancelled == Cancelled::ByCaller {
             let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
             return self.op_failed(slot, run, error);
         }
@@ -164,6 +170,7 @@ impl Core {
             Ok(outcome) => outcome.work,
         };
         self.record(slot, run, RunResult::Done(work), None);
+        let on_cycle = self.slots[slot].cycle.is_some();
         self.write(slot, |row| {
             row.runs_total += 1;
             row.marks = Marks {
@@ -171,7 +178,7 @@ impl Core {
                 former_names: Arc::from([]),
             };
             row.attempts = 0;
-            row.error = None;
+            row.error = row.error.take().filter(|_| on_cycle);
         });
         self.write_last_run(slot, run, RunResult::Done(work));
         self.end_op(slot);
@@ -200,10 +207,16 @@ impl Core {
     /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
     fn op_failed(&mut self, slot: Slot, run: &Running, error: Arc<Error>) {
         let cancelled = run.cancelled != Cancelled::No;
+        let on_cycle = self.slots[slot].cycle.is_some();
         self.write(slot, |row| {
             row.runs_total += u64::from(!cancelled);
             row.attempts = row.attempts.saturating_add(1);
-            row.error = Some(error.clone());
+            // What spells out a cycle stays (C7).
+            row.error = row
+                .error
+                .take()
+                .filter(|_| on_cycle)
+                .or_else(|| Some(error.clone()));
         });
         if !cancelled {
             self.write_last_run(slot, run, RunResult::Failed);

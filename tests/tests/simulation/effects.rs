@@ -1,0 +1,296 @@
+//! What the core tells its host to do, each effect checked as it comes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use watershed_core::{
+    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Standing, Start, Uid,
+};
+
+use crate::model::Item;
+use crate::store::overlay;
+use crate::world::{Check, Expected, Run, World, ensure};
+
+impl World {
+    pub fn take_start(&mut self, start: &Start) -> Check {
+        let uid = start.resource.uid;
+        let key = start.resource.key();
+        self.trace.push(format!(
+            "    start {:?} {key} {:?} {:?}",
+            start.phase, start.invocation, start.reason.why
+        ));
+        ensure(start.invocation.0 > self.last_invocation, "numbers", || {
+            format!("{:?}", start.invocation)
+        })?;
+        self.last_invocation = start.invocation.0;
+        self.starts += 1;
+        let item = self
+            .catalog
+            .items
+            .get(&uid)
+            .ok_or_else(|| format!("{key} started and is gone"))?
+            .clone();
+        let durable = self
+            .store
+            .rows
+            .get(&uid)
+            .ok_or_else(|| format!("{key} started before it was committed"))?;
+        let committed = durable.spec_version == item.spec_version && durable.name.same_case(&item.key.name);
+        ensure(committed, "commit order", || {
+            format!("{key} started on an uncommitted spec")
+        })?;
+        ensure(
+            start.resource.spec_version == item.spec_version,
+            "snapshot",
+            || format!("{key} sees an old spec"),
+        )?;
+        let hold = self.past(uid).hold;
+        ensure(hold <= self.store.revision, "commit order", || {
+            format!("{key} started before {hold:?}")
+        })?;
+        self.check_views(start, &item)?;
+        let run = Run {
+            uid,
+            phase: start.phase,
+            cancelled: false,
+            stopped: false,
+            names: item.names(),
+            started: self.step,
+            finish_by: None,
+        };
+        self.check_c1(&run, &key)?;
+        self.running.insert(start.invocation, run);
+        ensure(self.running.len() <= self.limits.concurrency, "C12", || {
+            "too many invocations".into()
+        })?;
+        let options = self
+            .options(uid)
+            .ok_or_else(|| format!("{key} has no reconciler"))?;
+        let of_kind = self.running.values().filter(|run| {
+            self.catalog
+                .items
+                .get(&run.uid)
+                .is_some_and(|item| item.key.kind == options.kind)
+        });
+        let room = options.concurrency.is_none_or(|limit| of_kind.count() <= limit);
+        ensure(room, "C12", || format!("too many invocations of {}", key.kind))
+    }
+
+    /// Snapshots of refs: what is live under each name, with committed spec and name.
+    fn check_views(&self, start: &Start, item: &Item) -> Check {
+        if start.phase != Phase::Reconcile {
+            return Ok(());
+        }
+        let refs: Vec<_> = start.refs.iter().map(|view| view.reference.clone()).collect();
+        ensure(refs == item.refs, "snapshot", || {
+            format!("{} sees other refs", item.key)
+        })?;
+        for view in &start.refs {
+            let expected = self.catalog.live(&view.reference.key());
+            let seen = view.target.as_ref().map(|row| row.uid);
+            ensure(seen == expected, "snapshot", || {
+                format!("{} sees {seen:?}, not {expected:?}", item.key)
+            })?;
+            let Some(row) = &view.target else { continue };
+            let durable = self.store.rows.get(&row.uid);
+            let committed = durable.is_some_and(|durable| durable.spec_version == row.spec_version);
+            ensure(committed, "commit order", || {
+                format!("{} sees the uncommitted {}", item.key, row.key())
+            })?;
+            let present = &self.catalog.items[&row.uid];
+            let fresh =
+                row.state_version == present.state_version && row.spec_version == present.spec_version;
+            ensure(fresh, "snapshot", || {
+                format!("{} sees an old {}", item.key, row.key())
+            })?;
+            let failed = row.error.is_some();
+            ensure(!failed || view.failed, "snapshot", || {
+                format!("{} takes {} for sound", item.key, row.key())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn check_c1(&self, run: &Run, key: &watershed_core::Key) -> Check {
+        for other in self.running.values() {
+            ensure(other.uid != run.uid, "C1", || format!("{key} runs already"))?;
+            let shared = other.names.intersection(&run.names).next();
+            ensure(shared.is_none(), "C1", || {
+                format!("{key} starts while another runs under {shared:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    pub fn take_cancel(&mut self, invocation: InvocationId) -> Check {
+        self.trace.push(format!("    cancel {invocation:?}"));
+        let run = self.running.get_mut(&invocation).ok_or("a cancel of nothing")?;
+        ensure(!run.cancelled, "C4", || {
+            format!("{invocation:?} was cancelled twice")
+        })?;
+        run.cancelled = true;
+        self.budget += 1;
+        let uid = run.uid;
+        ensure(self.may_cancel.contains(&uid), "C4", || {
+            format!("{invocation:?} was cancelled for nothing")
+        })
+    }
+
+    /// What is handed to the store is the catalog that the edits so far make, whole.
+    pub fn take_commit(&mut self, commit: Commit) -> Check {
+        let retried = self.store.failures > 0;
+        let mut shadow: BTreeMap<Uid, Arc<Row>> = self.store.rows.clone();
+        overlay(&mut shadow, &commit.writes);
+        ensure(
+            commit.revision > self.store.revision || commit.writes.is_empty() || retried,
+            "revision",
+            || "it did not rise".into(),
+        )?;
+        self.store.accept(commit)?;
+        if retried {
+            return Ok(());
+        }
+        let uids: Vec<&Uid> = shadow.keys().collect();
+        let expected: Vec<&Uid> = self.catalog.items.keys().collect();
+        ensure(uids == expected, "catalog", || {
+            format!("rows {uids:?}, not {expected:?}")
+        })?;
+        for (uid, row) in &shadow {
+            let mut stored = Item::of(row);
+            stored.deleted_at = self.catalog.items[uid].deleted_at;
+            let expected = &self.catalog.items[uid];
+            let same_name = stored.key.name.same_case(&expected.key.name);
+            ensure(stored == *expected && same_name, "catalog", || {
+                format!("{stored:?}\nnot\n{expected:?}")
+            })?;
+        }
+        Ok(())
+    }
+
+    pub fn take_publish(&mut self, publish: Publish) -> Check {
+        ensure(publish.revision <= self.store.revision, "release", || {
+            "published before it is durable".into()
+        })?;
+        for row in publish.rows {
+            let durable = self.store.rows.get(&row.uid);
+            let same = durable.is_some_and(|durable| **durable == *row);
+            ensure(same, "release", || {
+                format!("{} was shown before it is durable", row.key())
+            })?;
+            self.published.insert(row.uid, row);
+        }
+        for gone in &publish.gone {
+            ensure(!self.store.rows.contains_key(&gone.uid), "release", || {
+                format!("{} is still there", gone.key)
+            })?;
+            self.published.remove(&gone.uid);
+            self.standings.remove(&gone.uid);
+        }
+        for update in publish.statuses {
+            ensure(self.published.contains_key(&update.uid), "release", || {
+                "a status of nothing known".into()
+            })?;
+            self.trace.push(format!(
+                "    {} {:?}",
+                self.published[&update.uid].key(),
+                update.status.standing
+            ));
+            self.standings.insert(update.uid, update.status.standing);
+        }
+        if self.store.in_flight.is_none() {
+            ensure(self.published == self.store.rows, "watch", || {
+                "readers see something else".into()
+            })?;
+            self.check_cycle_errors()?;
+        }
+        Ok(())
+    }
+
+    /// C7: in every committed catalog, exactly the members of cycles carry an error that spells one out.
+    fn check_cycle_errors(&self) -> Check {
+        let mut committed = crate::model::Catalog::default();
+        committed.items = self
+            .published
+            .iter()
+            .map(|(uid, row)| (*uid, Item::of(row)))
+            .collect();
+        for (uid, row) in self.published.iter().filter(|(_, row)| !row.marks.is_deleted()) {
+            let spelled = row.error.as_ref().is_some_and(|error| &*error.code == "cycle");
+            let on_cycle = committed.on_cycle(*uid);
+            ensure(spelled == on_cycle, "C7", || {
+                format!("{} on a cycle: {on_cycle}, says {spelled}", row.key())
+            })?;
+            let names_it = row
+                .error
+                .as_ref()
+                .is_none_or(|error| error.message.contains(row.name.as_str()));
+            ensure(!spelled || names_it, "C7", || {
+                format!("{} is not in {:?}", row.key(), row.error)
+            })?;
+        }
+        Ok(())
+    }
+
+    pub fn take_answer(&mut self, call: CallId, answer: &Answer) -> Check {
+        self.trace.push(format!("    answer {call:?} {answer:?}"));
+        match answer {
+            Answer::Outcome(outcome) => return self.take_outcome(call, outcome),
+            Answer::Settled(_) => return self.take_settled(call),
+            _ => {}
+        }
+        let expected = self
+            .calls
+            .remove(&call)
+            .ok_or_else(|| format!("{call:?} was answered twice"))?;
+        match (expected, answer) {
+            (Expected::Applied, Answer::Applied(applied)) => {
+                ensure(applied.revision <= self.store.revision, "release", || {
+                    "acknowledged before durable".into()
+                })
+            }
+            (Expected::Refused, Answer::Refused(_)) => Ok(()),
+            (Expected::Handle, Answer::Recorded(_)) => Ok(()),
+            (Expected::Done, Answer::Done | Answer::StateWritten(_)) => Ok(()),
+            (Expected::Idle, Answer::Done) => Ok(()),
+            (expected, answer) => Err(format!("{call:?}: {answer:?} instead of {expected:?}")),
+        }
+    }
+
+    fn take_outcome(&mut self, call: CallId, outcome: &RunOutcome) -> Check {
+        let Some(handle) = self.handles.get_mut(&call) else {
+            return Err(format!("{call:?} is no handle"));
+        };
+        ensure(!std::mem::replace(&mut handle.outcome, true), "handles", || {
+            "two outcomes".into()
+        })?;
+        let invocation = match outcome {
+            RunOutcome::Done { invocation, .. } | RunOutcome::Failed { invocation, .. } => invocation,
+            _ => return Ok(()),
+        };
+        ensure(invocation.0 >= handle.since, "handles", || {
+            format!("{invocation:?} started before {call:?}")
+        })
+    }
+
+    fn take_settled(&mut self, call: CallId) -> Check {
+        let Some(handle) = self.handles.get_mut(&call) else {
+            return Err(format!("{call:?} is no handle"));
+        };
+        ensure(!std::mem::replace(&mut handle.settled, true), "handles", || {
+            "settled twice".into()
+        })?;
+        let handle = handle.clone();
+        for uid in &handle.members {
+            let live = self.catalog.is_live(*uid);
+            let now = matches!(self.standings.get(uid), Some(Standing::Settled(_)));
+            let since = self
+                .past
+                .get(uid)
+                .is_some_and(|past| past.settled.max(past.completed_end) >= handle.asked);
+            ensure(!live || now || since, "handles", || {
+                format!("{call:?} settled before {uid}")
+            })?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! The simulator: random worlds, each decided by one number, every rule checked after every step.
+//!
+//! `WATERSHED_SIM_STEPS` sets how many steps are made (default 1,000,000), `WATERSHED_SIM_SEED` replays the one
+//! world of that seed. A failure prints the seed and the end of the trace; seeds that once failed stand in
+//! `seeds.txt` and are replayed every time.
+
+mod effects;
+mod model;
+mod moves;
+mod quiescence;
+mod rules;
+mod script;
+mod store;
+mod world;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rand::Rng;
+use world::World;
+
+/// Steps in an ordinary test run: what CI promises.
+const STEPS_DEFAULT: u64 = 1_000_000;
+/// Steps of one world: enough to fill its catalog several times over.
+const STEPS_PER_WORLD: u64 = 400;
+/// How much of the trace a failure shows.
+const TRACE_SHOWN: usize = 60;
+
+/// Runs one world to its end; gives back the number of its steps.
+fn run(seed: u64) -> Result<u64, (String, Vec<String>)> {
+    let mut world = World::new(seed).map_err(|error| (error, Vec::new()))?;
+    let mut steps = || {
+        for _ in 0..STEPS_PER_WORLD {
+            world.advance()?;
+            world.check_rules()?;
+            if world.rng.random_bool(0.01) {
+                world.settle()?;
+            }
+        }
+        world.settle()
+    };
+    match steps() {
+        Ok(()) => Ok(world.step),
+        Err(error) => Err((error, world.trace)),
+    }
+}
+
+fn replay(seed: u64) -> u64 {
+    match std::panic::catch_unwind(|| run(seed)) {
+        Ok(Ok(steps)) => steps,
+        Ok(Err((error, trace))) => {
+            let shown = trace.len().saturating_sub(TRACE_SHOWN);
+            panic!(
+                "{}\n{error}\nreplay with WATERSHED_SIM_SEED={seed} (and keep it in seeds.txt)",
+                trace[shown..].join("\n")
+            );
+        }
+        Err(_) => {
+            panic!("the core panicked; replay with WATERSHED_SIM_SEED={seed} (and keep it in seeds.txt)")
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable)
+        .ok()
+        .map(|text| text.parse().expect("a whole number"))
+}
+
+#[test]
+fn seeds_that_once_failed_pass() {
+    let seeds = include_str!("seeds.txt")
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
+    for seed in seeds {
+        replay(seed.parse().expect("a seed"));
+    }
+}
+
+#[test]
+fn one_seed_decides_everything() {
+    let trace = |seed| {
+        let mut world = World::new(seed).expect("a world");
+        for _ in 0..200 {
+            world.advance().expect("a step");
+        }
+        world.trace
+    };
+    assert_eq!(trace(11), trace(11));
+}
+
+#[test]
+fn every_rule_holds_in_every_step_of_random_worlds() {
+    if let Some(seed) = number("WATERSHED_SIM_SEED") {
+        replay(seed);
+        return;
+    }
+    let wanted = number("WATERSHED_SIM_STEPS").unwrap_or(STEPS_DEFAULT);
+    let fresh = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos() as u64);
+    println!("worlds from seed {fresh} on, {wanted} steps");
+    let (next, done, failed) = (AtomicU64::new(fresh), AtomicU64::new(0), AtomicBool::new(false));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while done.load(Ordering::Relaxed) < wanted && !failed.load(Ordering::Relaxed) {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let steps = std::panic::catch_unwind(|| replay(seed));
+                    match steps {
+                        Ok(steps) => done.fetch_add(steps, Ordering::Relaxed),
+                        Err(cause) => {
+                            failed.store(true, Ordering::Relaxed);
+                            std::panic::resume_unwind(cause)
+                        }
+                    };
+                }
+            });
+        }
+    });
+    println!("{} steps", done.into_inner());
+}

@@ -1,0 +1,433 @@
+//! The naive catalog: what edits mean, worked out from scratch with plain maps.
+//!
+//! Nothing here is shared with the core but its vocabulary. Sizes are small, so everything is recomputed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use watershed_core::{
+    Batch, Change, Edit, Key, Name, NewResource, Ref, Refreshes, Required, Row, SpecVersion, StateVersion,
+    Target, Uid, Update,
+};
+
+/// One resource as the edits so far say that it is.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Item {
+    pub key: Key,
+    pub refs: Vec<Ref>,
+    pub spec: Vec<u8>,
+    pub hidden: bool,
+    pub owner: Option<Uid>,
+    pub spec_version: SpecVersion,
+    pub state_version: StateVersion,
+    pub state: Option<Vec<u8>>,
+    pub refreshes: Refreshes,
+    pub deleted: bool,
+    /// Raised with every delete, so that the one deleted last is known.
+    pub deleted_at: u64,
+    /// Exact spellings, oldest first.
+    pub former: Vec<Name>,
+}
+
+impl Item {
+    fn new(new: &NewResource) -> Self {
+        Self {
+            key: Key {
+                kind: new.kind.clone(),
+                name: new.name.clone(),
+            },
+            refs: new.refs.to_vec(),
+            spec: new.spec.to_vec(),
+            hidden: new.hidden,
+            owner: new.owner,
+            spec_version: SpecVersion(1),
+            state_version: StateVersion(0),
+            state: None,
+            refreshes: Refreshes::default(),
+            deleted: false,
+            deleted_at: 0,
+            former: Vec::new(),
+        }
+    }
+
+    pub fn of(row: &Row) -> Self {
+        Self {
+            key: row.key(),
+            refs: row.refs.to_vec(),
+            spec: row.spec.to_vec(),
+            hidden: row.hidden,
+            owner: row.owner,
+            spec_version: row.spec_version,
+            state_version: row.state_version,
+            state: row.state.as_ref().map(|state| state.to_vec()),
+            refreshes: row.refreshes,
+            deleted: row.marks.is_deleted(),
+            deleted_at: 0,
+            former: row.marks.former_names.to_vec(),
+        }
+    }
+
+    /// Every name that it has or has had since its last completed rename.
+    pub fn names(&self) -> BTreeSet<Key> {
+        let former = self.former.iter().map(|name| Key {
+            kind: self.key.kind.clone(),
+            name: name.clone(),
+        });
+        former.chain([self.key.clone()]).collect()
+    }
+
+    pub fn is_marked(&self) -> bool {
+        self.deleted || !self.former.is_empty()
+    }
+}
+
+/// What a batch did, as far as scheduling is concerned.
+#[derive(Default, Debug)]
+pub struct Asked {
+    /// Those whose spec, refs, name or life changed.
+    pub edited: BTreeSet<Uid>,
+    /// Those one of whose refs names something that appeared or went.
+    pub ref_changed: BTreeSet<Uid>,
+    /// Those whose refs changed.
+    pub rewired: BTreeSet<Uid>,
+    pub deleted: BTreeSet<Uid>,
+    pub renamed: BTreeSet<Uid>,
+    /// No longer in the catalog.
+    pub gone: BTreeSet<Uid>,
+    /// Taken up again while their delete was unfinished.
+    pub taken_up: BTreeSet<Uid>,
+}
+
+#[derive(Clone, Default, Debug)]
+pub struct Catalog {
+    pub items: BTreeMap<Uid, Item>,
+    pub deletes: u64,
+}
+
+impl Catalog {
+    pub fn live(&self, key: &Key) -> Option<Uid> {
+        self.items
+            .iter()
+            .find(|(_, item)| !item.deleted && item.key == *key)
+            .map(|(uid, _)| *uid)
+    }
+
+    fn deleted_last(&self, key: &Key) -> Option<Uid> {
+        let deleted = self
+            .items
+            .iter()
+            .filter(|(_, item)| item.deleted && item.key == *key);
+        deleted
+            .max_by_key(|(_, item)| item.deleted_at)
+            .map(|(uid, _)| *uid)
+    }
+
+    pub fn is_live(&self, uid: Uid) -> bool {
+        self.items.get(&uid).is_some_and(|item| !item.deleted)
+    }
+
+    pub fn parents(&self, uid: Uid) -> BTreeSet<Uid> {
+        let Some(item) = self.items.get(&uid).filter(|item| !item.deleted) else {
+            return BTreeSet::new();
+        };
+        let edges = item
+            .refs
+            .iter()
+            .filter(|reference| reference.required != Required::Exists);
+        edges
+            .filter_map(|reference| self.live(&reference.key()))
+            .collect()
+    }
+
+    /// All above, found by walking up.
+    pub fn ancestors(&self, uid: Uid) -> BTreeSet<Uid> {
+        let mut found = BTreeSet::new();
+        let mut open: Vec<Uid> = self.parents(uid).into_iter().collect();
+        while let Some(next) = open.pop() {
+            if found.insert(next) {
+                open.extend(self.parents(next));
+            }
+        }
+        found
+    }
+
+    /// All below: those that have it above.
+    pub fn descendants(&self, uid: Uid) -> BTreeSet<Uid> {
+        self.items
+            .keys()
+            .copied()
+            .filter(|other| self.ancestors(*other).contains(&uid))
+            .collect()
+    }
+
+    pub fn on_cycle(&self, uid: Uid) -> bool {
+        self.ancestors(uid).contains(&uid)
+    }
+
+    /// Whom a key in a call means.
+    pub fn resolve(&self, target: &Target) -> Option<Uid> {
+        match target {
+            Target::Key(key) => self.live(key),
+            Target::Uid(uid) => self.is_live(*uid).then_some(*uid),
+            Target::Name(_) => None,
+        }
+    }
+
+    fn resolve_edit(&self, edit: &Edit) -> Option<Uid> {
+        let live = self.resolve(&edit.target);
+        match (&edit.change, &edit.target) {
+            (Change::Delete | Change::ForceDelete, Target::Key(key)) => {
+                live.or_else(|| self.deleted_last(key))
+            }
+            (Change::Delete | Change::ForceDelete, Target::Uid(uid)) => {
+                live.or_else(|| self.items.contains_key(uid).then_some(*uid))
+            }
+            _ => live,
+        }
+    }
+
+    /// Applies a batch, or says that it must be refused. `by` is the resource whose invocation edits.
+    pub fn apply(
+        &mut self,
+        batch: &Batch,
+        by: Option<Uid>,
+        unsupported: &dyn Fn(&Item) -> bool,
+    ) -> Result<Asked, ()> {
+        let mut told: BTreeMap<Uid, Vec<&Edit>> = BTreeMap::new();
+        for edit in batch
+            .edits
+            .iter()
+            .filter(|edit| !matches!(edit.change, Change::Create(_)))
+        {
+            let uid = self.resolve_edit(edit).ok_or(())?;
+            self.expect(edit, uid)?;
+            told.entry(uid).or_default().push(edit);
+        }
+        let deletes = |uid: &Uid, told: &BTreeMap<Uid, Vec<&Edit>>| {
+            told.get(uid)
+                .is_some_and(|edits| edits.iter().any(|edit| edit.change == Change::Delete))
+        };
+        let forces = |uid: &Uid, told: &BTreeMap<Uid, Vec<&Edit>>| {
+            told.get(uid)
+                .is_some_and(|edits| edits.iter().any(|edit| edit.change == Change::ForceDelete))
+        };
+        let mut created: Vec<&NewResource> = Vec::new();
+        let mut replaced: BTreeMap<Uid, &NewResource> = BTreeMap::new();
+        for edit in &batch.edits {
+            let Change::Create(new) = &edit.change else {
+                continue;
+            };
+            let key = Key {
+                kind: new.kind.clone(),
+                name: new.name.clone(),
+            };
+            let again = match self.live(&key) {
+                Some(live) => deletes(&live, &told).then_some(live),
+                None => self.deleted_last(&key).filter(|uid| !forces(uid, &told)),
+            };
+            match again {
+                Some(uid) => {
+                    self.expect(edit, uid)?;
+                    if replaced.insert(uid, new).is_some_and(|other| *other != **new) {
+                        return Err(());
+                    }
+                }
+                None if created.iter().any(|other| **other == **new) => {}
+                None if edit.expect != watershed_core::Expect::default() => return Err(()),
+                None => created.push(new),
+            }
+        }
+        let mut after = self.clone();
+        let mut asked = Asked::default();
+        for (uid, edits) in &told {
+            if !replaced.contains_key(uid) || edits.iter().any(|edit| edit.change != Change::Delete) {
+                after.tell(*uid, edits, by, unsupported, &mut asked)?;
+            }
+        }
+        for (uid, new) in &replaced {
+            after.replace(*uid, new, unsupported, &mut asked);
+        }
+        for new in created {
+            if after.items.contains_key(&new.uid) || self.items.contains_key(&new.uid) {
+                return Err(());
+            }
+            after.items.insert(new.uid, Item::new(new));
+            asked.edited.insert(new.uid);
+        }
+        after.names_are_unique()?;
+        for (uid, item) in after.items.iter().filter(|(_, item)| !item.deleted) {
+            let moved = |reference: &Ref| self.live(&reference.key()) != after.live(&reference.key());
+            if item.refs.iter().any(moved) {
+                asked.ref_changed.insert(*uid);
+            }
+        }
+        *self = after;
+        Ok(asked)
+    }
+
+    fn expect(&self, edit: &Edit, uid: Uid) -> Result<(), ()> {
+        let stale = edit.expect.uid.is_some_and(|expected| expected != uid)
+            || edit
+                .expect
+                .spec_version
+                .is_some_and(|expected| expected != self.items[&uid].spec_version);
+        if stale { Err(()) } else { Ok(()) }
+    }
+
+    fn tell(
+        &mut self,
+        uid: Uid,
+        edits: &[&Edit],
+        by: Option<Uid>,
+        unsupported: &dyn Fn(&Item) -> bool,
+        asked: &mut Asked,
+    ) -> Result<(), ()> {
+        let mut kinds: BTreeSet<u8> = BTreeSet::new();
+        for (index, edit) in edits.iter().enumerate() {
+            kinds.insert(match edit.change {
+                Change::Delete => 0,
+                Change::ForceDelete => 1,
+                _ => 2,
+            });
+            if edits[..index]
+                .iter()
+                .any(|other| contradict(&other.change, &edit.change))
+            {
+                return Err(());
+            }
+        }
+        if kinds.len() > 1 {
+            return Err(());
+        }
+        let before = self.items[&uid].clone();
+        if kinds.contains(&0) && before.deleted {
+            return Ok(()); // it is being deleted already
+        }
+        if kinds.contains(&2) {
+            for edit in edits {
+                self.change(uid, &edit.change, unsupported);
+            }
+            self.bump(uid, &before, asked);
+            return Ok(());
+        }
+        let at_once = kinds.contains(&1) || by == Some(uid);
+        if at_once || (unsupported(&before) && before.state.is_none()) {
+            self.items.remove(&uid);
+            asked.gone.insert(uid);
+        } else {
+            self.deletes += 1;
+            let at = self.deletes;
+            if let Some(item) = self.items.get_mut(&uid) {
+                (item.deleted, item.deleted_at) = (true, at);
+                item.spec_version = item.spec_version.next();
+            }
+            asked.deleted.insert(uid);
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, uid: Uid, change: &Change, unsupported: &dyn Fn(&Item) -> bool) {
+        let Some(item) = self.items.get_mut(&uid) else {
+            return;
+        };
+        match change {
+            Change::Update(Update {
+                spec,
+                refs,
+                hidden,
+                owner,
+                ..
+            }) => {
+                if let Some((spec, _)) = spec {
+                    item.spec = spec.to_vec();
+                }
+                if let Some(refs) = refs {
+                    item.refs = refs.to_vec();
+                }
+                item.hidden = hidden.unwrap_or(item.hidden);
+                item.owner = owner.unwrap_or(item.owner);
+            }
+            Change::Rename(name) if !name.same_case(&item.key.name) => {
+                let keeps = !unsupported(item) || item.state.is_some();
+                let old = std::mem::replace(&mut item.key.name, name.clone());
+                if keeps && !item.former.iter().any(|former| former.same_case(&old)) {
+                    item.former.push(old);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn replace(
+        &mut self,
+        uid: Uid,
+        new: &NewResource,
+        unsupported: &dyn Fn(&Item) -> bool,
+        asked: &mut Asked,
+    ) {
+        let before = self.items[&uid].clone();
+        self.change(uid, &Change::Rename(new.name.clone()), unsupported);
+        if let Some(item) = self.items.get_mut(&uid) {
+            item.refs = new.refs.to_vec();
+            item.spec = new.spec.to_vec();
+            item.hidden = new.hidden;
+            item.owner = new.owner;
+            item.deleted = false;
+        }
+        if before.deleted {
+            asked.taken_up.insert(uid);
+            asked.edited.insert(uid);
+            if let Some(item) = self.items.get_mut(&uid) {
+                item.spec_version = before.spec_version.next();
+            }
+            if !self.items[&uid].key.name.same_case(&before.key.name) {
+                asked.renamed.insert(uid);
+            }
+        } else {
+            self.bump(uid, &before, asked);
+        }
+    }
+
+    fn bump(&mut self, uid: Uid, before: &Item, asked: &mut Asked) {
+        let Some(item) = self.items.get_mut(&uid) else {
+            return;
+        };
+        let renamed = !item.key.name.same_case(&before.key.name);
+        if renamed || item.spec != before.spec || item.refs != before.refs {
+            item.spec_version = before.spec_version.next();
+            asked.edited.insert(uid);
+        }
+        if item.refs != before.refs {
+            asked.rewired.insert(uid);
+        }
+        if renamed {
+            asked.renamed.insert(uid);
+        }
+    }
+
+    fn names_are_unique(&self) -> Result<(), ()> {
+        let mut seen = BTreeSet::new();
+        let live = self.items.values().filter(|item| !item.deleted);
+        if live.into_iter().all(|item| seen.insert(item.key.clone())) {
+            Ok(())
+        } else {
+            Err(())
+        }
+    }
+}
+
+/// Whether two edits of one resource say different things of it.
+fn contradict(one: &Change, other: &Change) -> bool {
+    fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
+        one.is_some() && other.is_some() && one != other
+    }
+    match (one, other) {
+        (Change::Rename(one), Change::Rename(other)) => !one.same_case(other),
+        (Change::Update(one), Change::Update(other)) => {
+            differ(&one.spec, &other.spec)
+                || differ(&one.refs, &other.refs)
+                || differ(&one.hidden, &other.hidden)
+                || differ(&one.owner, &other.owner)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,604 @@
+//! What can happen next, drawn at random, and what the naive reference makes of it.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rand::Rng;
+use rand::seq::IndexedRandom;
+use watershed_core::{
+    Batch, Call, CallId, CommitError, Error, Input, InvocationId, Mono, OnTimedAncestor, Outcome, Phase,
+    Refreshes, Returned, StateVersion, Target, Timestamp, Uid, Update, Work,
+};
+
+use crate::model::{Asked, Item};
+use crate::world::{Check, Expected, Handle, Op, Run, World};
+
+impl World {
+    /// One random thing happens.
+    pub fn advance(&mut self) -> Check {
+        self.begin_step();
+        match self.rng.random_range(0..100) {
+            0..18 => self.edit_by_caller(),
+            18..27 => self.request(),
+            27..31 => self.nudge(),
+            31..34 => self.cancel(),
+            34..36 => self.wait_until_idle(),
+            36..46 => self.call_from_inside(),
+            46..72 => self.complete(),
+            72..90 => self.answer_commit(),
+            90..96 => self.pass(Duration::from_millis(self.rng.clone().random_range(1..3_000))),
+            96 => self.pass(Duration::from_secs(61)),
+            97 => self.forget(),
+            98 => self.crash(),
+            _ => self.complete(),
+        }
+    }
+
+    pub fn begin_step(&mut self) {
+        self.step += 1;
+        self.must_cancel.clear();
+        self.may_cancel.clear();
+        self.must_unsettle.clear();
+        self.age_ops();
+    }
+
+    fn next_call(&mut self) -> CallId {
+        self.next_call += 1;
+        CallId(self.next_call)
+    }
+
+    fn edit_by_caller(&mut self) -> Check {
+        if !self.core.accepts_calls() {
+            return Ok(());
+        }
+        let batch = self.taste.clone().batch(&mut self.rng, &self.catalog);
+        self.edit(batch, None)
+    }
+
+    fn edit(&mut self, batch: Batch, by: Option<InvocationId>) -> Check {
+        let id = self.next_call();
+        let own = by
+            .and_then(|by| self.running.get(&by))
+            .map(|run| (run.uid, run.cancelled));
+        let refused = by.is_some()
+            && own.is_none_or(|(uid, cancelled)| cancelled || !self.catalog.items.contains_key(&uid));
+        let own = own.map(|(uid, _)| uid);
+        let before = self.catalog.clone();
+        let kinds = self.kinds.clone();
+        let unsupported = move |item: &Item| !kinds.iter().any(|options| options.kind == item.key.kind);
+        let result = if refused {
+            Err(())
+        } else {
+            self.catalog.apply(&batch, own, &unsupported)
+        };
+        let expected = if result.is_ok() {
+            Expected::Applied
+        } else {
+            Expected::Refused
+        };
+        self.calls.insert(id, expected);
+        let asked = result.unwrap_or_default();
+        self.note_edit(&asked, own, &before);
+        self.input(Input::Call {
+            id,
+            by,
+            call: Call::Apply(batch),
+        })?;
+        let revision = self.core.revision();
+        for uid in asked
+            .edited
+            .iter()
+            .chain(&asked.ref_changed)
+            .chain(&asked.deleted)
+        {
+            self.past(*uid).hold = revision;
+        }
+        Ok(())
+    }
+
+    /// What an edit asks for, cancels and marks.
+    fn note_edit(&mut self, asked: &Asked, own: Option<Uid>, before: &crate::model::Catalog) {
+        let mut direct: BTreeSet<Uid> = asked.ref_changed.iter().copied().collect();
+        for uid in &asked.edited {
+            let above = self
+                .catalog
+                .parents(*uid)
+                .into_iter()
+                .any(|parent| parent != *uid && self.is_unsettled(parent));
+            if own != Some(*uid) || (above && asked.rewired.contains(uid)) {
+                direct.insert(*uid);
+            }
+        }
+        for uid in self.catalog.items.keys().copied().collect::<Vec<_>>() {
+            if self.catalog.on_cycle(uid) && !before.on_cycle(uid) {
+                direct.insert(uid);
+            } else if self.catalog.is_live(uid) && before.on_cycle(uid) && !self.catalog.on_cycle(uid) {
+                self.note_asked(uid);
+                self.must_unsettle.insert(uid);
+            }
+        }
+        for uid in &direct {
+            self.note_cancelling(*uid);
+        }
+        for uid in asked.deleted.iter().chain(&asked.taken_up) {
+            self.must_cancel.insert(*uid);
+        }
+        let gone = asked.gone.iter().copied().filter(|uid| own != Some(*uid));
+        self.must_cancel.extend(gone);
+        self.may_cancel.extend(self.must_cancel.iter().copied());
+        self.note_ops(asked, own, before);
+    }
+
+    fn note_ops(&mut self, asked: &Asked, _own: Option<Uid>, before: &crate::model::Catalog) {
+        let since = self.now.mono;
+        for uid in asked.gone.iter().chain(&asked.taken_up) {
+            self.ops.remove(uid);
+        }
+        for uid in &asked.gone {
+            self.past.remove(uid);
+        }
+        for uid in asked.deleted.iter().chain(&asked.renamed).chain(&asked.taken_up) {
+            let item = &self.catalog.items[uid];
+            if item.is_marked() && self.is_supported(item) {
+                self.ops.insert(
+                    *uid,
+                    Op {
+                        since,
+                        counts: true,
+                        waits: BTreeSet::new(),
+                    },
+                );
+                self.budget += 2;
+            }
+            let past = self.past(*uid);
+            if asked.deleted.contains(uid) {
+                past.retrigger = None;
+                (past.seen_settled_since_start, past.seen_through_since_start) = (true, true);
+            }
+        }
+        // Deletes wait for those of what referred to them or was owned by them, circles ignored.
+        let targets = |uid: &Uid| -> BTreeSet<Uid> {
+            let item = &before.items[uid];
+            let refs = item
+                .refs
+                .iter()
+                .filter_map(|reference| before.live(&reference.key()));
+            refs.chain(item.owner.filter(|owner| before.items.contains_key(owner)))
+                .collect()
+        };
+        let reaches = |from: &Uid, to: &Uid| {
+            let (mut seen, mut open) = (BTreeSet::new(), vec![*from]);
+            while let Some(next) = open.pop() {
+                if asked.deleted.contains(&next) && seen.insert(next) {
+                    open.extend(targets(&next));
+                }
+            }
+            seen.contains(to)
+        };
+        for uid in &asked.deleted {
+            if !self.ops.contains_key(uid) {
+                continue;
+            }
+            for target in targets(uid) {
+                if target != *uid
+                    && !reaches(&target, uid)
+                    && asked.deleted.contains(&target)
+                    && let Some(op) = self.ops.get_mut(&target)
+                {
+                    op.waits.insert(*uid);
+                }
+            }
+        }
+    }
+
+    /// Requests 2 and 4: the resource and all below become pending, and what runs there is cancelled.
+    fn note_cancelling(&mut self, uid: Uid) {
+        self.note_asked(uid);
+        let below = self.catalog.descendants(uid);
+        self.must_unsettle.insert(uid);
+        self.must_unsettle.extend(below.iter().copied());
+        self.must_cancel.insert(uid);
+        let regular = |uid: &Uid| self.run_of(*uid).is_some_and(|run| run.phase == Phase::Reconcile);
+        let running: Vec<Uid> = below.into_iter().filter(regular).collect();
+        self.must_cancel.extend(running);
+        self.may_cancel.extend(self.must_cancel.iter().copied());
+    }
+
+    /// Timed requests: descendants are cancelled as their kind says, the resource itself is not.
+    pub fn note_timed(&mut self, uid: Uid) {
+        self.note_asked(uid);
+        let below = self.catalog.descendants(uid);
+        for uid in below.into_iter().filter(|other| *other != uid) {
+            let Some(wait) = self.options(uid).map(|options| options.on_timed_ancestor) else {
+                continue;
+            };
+            let by = self.now.mono;
+            let Some(run) = self
+                .running
+                .values_mut()
+                .find(|run| run.uid == uid && run.phase == Phase::Reconcile)
+            else {
+                continue;
+            };
+            match wait {
+                OnTimedAncestor::Cancel => {
+                    self.may_cancel.insert(uid);
+                    self.must_cancel.insert(uid);
+                }
+                OnTimedAncestor::Finish(wait) if !run.cancelled => {
+                    run.finish_by.get_or_insert(by.after(wait));
+                }
+                OnTimedAncestor::Finish(_) => {}
+            }
+        }
+    }
+
+    fn request(&mut self) -> Check {
+        let target = self.taste.clone().live_target(&mut self.rng, &self.catalog);
+        let id = self.next_call();
+        let refresh = self.rng.random_bool(0.3);
+        let full = self.rng.random_bool(0.5);
+        let Some(uid) = self.catalog.resolve(&target) else {
+            self.calls.insert(id, Expected::Refused);
+            return self.input(Input::Call {
+                id,
+                by: None,
+                call: Call::Reconcile(target),
+            });
+        };
+        self.note_cancelling(uid);
+        self.calls.insert(id, Expected::Handle);
+        let mut members = self.catalog.descendants(uid);
+        members.insert(uid);
+        let handle = Handle {
+            asked: self.step,
+            since: self.last_invocation + 1,
+            members,
+            outcome: false,
+            settled: false,
+            forgotten: false,
+        };
+        self.handles.insert(id, handle);
+        if !refresh {
+            return self.input(Input::Call {
+                id,
+                by: None,
+                call: Call::Reconcile(target),
+            });
+        }
+        if let Some(item) = self.catalog.items.get_mut(&uid) {
+            let Refreshes { plain, full: counter } = &mut item.refreshes;
+            *(if full { counter } else { plain }) += 1;
+        }
+        self.input(Input::Call {
+            id,
+            by: None,
+            call: Call::Refresh { target, full },
+        })?;
+        self.past(uid).hold = self.core.revision();
+        Ok(())
+    }
+
+    fn nudge(&mut self) -> Check {
+        let target = self.taste.clone().live_target(&mut self.rng, &self.catalog);
+        let id = self.next_call();
+        match self.catalog.resolve(&target) {
+            None => {
+                self.calls.insert(id, Expected::Refused);
+            }
+            // Whether it counts before the stopped invocation returns is not known here.
+            Some(uid) if self.run_of(uid).is_some_and(|run| run.stopped) => return Ok(()),
+            Some(uid) => {
+                // Debounced: it may count now or later.
+                let below = self.catalog.descendants(uid);
+                self.budget += 2 + 2 * below.len() as u64;
+                let timed = below.into_iter().filter(|uid| {
+                    self.options(*uid)
+                        .is_some_and(|options| options.on_timed_ancestor == OnTimedAncestor::Cancel)
+                });
+                let timed: Vec<Uid> = timed.collect();
+                self.may_cancel.extend(timed);
+                self.calls.insert(id, Expected::Done);
+            }
+        }
+        self.input(Input::Call {
+            id,
+            by: None,
+            call: Call::Nudge(target),
+        })
+    }
+
+    fn cancel(&mut self) -> Check {
+        let target = self.taste.clone().live_target(&mut self.rng, &self.catalog);
+        let id = self.next_call();
+        match self.catalog.resolve(&target) {
+            None => {
+                self.calls.insert(id, Expected::Refused);
+            }
+            Some(uid) => {
+                self.calls.insert(id, Expected::Done);
+                self.must_cancel.insert(uid);
+                self.may_cancel.insert(uid);
+                let unsettled = self.is_unsettled(uid);
+                self.past(uid).stopped |= unsettled;
+                for run in self.running.values_mut().filter(|run| run.uid == uid) {
+                    run.stopped = true;
+                }
+            }
+        }
+        self.input(Input::Call {
+            id,
+            by: None,
+            call: Call::Cancel(target),
+        })
+    }
+
+    fn wait_until_idle(&mut self) -> Check {
+        let id = self.next_call();
+        self.calls.insert(id, Expected::Idle);
+        self.input(Input::Call {
+            id,
+            by: None,
+            call: Call::WaitUntilIdle,
+        })
+    }
+
+    fn call_from_inside(&mut self) -> Check {
+        let Some((by, run)) = self.any_run() else {
+            return Ok(());
+        };
+        match self.rng.random_range(0..4) {
+            0 => {
+                let batch = self.taste.clone().batch(&mut self.rng, &self.catalog);
+                self.edit(batch, Some(by))
+            }
+            1 => self.edit_itself(by, &run),
+            _ => self.write_state(by, &run),
+        }
+    }
+
+    fn edit_itself(&mut self, by: InvocationId, run: &Run) -> Check {
+        let target = Target::Uid(run.uid);
+        let edit = if self.rng.random_bool(0.2) {
+            watershed_core::Edit::delete(target)
+        } else {
+            let spec = [self.rng.random_range(0..4_u8)].as_slice().into();
+            watershed_core::Edit::update(
+                target,
+                Update {
+                    spec: Some((spec, 1)),
+                    ..Update::default()
+                },
+            )
+        };
+        self.edit(edit.into(), Some(by))
+    }
+
+    fn write_state(&mut self, by: InvocationId, run: &Run) -> Check {
+        let id = self.next_call();
+        let state = [self.rng.random_range(0..4_u8)];
+        let expected = self
+            .rng
+            .random_bool(0.1)
+            .then(|| StateVersion(self.rng.random_range(0..3)));
+        let answer = match self.catalog.items.get_mut(&run.uid) {
+            None => Expected::Refused,
+            Some(item) if expected.is_some_and(|expected| expected != item.state_version) => {
+                Expected::Refused
+            }
+            Some(item) => {
+                if item.state.as_deref() != Some(&state) {
+                    item.state = Some(state.to_vec());
+                    item.state_version = item.state_version.next();
+                }
+                Expected::Done
+            }
+        };
+        self.calls.insert(id, answer);
+        let call = Call::WriteState {
+            state: state.as_slice().into(),
+            expected,
+        };
+        self.input(Input::Call {
+            id,
+            by: Some(by),
+            call,
+        })
+    }
+
+    fn any_run(&mut self) -> Option<(InvocationId, Run)> {
+        let running: Vec<_> = self.running.iter().map(|(id, run)| (*id, run.clone())).collect();
+        running.choose(&mut self.rng).cloned()
+    }
+
+    fn complete(&mut self) -> Check {
+        let Some((invocation, run)) = self.any_run() else {
+            return Ok(());
+        };
+        // One that was cancelled may ignore that for a while.
+        if run.cancelled && self.rng.random_bool(0.3) {
+            return Ok(());
+        }
+        let wall = self.now.wall.0;
+        let retrigger = match self.rng.random_range(0..12) {
+            0 => Some(Timestamp(wall - 5)),
+            1 => Some(Timestamp(wall + self.rng.random_range(1..20_000))),
+            _ => None,
+        };
+        let result = match self.rng.random_range(0..8) {
+            0 => {
+                let mut error = Error::permanent("broken", "it does not work");
+                error.retrigger = retrigger;
+                Returned::Failed(error)
+            }
+            1 => Returned::Panicked("oh".into()),
+            _ => Returned::Done(Outcome {
+                work: Work::Built,
+                retrigger,
+            }),
+        };
+        self.returns(invocation, result)
+    }
+
+    /// An invocation comes back.
+    pub fn returns(&mut self, invocation: InvocationId, result: Returned) -> Check {
+        let Some(run) = self.running.remove(&invocation) else {
+            return Ok(());
+        };
+        let uid = run.uid;
+        let done = matches!(result, Returned::Done(_));
+        if !self.catalog.items.contains_key(&uid) {
+            return self.input(Input::Returned { invocation, result });
+        }
+        match (run.cancelled, run.phase) {
+            (true, Phase::Reconcile) => {}
+            (true, phase) => {
+                let same = self.catalog.items[&uid].deleted == (phase == Phase::Delete);
+                self.op_failed_if(uid, run.stopped && same);
+            }
+            (false, Phase::Delete) if done => {
+                self.catalog.items.remove(&uid);
+                self.ops.remove(&uid);
+                self.past.remove(&uid);
+            }
+            (false, Phase::Rename) if done => {
+                if let Some(item) = self.catalog.items.get_mut(&uid) {
+                    item.former.clear();
+                }
+                self.ops.remove(&uid);
+                self.note_asked(uid);
+            }
+            (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
+            (false, Phase::Reconcile) => self.completed(&run, &result),
+        }
+        self.input(Input::Returned { invocation, result })
+    }
+
+    fn op_failed_if(&mut self, uid: Uid, failed: bool) {
+        if let Some(op) = self.ops.get_mut(&uid).filter(|_| failed) {
+            op.counts = false;
+        }
+    }
+
+    fn completed(&mut self, run: &Run, result: &Returned) {
+        let (step, wall) = (self.step, self.now.wall);
+        let below = self.catalog.descendants(run.uid).len() as u64;
+        let past = self.past(run.uid);
+        (past.completed_start, past.completed_end) = (run.started, step);
+        // A time in the past asks for it again at once: it has settled in between all the same.
+        past.seen_through_since_start = true;
+        past.retrigger = match result {
+            Returned::Done(outcome) => outcome.retrigger,
+            Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
+            _ => past.retrigger,
+        };
+        if past.retrigger.is_some_and(|at| at <= wall) {
+            past.retrigger = None;
+            self.budget += 1 + 2 * below;
+        }
+    }
+
+    fn answer_commit(&mut self) -> Check {
+        let Some(commit) = self.store.in_flight.clone() else {
+            return Ok(());
+        };
+        if self.rng.random_bool(0.85) {
+            return self.commit(commit.id);
+        }
+        // It may have gone through although it says that it failed.
+        if self.rng.random_bool(0.5) {
+            self.store.write();
+        }
+        self.store.failures += 1;
+        self.store.in_flight = None;
+        let error = CommitError::Failed("disk".into());
+        self.input(Input::CommitFailed {
+            commit: commit.id,
+            error,
+        })?;
+        // The core asks again by its timer; failing for 30 s is another test's.
+        let at = self.timer.unwrap_or(self.now.mono);
+        self.pass_to(at)?;
+        let again = self.store.in_flight.as_ref().map(|commit| commit.id);
+        if again == Some(commit.id) {
+            self.commit(commit.id)
+        } else {
+            Err("the commit was not tried again".into())
+        }
+    }
+
+    pub fn commit(&mut self, id: watershed_core::CommitId) -> Check {
+        self.store.write();
+        self.store.in_flight = None;
+        self.store.failures = 0;
+        self.input(Input::Committed(id))
+    }
+
+    fn pass_to(&mut self, at: Mono) -> Check {
+        self.pass(at.since(self.now.mono).max(Duration::from_millis(2_000)))
+    }
+
+    pub fn pass(&mut self, wait: Duration) -> Check {
+        self.now.mono = self.now.mono.after(wait);
+        self.now.wall = self.now.wall.after(wait);
+        self.age_ops();
+        self.time_falls_due();
+        self.input(Input::Time)
+    }
+
+    /// Retrigger times fall due; deadlines of finishing invocations pass.
+    fn time_falls_due(&mut self) {
+        let wall = self.now.wall;
+        let due: Vec<Uid> = self
+            .past
+            .iter()
+            .filter(|(_, past)| past.retrigger.is_some_and(|at| at <= wall))
+            .map(|(uid, _)| *uid)
+            .collect();
+        for uid in due {
+            self.past(uid).retrigger = None;
+            if self.catalog.is_live(uid) {
+                self.note_timed(uid);
+                self.must_unsettle.insert(uid);
+            }
+        }
+        let mono = self.now.mono;
+        let late: Vec<Uid> = self
+            .running
+            .values()
+            .filter(|run| run.finish_by.is_some_and(|by| by <= mono))
+            .map(|run| run.uid)
+            .collect();
+        self.must_cancel.extend(late.iter().copied());
+        self.may_cancel.extend(late);
+        // Nudges that waited, past times and retries of renames are timed requests as well.
+        let cancellable: Vec<Uid> = self.running.values().map(|run| run.uid).collect();
+        self.may_cancel.extend(cancellable);
+        let count = self.catalog.items.len() as u64;
+        self.budget += count * (1 + count);
+    }
+
+    fn forget(&mut self) -> Check {
+        let open: Vec<CallId> = self.handles.keys().copied().collect();
+        let Some(call) = open.choose(&mut self.rng).copied() else {
+            return Ok(());
+        };
+        if self.calls.contains_key(&call) {
+            return Ok(());
+        }
+        if let Some(handle) = self.handles.get_mut(&call) {
+            handle.forgotten = true;
+        }
+        self.input(Input::Forget(call))
+    }
+
+    fn crash(&mut self) -> Check {
+        if self.rng.random_bool(0.5) {
+            return Ok(());
+        }
+        if self.store.in_flight.is_some() && self.rng.random_bool(0.5) {
+            self.store.write();
+        }
+        self.restart()
+    }
+}

@@ -1,0 +1,426 @@
+//! The rules, checked after each step by recomputing everything from the naive catalog.
+
+use std::collections::BTreeSet;
+
+use watershed_core::{Key, Phase, Required, Settled, Standing, Uid};
+
+use crate::model::Item;
+use crate::world::{Check, Run, World, ensure};
+
+impl World {
+    /// Everything that holds between any two inputs.
+    pub fn check_rules(&mut self) -> Check {
+        self.note_settled();
+        self.check_closure()?;
+        self.check_c2()?;
+        self.check_c4()?;
+        self.check_starts()?;
+        self.check_standings()?;
+        self.check_progress()?;
+        self.end_lift();
+        ensure(self.starts <= self.budget, "bound", || {
+            format!(
+                "{} invocations, at most {} were asked for",
+                self.starts, self.budget
+            )
+        })
+    }
+
+    fn note_settled(&mut self) {
+        let step = self.step;
+        let settled: Vec<Uid> = self
+            .catalog
+            .items
+            .keys()
+            .copied()
+            .filter(|uid| !self.is_unsettled(*uid))
+            .collect();
+        for uid in settled {
+            let past = self.past(uid);
+            past.settled = step;
+            (past.seen_settled_since_start, past.seen_through_since_start) = (true, true);
+        }
+    }
+
+    fn key(&self, uid: Uid) -> Key {
+        self.catalog
+            .items
+            .get(&uid)
+            .map_or_else(|| Key::new("gone", "gone"), |item| item.key.clone())
+    }
+
+    /// C4: asking for a resource makes it and all of its descendants pending.
+    fn check_closure(&self) -> Check {
+        for uid in self
+            .catalog
+            .items
+            .keys()
+            .filter(|uid| self.catalog.is_live(**uid) && self.is_unsettled(**uid))
+        {
+            for below in self.catalog.descendants(*uid) {
+                ensure(self.is_unsettled(below), "C4", || {
+                    format!("{} is settled below {}", self.key(below), self.key(*uid))
+                })?;
+            }
+        }
+        for uid in self
+            .must_unsettle
+            .iter()
+            .filter(|uid| self.catalog.is_live(**uid))
+        {
+            let idle = matches!(
+                self.standings.get(uid),
+                Some(Standing::Settled(Settled::Idle | Settled::Failed))
+            );
+            let released = self
+                .options(*uid)
+                .is_some_and(|options| &*options.kind.as_str() == "changed");
+            ensure(!idle || released, "C4", || {
+                format!("{} was asked for and is settled", self.key(*uid))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn regular(&self) -> impl Iterator<Item = &Run> {
+        self.running.values().filter(|run| run.phase == Phase::Reconcile)
+    }
+
+    /// C2: on any path at most one invocation that is not cancelled.
+    fn check_c2(&self) -> Check {
+        for run in self.regular().filter(|run| !run.cancelled) {
+            let above = self.catalog.ancestors(run.uid);
+            for other in self
+                .regular()
+                .filter(|other| !other.cancelled && other.uid != run.uid)
+            {
+                ensure(!above.contains(&other.uid), "C2", || {
+                    format!(
+                        "{} and {} run on one path",
+                        self.key(run.uid),
+                        self.key(other.uid)
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_c4(&self) -> Check {
+        for run in self
+            .running
+            .values()
+            .filter(|run| run.started < self.step && self.must_cancel.contains(&run.uid))
+        {
+            ensure(run.cancelled, "C4", || {
+                format!("{} was not cancelled", self.key(run.uid))
+            })?;
+        }
+        for run in self.regular().filter(|run| self.catalog.on_cycle(run.uid)) {
+            ensure(run.cancelled, "C7", || {
+                format!("{} runs on a cycle", self.key(run.uid))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// C3, C6 and C7, for what started in this step.
+    fn check_starts(&self) -> Check {
+        for run in self.running.values().filter(|run| run.started == self.step) {
+            let Some(item) = self.catalog.items.get(&run.uid) else {
+                continue;
+            };
+            match run.phase {
+                Phase::Delete => self.check_delete(run.uid, item)?,
+                Phase::Rename => {
+                    let deletes = self.counting(true);
+                    ensure(!item.former.is_empty() && !item.deleted, "C6", || {
+                        format!("{} has no mark", item.key)
+                    })?;
+                    ensure(deletes.is_empty(), "C6", || {
+                        format!("{} is renamed before deletes", item.key)
+                    })?;
+                }
+                Phase::Reconcile => self.check_regular(run.uid, item)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn check_delete(&self, uid: Uid, item: &Item) -> Check {
+        ensure(item.deleted, "C6", || {
+            format!("{} is not to be deleted", item.key)
+        })?;
+        let Some(op) = self.ops.get(&uid) else {
+            return Err(format!("C6: {} has nothing to delete", item.key));
+        };
+        let first = op
+            .waits
+            .iter()
+            .find(|other| self.ops.get(other).is_some_and(|op| op.counts));
+        ensure(first.is_none(), "C6", || {
+            format!("{} is deleted before what refers to it", item.key)
+        })
+    }
+
+    fn check_regular(&self, uid: Uid, item: &Item) -> Check {
+        let key = &item.key;
+        ensure(!item.is_marked(), "C6", || {
+            format!("{key} has an unfinished delete or rename")
+        })?;
+        for above in self.catalog.ancestors(uid) {
+            ensure(!self.is_unsettled(above), "C3", || {
+                format!("{key} starts below {}", self.key(above))
+            })?;
+        }
+        let below = self.catalog.descendants(uid);
+        for run in self
+            .running
+            .values()
+            .filter(|run| run.uid != uid && below.contains(&run.uid))
+        {
+            ensure(false, "C3", || {
+                format!("{key} starts while {} runs below", self.key(run.uid))
+            })?;
+        }
+        ensure(!self.catalog.on_cycle(uid), "C7", || {
+            format!("{key} is on a cycle")
+        })?;
+        let held = !self.counting(true).is_empty() || !self.counting(false).is_empty();
+        ensure(!held || self.was_lifted, "C6", || {
+            format!("{key} starts before deletes and renames")
+        })?;
+        ensure(self.holder(uid, item).is_none(), "C6", || {
+            format!("{key} starts on a name that is held")
+        })?;
+        ensure(!self.is_gated(uid), "request 1", || {
+            format!("{key} starts before the first kinds")
+        })?;
+        ensure(self.unmet(item).is_none(), "refs", || {
+            format!("{key} starts without a ref")
+        })
+    }
+
+    /// Deletes, or renames, that hold others back.
+    pub fn counting(&self, deletes: bool) -> Vec<Uid> {
+        let counts = |uid: &Uid| {
+            self.catalog
+                .items
+                .get(uid)
+                .is_some_and(|item| item.deleted == deletes)
+        };
+        self.ops
+            .iter()
+            .filter(|(uid, op)| op.counts && counts(uid))
+            .map(|(uid, _)| *uid)
+            .collect()
+    }
+
+    /// Who still has to do with the present name of a resource.
+    fn holder(&self, uid: Uid, item: &Item) -> Option<Uid> {
+        let holds = |(other, op_item): &(&Uid, &Item)| {
+            **other != uid && self.ops.contains_key(other) && op_item.names().contains(&item.key)
+        };
+        self.catalog.items.iter().find(holds).map(|(other, _)| *other)
+    }
+
+    fn unmet(&self, item: &Item) -> Option<Key> {
+        let missing = |key: &Key| self.catalog.live(key).is_none();
+        let unmet = item
+            .refs
+            .iter()
+            .find(|reference| reference.required != Required::Completed && missing(&reference.key()));
+        unmet.map(|reference| reference.key())
+    }
+
+    fn is_gated(&self, uid: Uid) -> bool {
+        let is_first = |uid: Uid| self.options(uid).is_some_and(|options| options.first);
+        let waits = |other: &Uid| {
+            let fresh = !self
+                .past
+                .get(other)
+                .is_some_and(|past| past.seen_through_since_start);
+            fresh
+                && is_first(*other)
+                && self.catalog.is_live(*other)
+                && self.catalog.ancestors(*other).into_iter().all(is_first)
+        };
+        !is_first(uid) && self.catalog.items.keys().any(|other| waits(other))
+    }
+
+    /// A resource of a `first` kind that waits for one of another kind holds the rest back while anything runs.
+    fn may_be_gated(&self, uid: Uid) -> bool {
+        let is_first = |uid: Uid| self.options(uid).is_some_and(|options| options.first);
+        let fresh = |uid: &Uid| {
+            !self
+                .past
+                .get(uid)
+                .is_some_and(|past| past.seen_settled_since_start)
+        };
+        let mut first = self
+            .catalog
+            .items
+            .keys()
+            .filter(|uid| is_first(**uid) && self.catalog.is_live(**uid));
+        !is_first(uid) && !self.running.is_empty() && first.any(fresh)
+    }
+
+    /// What settled resources say of themselves.
+    fn check_standings(&self) -> Check {
+        for (uid, standing) in &self.standings {
+            let (Standing::Settled(why), Some(item)) = (standing, self.catalog.items.get(uid)) else {
+                continue;
+            };
+            let right = match why {
+                Settled::OnCycle => self.catalog.on_cycle(*uid),
+                Settled::Unsupported => !self.is_supported(item),
+                Settled::Cancelled => self.past.get(uid).is_some_and(|past| past.stopped),
+                Settled::Retrying => self.ops.get(uid).is_some_and(|op| !op.counts),
+                Settled::WaitingForName { .. } => self.holder(*uid, item).is_some() || self.clashes(item),
+                Settled::WaitingForRef(reference) => {
+                    self.catalog.live(&reference.key()).is_none() || reference.required == Required::Ready
+                }
+                Settled::Idle | Settled::Failed => {
+                    self.is_supported(item) && !item.is_marked() && !self.catalog.on_cycle(*uid)
+                }
+                Settled::Unreadable(_) => false,
+            };
+            ensure(right, "standing", || format!("{} says {why:?}", item.key))?;
+        }
+        Ok(())
+    }
+
+    /// No lost wake-ups: with room to run and nothing awaited, whatever could start has started.
+    fn check_progress(&self) -> Check {
+        if !self.is_durable() || self.running.len() >= self.limits.concurrency {
+            return Ok(());
+        }
+        for (uid, item) in &self.catalog.items {
+            if matches!(self.standings.get(uid), Some(Standing::Pending))
+                && self.has_room(item)
+                && !self.clashes(item)
+            {
+                let waits = if item.deleted {
+                    self.delete_waits(*uid)
+                } else {
+                    self.regular_waits(*uid, item)
+                };
+                ensure(waits, "C11", || format!("{} waits for nothing", item.key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn has_room(&self, item: &Item) -> bool {
+        let options = self.kinds.iter().find(|options| options.kind == item.key.kind);
+        let limit = options
+            .and_then(|options| options.concurrency)
+            .unwrap_or(usize::MAX);
+        let of_kind = self
+            .running
+            .values()
+            .filter(|run| run.names.iter().any(|name| name.kind == item.key.kind));
+        of_kind.count() < limit
+    }
+
+    /// C1 keeps it out.
+    fn clashes(&self, item: &Item) -> bool {
+        let names = item.names();
+        self.running
+            .values()
+            .any(|run| run.names.intersection(&names).next().is_some())
+    }
+
+    fn delete_waits(&self, uid: Uid) -> bool {
+        let counting: BTreeSet<Uid> = self
+            .counting(true)
+            .into_iter()
+            .filter(|other| *other != uid)
+            .collect();
+        !counting.is_empty()
+    }
+
+    fn regular_waits(&self, uid: Uid, item: &Item) -> bool {
+        let family = if self.catalog.on_cycle(uid) {
+            self.cycle_of(uid)
+        } else {
+            BTreeSet::from([uid])
+        };
+        let renaming = |uid: &Uid| self.ops.get(uid).is_some_and(|op| op.counts);
+        if !item.former.is_empty() && self.ops.get(&uid).is_some_and(|op| op.counts) {
+            return !self.counting(true).is_empty();
+        }
+        let above = |uid: &Uid| {
+            self.catalog
+                .parents(*uid)
+                .into_iter()
+                .any(|it| !family.contains(&it) && self.is_unsettled(it))
+        };
+        let held = !self.counting(true).is_empty() || !self.counting(false).is_empty();
+        let below = self.catalog.descendants(uid);
+        family.iter().any(above)
+            || family
+                .iter()
+                .any(|uid| self.run_of(*uid).is_some() || renaming(uid))
+            || self.running.values().any(|run| below.contains(&run.uid))
+            || (held && self.lifted.is_none())
+            || self.is_gated(uid)
+            || self.may_be_gated(uid)
+    }
+
+    fn cycle_of(&self, uid: Uid) -> BTreeSet<Uid> {
+        let below = self.catalog.descendants(uid);
+        self.catalog
+            .ancestors(uid)
+            .intersection(&below)
+            .copied()
+            .collect()
+    }
+
+    /// Time passes for deletes and renames that hold others back.
+    pub fn age_ops(&mut self) {
+        let now = self.now.mono;
+        let limits: Vec<(Uid, _)> = self
+            .ops
+            .keys()
+            .filter_map(|uid| Some((*uid, self.options(*uid)?.hold_limit)))
+            .collect();
+        for (uid, limit) in limits {
+            if let Some(op) = self.ops.get_mut(&uid) {
+                op.counts &= now.since(op.since) < limit;
+            }
+        }
+        self.was_lifted = self.lifted.is_some();
+        let over = self
+            .stretch
+            .is_some_and(|since| now.since(since) >= self.limits.hold_stretch);
+        if over && self.lifted.is_none() && self.ops.values().any(|op| op.counts) {
+            let pending = |uid: &Uid| {
+                let item = &self.catalog.items[uid];
+                !item.is_marked() && matches!(self.standings.get(uid), Some(Standing::Pending) | None)
+            };
+            self.lifted = Some(self.catalog.items.keys().copied().filter(pending).collect());
+            self.was_lifted = true;
+        }
+    }
+
+    fn end_lift(&mut self) {
+        let counts = self.ops.values().any(|op| op.counts);
+        if let Some(mut first) = self.lifted.take() {
+            first.retain(|uid| {
+                matches!(self.standings.get(uid), Some(Standing::Pending) | None)
+                    && self.catalog.is_live(*uid)
+            });
+            if !first.is_empty() && counts {
+                self.lifted = Some(first);
+            } else {
+                self.stretch = None;
+            }
+        }
+        match (counts, self.stretch) {
+            (true, None) => self.stretch = Some(self.now.mono),
+            (false, _) => self.stretch = None,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! One simulated world: a core, a store and callers, all moved by one seed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use watershed_core::{
+    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnTimedAncestor,
+    Parents, Phase, Revision, Row, Standing, Timestamp, Uid,
+};
+
+use crate::model::{Catalog, Item};
+use crate::script::Taste;
+use crate::store::Store;
+
+/// An invocation as its start showed it.
+#[derive(Clone, Debug)]
+pub struct Run {
+    pub uid: Uid,
+    pub phase: Phase,
+    pub cancelled: bool,
+    pub stopped: bool,
+    pub names: BTreeSet<Key>,
+    pub started: u64,
+    pub finish_by: Option<Mono>,
+}
+
+/// An unfinished delete or rename.
+#[derive(Clone, Debug)]
+pub struct Op {
+    pub since: Mono,
+    pub counts: bool,
+    /// Deletes that this one waits for while they count.
+    pub waits: BTreeSet<Uid>,
+}
+
+/// When what happened to one resource, in steps.
+#[derive(Clone, Default, Debug)]
+pub struct Past {
+    pub asked: u64,
+    pub completed_start: u64,
+    pub completed_end: u64,
+    pub settled: u64,
+    /// `cancel(name)` stopped it, and nothing has asked for it since.
+    pub stopped: bool,
+    /// Not to start before this is durable.
+    pub hold: Revision,
+    pub retrigger: Option<Timestamp>,
+    /// Has settled since the start, as far as readers can tell.
+    pub seen_settled_since_start: bool,
+    /// Has completed or settled since the start.
+    pub seen_through_since_start: bool,
+}
+
+/// A request for a reconcile that has not had all of its answers.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    pub asked: u64,
+    /// Invocations from this one on started after it.
+    pub since: u64,
+    pub members: BTreeSet<Uid>,
+    pub outcome: bool,
+    pub settled: bool,
+    pub forgotten: bool,
+}
+
+/// What a call must be answered with.
+#[derive(Clone, Debug)]
+pub enum Expected {
+    Applied,
+    Refused,
+    Handle,
+    Done,
+    Idle,
+}
+
+pub struct World {
+    pub rng: SmallRng,
+    pub taste: Taste,
+    pub kinds: Vec<KindOptions>,
+    pub limits: Limits,
+    pub now: Now,
+    pub step: u64,
+    pub core: Core,
+    pub store: Store,
+    pub catalog: Catalog,
+    pub running: BTreeMap<InvocationId, Run>,
+    pub ops: BTreeMap<Uid, Op>,
+    pub past: BTreeMap<Uid, Past>,
+    pub standings: BTreeMap<Uid, Standing>,
+    pub published: BTreeMap<Uid, Arc<Row>>,
+    pub calls: BTreeMap<CallId, Expected>,
+    pub handles: BTreeMap<CallId, Handle>,
+    pub last_invocation: u64,
+    pub next_call: u64,
+    pub timer: Option<Mono>,
+    /// Since when deletes and renames have counted without a break.
+    pub stretch: Option<Mono>,
+    pub lifted: Option<BTreeSet<Uid>>,
+    pub was_lifted: bool,
+    /// The most invocations that the requests so far can have led to.
+    pub budget: u64,
+    pub starts: u64,
+    pub trace: Vec<String>,
+    /// What this step must and may cancel.
+    pub must_cancel: BTreeSet<Uid>,
+    pub may_cancel: BTreeSet<Uid>,
+    pub must_unsettle: BTreeSet<Uid>,
+}
+
+pub type Check = Result<(), String>;
+
+pub fn ensure(holds: bool, rule: &str, detail: impl FnOnce() -> String) -> Check {
+    if holds {
+        Ok(())
+    } else {
+        Err(format!("{rule}: {}", detail()))
+    }
+}
+
+fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
+    let hold = Duration::from_secs(if rng.random_bool(0.2) { 2 } else { 60 });
+    let options = |name: &str| KindOptions {
+        hold_limit: hold,
+        ..KindOptions::new(name)
+    };
+    let mut changed = options("changed");
+    changed.parents = Parents::Changed;
+    changed.at_start = AtStart::AskIfUnsettled;
+    let mut finish = options("finish");
+    finish.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(5));
+    finish.concurrency = rng.random_bool(0.5).then_some(1);
+    let mut first = options("first");
+    first.first = rng.random_bool(0.5);
+    vec![options("plain"), changed, finish, first]
+}
+
+impl World {
+    pub fn new(seed: u64) -> Result<Self, String> {
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let taste = Taste::draw(&mut rng);
+        let kinds = kinds(&mut rng);
+        let limits = Limits {
+            concurrency: rng.random_range(1..=6),
+            hold_stretch: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
+            ..Limits::default()
+        };
+        let now = Now {
+            wall: Timestamp(1_000_000),
+            mono: Mono(0),
+        };
+        let mut store = Store::default();
+        let stored = store.reopen();
+        let (core, effects) =
+            Core::open(now, limits, kinds.clone(), stored).map_err(|error| error.to_string())?;
+        let mut world = Self {
+            rng,
+            taste,
+            kinds,
+            limits,
+            now,
+            step: 1,
+            core,
+            store,
+            catalog: Catalog::default(),
+            running: BTreeMap::new(),
+            ops: BTreeMap::new(),
+            past: BTreeMap::new(),
+            standings: BTreeMap::new(),
+            published: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            handles: BTreeMap::new(),
+            last_invocation: 0,
+            next_call: 1,
+            timer: None,
+            stretch: None,
+            lifted: None,
+            was_lifted: false,
+            budget: 0,
+            starts: 0,
+            trace: Vec::new(),
+            must_cancel: BTreeSet::new(),
+            may_cancel: BTreeSet::new(),
+            must_unsettle: BTreeSet::new(),
+        };
+        world.carry_out(effects)?;
+        Ok(world)
+    }
+
+    pub fn options(&self, uid: Uid) -> Option<&KindOptions> {
+        let kind = &self.catalog.items.get(&uid)?.key.kind;
+        self.kinds.iter().find(|options| options.kind == *kind)
+    }
+
+    pub fn is_supported(&self, item: &Item) -> bool {
+        self.kinds.iter().any(|options| options.kind == item.key.kind)
+    }
+
+    /// Resources that readers have not heard of are pending: they wait for the commit that creates them.
+    pub fn is_unsettled(&self, uid: Uid) -> bool {
+        !matches!(self.standings.get(&uid), Some(Standing::Settled(_)))
+    }
+
+    pub fn run_of(&self, uid: Uid) -> Option<&Run> {
+        self.running.values().find(|run| run.uid == uid)
+    }
+
+    pub fn is_durable(&self) -> bool {
+        self.store.in_flight.is_none() && self.store.revision == self.core.revision()
+    }
+
+    pub fn past(&mut self, uid: Uid) -> &mut Past {
+        self.past.entry(uid).or_default()
+    }
+
+    /// Hands one input in and carries out what comes of it.
+    pub fn input(&mut self, input: Input) -> Check {
+        self.trace
+            .push(format!("{} {:?} {input:?}", self.step, self.now.mono));
+        let mut effects = Vec::new();
+        self.core.handle(self.now, input, &mut effects);
+        self.carry_out(effects)
+    }
+
+    pub fn carry_out(&mut self, mut effects: Vec<Effect>) -> Check {
+        self.core.flush(self.now, &mut effects);
+        for effect in effects {
+            self.take(effect)?;
+        }
+        self.core
+            .check_consistency()
+            .map_err(|violation| violation.to_string())
+    }
+
+    fn take(&mut self, effect: Effect) -> Check {
+        match effect {
+            Effect::Start(start) => self.take_start(&start),
+            Effect::Cancel(invocation) => self.take_cancel(invocation),
+            Effect::Timer(at) => {
+                self.timer = at;
+                Ok(())
+            }
+            Effect::Commit(commit) => self.take_commit(commit),
+            Effect::Answer { call, answer } => self.take_answer(call, &answer),
+            Effect::Publish(publish) => self.take_publish(publish),
+            Effect::Stopped { .. } => Err("it stopped by itself".into()),
+        }
+    }
+
+    /// The process dies, and another one takes up what is durable.
+    pub fn restart(&mut self) -> Check {
+        self.trace.push(format!("{} restart", self.step));
+        let stored = self.store.reopen();
+        self.running.clear();
+        self.calls.clear();
+        self.handles.clear();
+        self.standings.clear();
+        self.past.clear();
+        self.ops.clear();
+        (self.stretch, self.lifted, self.timer) = (None, None, None);
+        self.last_invocation = 0;
+        let deletes = self.catalog.deletes;
+        let deleted_at: BTreeMap<Uid, u64> = self
+            .catalog
+            .items
+            .iter()
+            .map(|(uid, item)| (*uid, item.deleted_at))
+            .collect();
+        self.catalog = Catalog {
+            items: BTreeMap::new(),
+            deletes,
+        };
+        for (uid, row) in &self.store.rows {
+            let mut item = Item::of(row);
+            item.deleted_at = deleted_at.get(uid).copied().unwrap_or(0);
+            self.catalog.items.insert(*uid, item);
+            self.past.entry(*uid).or_default().retrigger =
+                row.next_reconcile.filter(|_| !row.marks.is_deleted());
+        }
+        self.published = self.store.rows.clone();
+        for (uid, item) in &self.catalog.items {
+            if item.is_marked() && self.is_supported(item) {
+                let op = Op {
+                    since: self.now.mono,
+                    counts: true,
+                    waits: BTreeSet::new(),
+                };
+                self.ops.insert(*uid, op);
+            }
+        }
+        let all: Vec<Uid> = self.catalog.items.keys().copied().collect();
+        for uid in all {
+            if self
+                .options(uid)
+                .is_some_and(|options| options.at_start == AtStart::AskAlways)
+            {
+                self.note_asked(uid);
+            }
+            self.budget += 3;
+        }
+        let (core, effects) = Core::open(self.now, self.limits, self.kinds.clone(), stored)
+            .map_err(|error| error.to_string())?;
+        self.core = core;
+        self.carry_out(effects)
+    }
+
+    /// A request of its own came for this resource in this step.
+    pub fn note_asked(&mut self, uid: Uid) {
+        self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
+        for run in self.running.values_mut().filter(|run| run.uid == uid) {
+            run.stopped = false;
+        }
+        let step = self.step;
+        let past = self.past(uid);
+        (past.asked, past.stopped) = (step, false);
+    }
+}
