@@ -5,3 +5,4 @@ mod engine;
 mod golden;
 mod incremental;
 mod report;
+mod samples;
