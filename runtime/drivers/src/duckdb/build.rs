@@ -1,11 +1,13 @@
 //! Making an output: whatever was there, the statement, the checks, the tag and the record in one transaction.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine};
+use super::engine::{Claim, Company, Engine};
 use super::failure::Source;
 use super::names::{Edit, Entry, Folded, Names};
-use super::schema::{self, keyword, qualified};
+use super::schema::{self, Before, keyword, qualified};
 use super::sys::{Answer, StatementKind};
 use super::work::Work;
 use crate::crash::around;
@@ -20,13 +22,17 @@ struct Plan {
     drop_first: Option<Entry>,
     /// What this owner has under other names.
     drop_after: Vec<Entry>,
+    before: Before,
 }
 
 impl Plan {
     /// # Errors
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
     fn new(names: &Names, build: &Build) -> Result<Self, BuildError> {
-        let mut plan = Self::default();
+        let mut plan = Self {
+            before: Before::of(names, build.tag.uid),
+            ..Self::default()
+        };
         match names.at(&build.name) {
             None => {}
             Some(entry) => match entry.tag {
@@ -63,6 +69,7 @@ impl Plan {
                 .map(|entry| Edit::Remove(Folded::new(&entry.name))),
         );
         let Build { name, kind, tag, .. } = build.clone();
+        edits.push(Edit::Recorded(tag.uid));
         edits.push(Edit::Put(Entry {
             name,
             kind,
@@ -79,13 +86,13 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<Built, BuildError> {
         sole_statement(&build.sql).map_err(not_one)?;
-        let claim = self.claim(build.tag.uid, Some(&build.name), cancel).await?;
+        let claim = Arc::new(self.claim(build.tag.uid, Some(&build.name), cancel).await?);
         let mut attempts = 1;
-        let mut rows = self.try_build(build, Company::Others, cancel).await;
+        let mut rows = self.try_build(build, &claim, Company::Others, cancel).await;
         if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &rows {
             tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
             attempts += 1;
-            rows = self.try_build(build, Company::Alone, cancel).await;
+            rows = self.try_build(build, &claim, Company::Alone, cancel).await;
         }
         drop(claim);
         let built = Built {
@@ -99,12 +106,15 @@ impl Engine {
     async fn try_build(
         &self,
         build: &Build,
+        claim: &Arc<Claim>,
         company: Company,
         cancel: &CancellationToken,
     ) -> Result<Option<u64>, BuildError> {
         let engine = self.clone();
         let build = build.clone();
+        let claim = Arc::clone(claim);
         self.work(cancel, company, move |work| {
+            let _claim = claim;
             let plan = Plan::new(&engine.names(), &build)?;
             let rows = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
             engine.apply(plan.edits(&build));
@@ -141,7 +151,7 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>,
         OutputKind::View => None,
     };
     schema::write_tag(work, build.kind, &build.name, build.tag)?;
-    schema::write_record(work, build.tag, rows, &build.record)?;
+    schema::write_record(work, build.tag, rows, &build.record, plan.before)?;
     Ok(rows)
 }
 

@@ -72,7 +72,8 @@ enum Gate {
     Whole(#[expect(dead_code, reason = "held")] OwnedRwLockWriteGuard<()>),
 }
 
-/// Names and owners that a unit of work has to itself.
+/// Names and owners that a unit of work has to itself. Goes into the job, so that it lasts as long as the job does
+/// and not only as long as somebody waits for it.
 pub(super) struct Claim {
     engine: Engine,
     keys: BTreeSet<ClaimKey>,
@@ -324,11 +325,13 @@ impl Engine {
             other => other,
         };
         self.growth().measure(&work).map_err(unreadable)?;
+        let mut recorded = BTreeSet::new();
         if self.options().access == Access::ReadWrite {
             schema::set_up(&work).map_err(unreadable)?;
+            recorded = schema::read_recorded(&work).map_err(unreadable)?;
         }
         let entries = schema::read_entries(&work).map_err(unreadable)?;
-        self.names().reload(entries);
+        self.names().reload(entries, recorded);
         Ok(())
     }
 

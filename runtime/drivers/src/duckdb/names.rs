@@ -29,6 +29,8 @@ pub(super) struct Entry {
 pub(super) struct Names {
     objects: BTreeMap<Folded, Entry>,
     owned: BTreeMap<Uuid, BTreeSet<Folded>>,
+    /// Owners that have a record.
+    recorded: BTreeSet<Uuid>,
     claimed: BTreeSet<ClaimKey>,
 }
 
@@ -56,13 +58,18 @@ pub(super) enum Edit {
     Put(Entry),
     /// Is gone.
     Remove(Folded),
+    /// The owner has a record now.
+    Recorded(Uuid),
+    /// The owner has none any more.
+    Forgotten(Uuid),
 }
 
 impl Names {
     /// Replaces what is known by what was read from the engine. Claims stay.
-    pub(super) fn reload(&mut self, entries: Vec<Entry>) {
+    pub(super) fn reload(&mut self, entries: Vec<Entry>, recorded: BTreeSet<Uuid>) {
         self.objects.clear();
         self.owned.clear();
+        self.recorded = recorded;
         for entry in entries {
             self.apply(Edit::Put(entry));
         }
@@ -98,12 +105,22 @@ impl Names {
             .filter_map(|entry| Some((entry, entry.tag?)))
     }
 
+    /// Whether an owner has a record.
+    pub(super) fn has_record(&self, uid: Uuid) -> bool {
+        self.recorded.contains(&uid)
+    }
+
     /// Takes note of a commit.
     pub(super) fn apply(&mut self, edit: Edit) {
-        let (name, entry) = match edit {
-            Edit::Put(entry) => (Folded::new(&entry.name), Some(entry)),
-            Edit::Remove(name) => (name, None),
-        };
+        match edit {
+            Edit::Put(entry) => self.place(Folded::new(&entry.name), Some(entry)),
+            Edit::Remove(name) => self.place(name, None),
+            Edit::Recorded(uid) => drop(self.recorded.insert(uid)),
+            Edit::Forgotten(uid) => drop(self.recorded.remove(&uid)),
+        }
+    }
+
+    fn place(&mut self, name: Folded, entry: Option<Entry>) {
         let tag = entry.as_ref().and_then(|entry| entry.tag);
         let before = match entry {
             Some(entry) => self.objects.insert(name.clone(), entry),
@@ -183,7 +200,7 @@ mod tests {
     #[test]
     fn a_claim_keeps_others_from_the_owner_its_names_and_who_is_in_the_way() {
         let mut names = Names::default();
-        names.reload(vec![entry("a", 1), entry("b", 2), entry("c", 3)]);
+        names.reload(vec![entry("a", 1), entry("b", 2), entry("c", 3)], BTreeSet::new());
         let held = names.try_claim(Uuid::from_u128(1), Some("b")).unwrap();
         assert!(names.try_claim(Uuid::from_u128(7), Some("A")).is_none());
         assert!(names.try_claim(Uuid::from_u128(2), None).is_none());

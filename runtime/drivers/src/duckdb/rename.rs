@@ -1,11 +1,13 @@
 //! Changing names and tags of outputs that stand: rows are never read.
 
+use std::sync::Arc;
+
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::engine::{Company, Engine};
+use super::engine::{Claim, Company, Engine};
 use super::names::{Edit, Entry, Folded, Names};
-use super::schema;
+use super::schema::{self, Before};
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Output, OutputKind, Rename, RenameError, Renamed, Tag, quote_identifier};
@@ -23,6 +25,7 @@ struct Step {
 struct Plan {
     tag: Tag,
     steps: Vec<Step>,
+    before: Before,
 }
 
 impl Plan {
@@ -68,7 +71,11 @@ impl Plan {
                 }
             },
         }
-        Ok(Self { tag, steps })
+        Ok(Self {
+            tag,
+            steps,
+            before: Before::of(names, rename.uid),
+        })
     }
 
     fn edits(self) -> Vec<Edit> {
@@ -99,11 +106,14 @@ impl Engine {
         rename: &Rename,
         cancel: &CancellationToken,
     ) -> Result<Renamed, RenameError> {
-        let _claim = self.claim(rename.uid, Some(&rename.to), cancel).await?;
-        match self.try_rename(rename, Indexes::NotExpected, cancel).await {
+        let claim = Arc::new(self.claim(rename.uid, Some(&rename.to), cancel).await?);
+        match self
+            .try_rename(rename, &claim, Indexes::NotExpected, cancel)
+            .await
+        {
             // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
             Err(RenameError::Failed(Failure::Sql(error))) if error.class == "dependency" => {
-                self.try_rename(rename, Indexes::Expected, cancel).await
+                self.try_rename(rename, &claim, Indexes::Expected, cancel).await
             }
             done => done,
         }
@@ -112,25 +122,31 @@ impl Engine {
     async fn try_rename(
         &self,
         rename: &Rename,
+        claim: &Arc<Claim>,
         indexes: Indexes,
         cancel: &CancellationToken,
     ) -> Result<Renamed, RenameError> {
         let engine = self.clone();
         let rename = rename.clone();
+        let claim = Arc::clone(claim);
         self.work(cancel, Company::Others, move |work| {
+            let _claim = claim;
             let plan = Plan::new(&engine.names(), &rename)?;
             let renamed = work.transaction(around!("rename"), || carry_out(work, &plan, &rename, indexes))?;
-            engine.apply(plan.edits());
+            let mut edits = plan.edits();
+            edits.extend(rename.record.is_some().then_some(Edit::Recorded(rename.uid)));
+            engine.apply(edits);
             Ok(renamed)
         })
         .await
     }
 
     pub(super) async fn drop_owned(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
-        let _claim = self.claim(uid, None, cancel).await?;
+        let claim = self.claim(uid, None, cancel).await?;
         let engine = self.clone();
         let dropped = self
             .work(cancel, Company::Others, move |work| {
+                let _claim = claim;
                 let owned: Vec<Entry> = engine.names().owned_by(uid).cloned().collect();
                 if owned.is_empty() {
                     return Ok(false);
@@ -142,7 +158,7 @@ impl Engine {
                     schema::delete_record(work, uid)
                 })?;
                 let gone = |entry: &Entry| Edit::Remove(Folded::new(&entry.name));
-                engine.apply(owned.iter().map(gone).collect());
+                engine.apply(owned.iter().map(gone).chain([Edit::Forgotten(uid)]).collect());
                 Ok::<_, Failure>(true)
             })
             .await?;
@@ -159,28 +175,35 @@ impl Engine {
         record: &[u8],
         cancel: &CancellationToken,
     ) -> Result<bool, Failure> {
-        let _claim = self.claim(from.uid, None, cancel).await?;
+        let claim = self.claim(from.uid, None, cancel).await?;
         let engine = self.clone();
         let record = record.to_vec();
         self.work(cancel, Company::Others, move |work| {
+            let _claim = claim;
             let found = engine
                 .names()
                 .owned_by(from.uid)
                 .find(|entry| entry.tag == Some(from))
                 .cloned();
             let Some(entry) = found else { return Ok(false) };
+            let before = Before::of(&engine.names(), to.uid);
             work.transaction(around!("retag"), || {
                 let rows = schema::read_rows(work, from)?;
                 schema::write_tag(work, entry.kind, &entry.name, to)?;
                 if from.uid != to.uid {
                     schema::delete_record(work, from.uid)?;
                 }
-                schema::write_record(work, to, rows, &record)
+                schema::write_record(work, to, rows, &record, before)
             })?;
-            engine.apply(vec![Edit::Put(Entry {
-                tag: Some(to),
-                ..entry
-            })]);
+            let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
+            engine.apply(vec![
+                forgotten,
+                recorded,
+                Edit::Put(Entry {
+                    tag: Some(to),
+                    ..entry
+                }),
+            ]);
             Ok(true)
         })
         .await
@@ -218,7 +241,7 @@ fn carry_out(
     }
     if let Some(record) = &rename.record {
         let rows = schema::read_rows(work, plan.tag)?;
-        schema::write_record(work, plan.tag, rows, record)?;
+        schema::write_record(work, plan.tag, rows, record, plan.before)?;
     }
     Ok(renamed)
 }

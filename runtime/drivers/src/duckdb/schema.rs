@@ -3,11 +3,11 @@
 //! A record belongs to a build: it counts as long as the tag of an output names that build. Tag and record are
 //! written in one transaction, so an output whose tag has no record was made by nobody of ours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::names::Entry;
+use super::names::{Entry, Names};
 use super::sys::Param;
 use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, quote_identifier, quote_literal};
@@ -95,23 +95,57 @@ pub(super) fn write_record(
     tag: Tag,
     rows: Option<u64>,
     record: &[u8],
+    before: Before,
 ) -> Result<(), Failure> {
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
     let rows = rows.map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
-    let update =
-        format!("UPDATE _watershed.records SET build = ?, row_count = {rows}, record = ? WHERE uid = ?");
-    let updated = work.run(
-        &update,
-        &[Param::Text(&build), Param::Blob(record), Param::Text(&uid)],
-    )?;
-    if count(&updated) == Some(0) {
-        let insert = format!("INSERT INTO _watershed.records VALUES (?, ?, {rows}, ?)");
-        work.run(
-            &insert,
-            &[Param::Text(&uid), Param::Text(&build), Param::Blob(record)],
-        )?;
+    match before {
+        Before::Nothing => {
+            let insert = format!("INSERT INTO _watershed.records VALUES (?, ?, {rows}, ?)");
+            work.run(
+                &insert,
+                &[Param::Text(&uid), Param::Text(&build), Param::Blob(record)],
+            )
+        }
+        Before::Record => {
+            let update = format!(
+                "UPDATE _watershed.records SET build = ?, row_count = {rows}, record = ? WHERE uid = ?"
+            );
+            work.run(
+                &update,
+                &[Param::Text(&build), Param::Blob(record), Param::Text(&uid)],
+            )
+        }
     }
-    Ok(())
+    .map(drop)
+}
+
+/// What an owner left before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Before {
+    #[default]
+    Nothing,
+    Record,
+}
+
+impl Before {
+    pub(super) fn of(names: &Names, uid: Uuid) -> Self {
+        if names.has_record(uid) {
+            Self::Record
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// Everybody who left a record.
+pub(super) fn read_recorded(work: &Work<'_>) -> Result<BTreeSet<Uuid>, Failure> {
+    let rows = work.run("SELECT uid FROM _watershed.records", &[])?;
+    Ok(rows
+        .into_iter()
+        .flatten()
+        .filter_map(|uid| Uuid::try_parse(&uid.to_string()).ok())
+        .collect())
 }
 
 /// The rows that a build wrote, as its record says.
