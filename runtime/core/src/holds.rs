@@ -191,9 +191,4 @@ impl Core {
             self.begin_stretch();
         }
     }
-
-    #[cfg(test)]
-    pub(crate) fn is_lifted(&self) -> bool {
-        self.holds.is_lifted()
-    }
 }

@@ -99,11 +99,6 @@ impl Timeline {
             .chain(wall)
             .min()
     }
-
-    #[cfg(test)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.alarms.is_empty() && self.retriggers.is_empty()
-    }
 }
 
 impl Core {

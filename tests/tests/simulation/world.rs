@@ -277,7 +277,7 @@ impl World {
             item.deleted_at = deleted_at.get(uid).copied().unwrap_or(0);
             self.catalog.items.insert(*uid, item);
             self.past.entry(*uid).or_default().retrigger =
-                row.next_reconcile.filter(|_| !row.marks.is_deleted());
+                row.next_reconcile.filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
         }
         self.published = self.store.rows.clone();
         for (uid, item) in &self.catalog.items {

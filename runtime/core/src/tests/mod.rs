@@ -1,3 +1,7 @@
 //! Tests of the whole machine, by the part of the contract that they hold it to.
 
+mod cost;
+mod durability;
+mod marks;
+mod requests;
 mod scheduling;

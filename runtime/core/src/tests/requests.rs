@@ -1,0 +1,152 @@
+//! Requests, handles, times, first kinds, and what can't be run.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{
+    Answer, AtStart, Call, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement, Standing,
+};
+
+#[test]
+fn request_1_asks_for_everything_and_ask_if_unsettled_only_for_what_is_not() {
+    let mut kind = KindOptions::new("k");
+    let mut bench = Bench::with(vec![kind.clone()], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["a", "b"]);
+    kind.at_start = AtStart::AskIfUnsettled;
+    bench.register(vec![kind]);
+    bench.restart();
+    assert!(bench.starts().is_empty());
+    bench.reconcile("b");
+    bench.fail("b");
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["b"]);
+}
+
+#[test]
+fn first_kinds_settle_once_before_anything_else_starts() {
+    let mut first = KindOptions::new("parser");
+    first.first = true;
+    let mut bench = Bench::with(vec![KindOptions::new("k"), first], Limits::default());
+    let parser = bench.new_of("parser", "p", &[]);
+    bench.apply(vec![Edit::create(parser)]);
+    bench.settled(&[("a", &[])]);
+    bench.restart();
+    assert_eq!(bench.starts(), ["p"]);
+    bench.finish("p");
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn a_handle_gets_the_first_outcome_after_it_and_the_settling_of_all_below() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    let first = bench.reconcile("a");
+    let second = bench.reconcile("a");
+    bench.finish("a");
+    bench.finish("a");
+    let done = |answers: Vec<Answer>| {
+        answers
+            .iter()
+            .any(|it| matches!(it, Answer::Outcome(RunOutcome::Done { .. })))
+    };
+    assert!(done(bench.answers_to(first)) && done(bench.answers_to(second)));
+    assert!(
+        !bench
+            .answers_to(first)
+            .contains(&Answer::Settled(Settlement::Settled))
+    );
+    bench.finish("b");
+    assert_eq!(bench.answer_to(first), Some(Answer::Settled(Settlement::Settled)));
+}
+
+#[test]
+fn a_cancelled_request_is_answered_once_its_parents_have_settled() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
+    bench.reconcile("a");
+    let call = bench.reconcile("b");
+    bench.call(Call::Cancel(target("b")));
+    bench.starts();
+    bench.finish("a");
+    assert_eq!(bench.finish_all(), ["c"]);
+    assert!(
+        bench
+            .answers_to(call)
+            .contains(&Answer::Outcome(RunOutcome::NotRun(Settled::Cancelled)))
+    );
+}
+
+#[test]
+fn request_5_a_time_falls_due_once_and_past_times_are_bounded() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    let at = bench.now.wall.0 + 5_000;
+    bench.finish_at("a", Some(at));
+    bench.starts();
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.starts(), ["a"]);
+    for _ in 0..3 {
+        bench.finish_at("a", Some(0));
+        assert_eq!(bench.starts(), ["a"]);
+    }
+    bench.finish_at("a", Some(0));
+    assert!(
+        bench.starts().is_empty(),
+        "after three in a row, at most once a second"
+    );
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn request_8_nudges_are_debounced() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.call(Call::Nudge(target("a")));
+    assert_eq!(bench.finish_all(), ["a"]);
+    bench.call(Call::Nudge(target("a")));
+    bench.call(Call::Nudge(target("a")));
+    assert!(bench.starts().is_empty());
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(bench.finish_all(), ["a"]);
+}
+
+#[test]
+fn c18_idle_is_answered_when_all_is_settled_whatever_times_are_to_come() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    let call = bench.call(Call::WaitUntilIdle);
+    assert_eq!(bench.answer_to(call), None);
+    let at = bench.now.wall.0 + 60_000;
+    bench.finish_at("a", Some(at));
+    assert_eq!(bench.answer_to(call), Some(Answer::Done));
+}
+
+#[test]
+fn a_kind_without_reconciler_is_unsupported_and_no_failed_parent() {
+    let mut bench = Bench::new();
+    let foreign = bench.new_of("foreign", "f", &[]);
+    let mut child = bench.new_resource("c", &[]);
+    child.refs = [crate::Ref::completed("foreign", "f")].into();
+    bench.apply(vec![Edit::create(foreign), Edit::create(child)]);
+    assert_eq!(bench.starts(), ["c"]);
+    assert!(!bench.running("c").refs[0].failed);
+    assert_eq!(bench.standing("f"), Standing::Settled(Settled::Unsupported));
+}
+
+#[test]
+fn an_unreadable_row_is_listed_and_never_touched() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    let before = bench.row("a");
+    bench.restart_with(|row| (row.name.as_str() == "a").then(|| Error::permanent("unreadable", "cut short")));
+    assert_eq!(bench.finish_all(), ["b"]);
+    let call = bench.edit_spec("a", "new");
+    assert!(matches!(
+        bench.answer_to(call),
+        Some(Answer::Refused(crate::Refusal::Unreadable(_)))
+    ));
+    assert_eq!(*bench.rows[&before.uid], *before);
+}
