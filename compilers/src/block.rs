@@ -37,7 +37,7 @@ impl Uses {
         self.any_variable |= facts.any_variable;
         self.environment |= facts.environment;
         for (name, offset) in &facts.variables {
-            if !is_set(context, name) {
+            if !findings.is_full() && !is_set(context, name) {
                 let at = place.token(text, *offset);
                 let message = format!("variable \"{name}\" is not set");
                 let hint = "set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`";
@@ -77,15 +77,14 @@ impl Uses {
 
 /// Whether a use in lower case means a variable: it, or a dotted one that begins with it.
 pub(crate) fn reads(used: &str, variable: &str) -> bool {
-    let variable = variable.to_lowercase();
-    variable
-        .strip_prefix(used)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    let (Some(start), Some(rest)) = (variable.get(..used.len()), variable.get(used.len()..)) else {
+        return false;
+    };
+    start.eq_ignore_ascii_case(used) && (rest.is_empty() || rest.starts_with('.'))
 }
 
 fn is_set(context: &Context<'_>, name: &str) -> bool {
-    let used = name.to_lowercase();
-    context.variables.keys().any(|known| reads(&used, known))
+    context.variables.keys().any(|known| reads(name, known))
 }
 
 /// Reads a template; a finding where it is none.

@@ -44,9 +44,17 @@ pub(crate) struct Finding {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings(Vec<Finding>);
 
+/// Warnings and hints that are told about one group of files: more help nobody.
+const MAX_LIGHT: usize = 200;
+
 impl Findings {
+    /// Whether further warnings and hints would be left out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_LIGHT
+    }
+
     pub(crate) fn add(&mut self, at: At, code: Code, message: impl Into<String>) {
-        self.0.push(Finding {
+        self.push(Finding {
             at,
             code,
             message: message.into(),
@@ -61,7 +69,7 @@ impl Findings {
         message: impl Into<String>,
         hint: impl Into<String>,
     ) {
-        self.0.push(Finding {
+        self.push(Finding {
             at,
             code,
             message: message.into(),
@@ -70,7 +78,9 @@ impl Findings {
     }
 
     pub(crate) fn push(&mut self, finding: Finding) {
-        self.0.push(finding);
+        if finding.code.severity() == Severity::Error || !self.is_full() {
+            self.0.push(finding);
+        }
     }
 
     /// Whether something keeps what was read from being used; a file that is not read at all does not.
