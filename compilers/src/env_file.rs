@@ -189,7 +189,9 @@ fn expand(text: &str, known: &BTreeMap<String, String>) -> String {
 mod tests {
     use super::*;
 
-    fn read_all(text: &str) -> (Vec<(String, String)>, Vec<(Code, u32)>) {
+    type Variables = Vec<(String, String)>;
+
+    fn read_all(text: &str) -> (Variables, Vec<(Code, u32)>) {
         let mut findings = Findings::default();
         let variables = read(&Text::new(text), &mut findings);
         (

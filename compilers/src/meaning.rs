@@ -1,7 +1,8 @@
 //! Fingerprints of specs: what they say, whatever their text.
 //!
 //! SQL counts by its tree, or by its tokens where there is none; other values count as they are; places and text do
-//! not. A model that is read counts by its number among the spec's inputs, so that a rename upstream is no change.
+//! not. A model that is read counts by its number among the spec's inputs, so that a rename upstream is no change of
+//! what the output depends on.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -76,6 +77,10 @@ pub(crate) fn of_spec(spec: &ModelSpec, version: Arc<str>, analysis: Option<&Sql
     };
     print.bytes(&output_spec(spec).encode_to_vec());
     whole.bytes(&settings(spec).encode_to_vec());
+    // Which models are meant is no part of the output's meaning, and an edit all the same: `a, b` is not `b, a`.
+    spec.inputs
+        .iter()
+        .for_each(|name| whole.bytes(name.to_lowercase().as_bytes()));
     for test in &spec.tests {
         whole.bytes(test.name.as_bytes());
         whole.resolver(test.data.as_ref());

@@ -200,8 +200,8 @@ proptest! {
             };
             prop_assert_eq!(&changes.changed, &keys(both));
 
-            let last: BTreeMap<_, _> = files.iter().map(|(path, content)| (path, content)).collect();
-            let again = project.apply(last.into_iter().map(|(path, content)| event(path, Some(content))), engine());
+            let again = project.apply(
+                files.iter().map(|(path, content)| event(path, Some(content))), engine());
             prop_assert!(again.is_empty(), "equal bytes are no change: {:?}", again);
         }
     }

@@ -4,5 +4,6 @@ mod case;
 mod engine;
 mod golden;
 mod incremental;
+mod meaning;
 mod report;
 mod samples;
