@@ -276,8 +276,9 @@ impl World {
             let mut item = Item::of(row);
             item.deleted_at = deleted_at.get(uid).copied().unwrap_or(0);
             self.catalog.items.insert(*uid, item);
-            self.past.entry(*uid).or_default().retrigger =
-                row.next_reconcile.filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
+            self.past.entry(*uid).or_default().retrigger = row
+                .next_reconcile
+                .filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
         }
         self.published = self.store.rows.clone();
         for (uid, item) in &self.catalog.items {
