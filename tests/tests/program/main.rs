@@ -10,6 +10,7 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `kills` | the program killed at random moments |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
+//! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
 mod broken;
@@ -20,4 +21,5 @@ mod histories;
 mod kills;
 mod mends;
 mod sandbox;
+mod together;
 mod world;

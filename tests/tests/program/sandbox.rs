@@ -9,7 +9,8 @@ use serde_json::Value;
 
 /// A project of its own for one test.
 pub(crate) struct Sandbox {
-    folder: tempfile::TempDir,
+    _folder: tempfile::TempDir,
+    path: PathBuf,
 }
 
 /// What a command said and how it ended.
@@ -26,16 +27,25 @@ pub(crate) struct Said {
 impl Sandbox {
     /// A copy of `testdata/projects/NAME`.
     pub(crate) fn of(name: &str) -> Self {
+        let sandbox = Self::named(name);
+        copy(&sample(name), sandbox.path());
+        sandbox
+    }
+
+    /// An empty folder of that name: what the program calls the project.
+    fn named(name: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        copy(&sample(name), folder.path());
-        Self { folder }
+        let path = folder.path().join(name);
+        fs::create_dir(&path).expect("a folder can be made");
+        Self {
+            _folder: folder,
+            path,
+        }
     }
 
     /// A project of these files: path and content.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        let sandbox = Self {
-            folder: tempfile::tempdir().expect("a folder can be made"),
-        };
+        let sandbox = Self::named("project");
         for (file, text) in files {
             sandbox.write(file, text);
         }
@@ -72,7 +82,7 @@ impl Sandbox {
 
     /// The project's folder.
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     /// Calls the program in the project's folder and waits for its end.

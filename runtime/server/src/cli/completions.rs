@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 use clap_complete::CompleteEnv;
 use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
@@ -23,7 +23,7 @@ pub(super) fn answer() -> bool {
         return false;
     }
     let here = std::env::current_dir().ok();
-    let asked = CompleteEnv::with_factory(Cli::command).var(ASKED);
+    let asked = CompleteEnv::with_factory(super::command).var(ASKED);
     asked
         .try_complete(std::env::args_os(), here.as_deref())
         .unwrap_or(true)
@@ -89,6 +89,6 @@ fn typed_options() -> Option<Shared> {
             args.extend([option.clone(), value.clone()]);
         }
     }
-    let matches = Cli::command().try_get_matches_from(args).ok()?;
+    let matches = super::command().try_get_matches_from(args).ok()?;
     Some(Cli::from_arg_matches(&matches).ok()?.shared)
 }

@@ -58,10 +58,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         anstream::ColorChoice::Never => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let command = Cli::command()
-        .color(clap_choice)
-        .version(version())
-        .propagate_version(true);
+    let command = command().color(clap_choice);
     let parsed = command
         .try_get_matches_from(args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -78,6 +75,11 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
             Exit::Converged.into()
         }
     })
+}
+
+/// The command line, for parsing and for completions.
+fn command() -> clap::Command {
+    Cli::command().version(version()).propagate_version(true)
 }
 
 /// The engine that the program is linked with: asking it would load it for a word.
@@ -132,9 +134,6 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
     }
 }
 
-/// Where an apology says to report.
-const REPORT: &str = "https://github.com/watershed-data/watershed/issues";
-
 /// A panic is a defect of the program: say so calmly, with what to do. Work that is under way is finished or stopped
 /// in order by whoever waits for it.
 fn apologise_on_panic() {
@@ -149,7 +148,15 @@ fn apologise_on_panic() {
             .unwrap_or_default();
         let what = info.payload_as_str().unwrap_or("no message");
         Console::plain(anstream::ColorChoice::Auto).say(&format!(
-            "sorry, this is a defect of watershed: {what}{place}\nplease report it: {REPORT}\n"
+            "sorry, this is a defect of watershed: {what}{place}\nplease tell its maintainers, with the command and its version (`watershed -V`)\n"
         ));
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_contradicts_itself_nowhere() {
+        super::command().debug_assert();
+    }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watershed_controller::HistoryRow;
 use watershed_controller::store::StoreError;
-use watershed_drivers::duckdb::Engine;
+use watershed_drivers::duckdb::{Access, Engine};
 
 use super::catalog::Catalog;
 use super::compiled::{self, Built};
@@ -148,7 +148,7 @@ impl Folder {
             );
             return Err(refusal.hint("`watershed run` builds the project"));
         }
-        let engine = Engine::new(engine_options(&self.options, &self.state));
+        let engine = Engine::new(engine_options(&self.options, &self.state, Access::ReadOnly));
         stream_query(&engine, sql, limit, timeout, replies).await;
         if let Err(error) = engine.close().await {
             tracing::warn!(%error, "can't close the engine");

@@ -34,7 +34,7 @@ use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Limits, Request, Revision, ShutdownError, StartError};
-use watershed_drivers::duckdb;
+use watershed_drivers::duckdb::{self, Access};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::{Setup, project_parser};
@@ -130,7 +130,7 @@ struct Found {
 impl Instance {
     pub(crate) async fn open(options: Options, state: StateFolder, lock: Lock) -> Result<Self, OpenError> {
         let (store, found) = catalog::Remembering::new(SqliteStore::open(state.catalog()).await?);
-        let engine = duckdb::Engine::new(engine_options(&options, &state));
+        let engine = duckdb::Engine::new(engine_options(&options, &state, Access::ReadWrite));
         let proof = state.path().join("main.duckdb.proof");
         let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), &state.engine(), proof));
         let setup = Setup {
@@ -223,10 +223,11 @@ fn jobs(options: &Options) -> usize {
     options.jobs.map_or_else(cores, std::num::NonZeroUsize::get)
 }
 
-pub(crate) fn engine_options(options: &Options, state: &StateFolder) -> duckdb::Options {
+pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Access) -> duckdb::Options {
     duckdb::Options {
         memory_limit: options.memory_limit,
         threads: options.engine_threads,
+        access,
         ..duckdb::Options::new(state.engine(), options.root.clone())
     }
 }

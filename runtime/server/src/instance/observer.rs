@@ -2,13 +2,16 @@
 //!
 //! Invariants:
 //! 1. Every `resource_finished` follows a `resource_started` of the same resource.
-//! 2. A run that ended before this observer began is never told.
+//! 2. A `resource_started` follows the `resource_finished` of everything that it reads and that ran before it. Starts
+//!    are published at once and ends with their commit, so a start is held while an end is still to be told.
+//! 3. A run that ended before this observer began is never told.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Row, Standing, StatusUpdate, Uid,
-    Watch,
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Key, Ref, Row, Standing,
+    StatusUpdate, Uid, Watch,
 };
 
 use crate::documents::{Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
@@ -22,14 +25,19 @@ pub(crate) struct Observer {
     watch: Watch,
     hidden: Hidden,
     known: HashMap<Uid, Known>,
+    by_key: BTreeMap<Key, Uid>,
     unsettled: BTreeSet<Uid>,
     running: BTreeSet<Uid>,
+    /// Starts that wait for ends, with the ends that they wait for.
+    held: BTreeMap<Uid, (BTreeSet<Uid>, Event)>,
     done: Done,
 }
 
 /// What is remembered of a resource.
 struct Known {
     name: ResourceName,
+    key: Key,
+    reads: Arc<[Ref]>,
     hidden: bool,
     /// The last run that was told, or that had ended before.
     told: Option<(u64, InvocationId)>,
@@ -56,13 +64,19 @@ impl Observer {
             .iter()
             .map(|entry| (entry.row.uid, Known::of(&entry.row)))
             .collect();
+        let by_key = before
+            .iter()
+            .map(|entry| (entry.row.key(), entry.row.uid))
+            .collect();
         Self {
             handle,
             watch,
             hidden,
             known,
+            by_key,
             unsettled: BTreeSet::new(),
             running: BTreeSet::new(),
+            held: BTreeMap::new(),
             done: Done::default(),
         }
     }
@@ -140,6 +154,11 @@ impl Observer {
         self.known.retain(|uid, _| there.contains(uid));
         self.unsettled.clear();
         self.running.clear();
+        events.extend(
+            std::mem::take(&mut self.held)
+                .into_values()
+                .map(|(_, start)| start),
+        );
         for resource in listing.resources {
             self.row(&resource.row, events);
             self.stand(resource.row.uid, &resource.status.standing);
@@ -149,7 +168,15 @@ impl Observer {
     fn row(&mut self, row: &Row, events: &mut Vec<Event>) {
         let known = self.known.entry(row.uid).or_insert_with(|| Known::unrun(row));
         known.name = resource::name(row.kind.as_str(), row.name.as_str());
+        known.reads = Arc::clone(&row.refs);
         known.hidden = row.hidden;
+        if known.key != row.key() {
+            if self.by_key.get(&known.key) == Some(&row.uid) {
+                self.by_key.remove(&known.key);
+            }
+            known.key = row.key();
+        }
+        self.by_key.insert(row.key(), row.uid);
         let Some(run) = &row.last_run else { return };
         let id = (run.epoch.0, run.id);
         if known.told == Some(id) {
@@ -160,9 +187,12 @@ impl Observer {
         let name = known.name.clone();
         let shows = self.hidden == Hidden::Show || !row.hidden;
         self.done.add(row);
+        let held = self.held.remove(&row.uid).map(|(_, start)| start);
         if !shows {
+            self.release(row.uid, events);
             return;
         }
+        events.extend(held);
         let told = resource::last_run(run, row.error.as_ref());
         if begun.is_none() {
             events.push(started(&name, Some(told.reason), told.started_at));
@@ -178,6 +208,37 @@ impl Observer {
                 .map(|e| resource::failure(e)),
             run: told,
         });
+        self.release(row.uid, events);
+    }
+
+    /// Tells the starts that waited for no other end than this one.
+    fn release(&mut self, ended: Uid, events: &mut Vec<Event>) {
+        self.held.values_mut().for_each(|(awaited, _)| {
+            awaited.remove(&ended);
+        });
+        let free: Vec<Uid> = self
+            .held
+            .iter()
+            .filter(|(_, (awaited, _))| awaited.is_empty())
+            .map(|(uid, _)| *uid)
+            .collect();
+        events.extend(
+            free.iter()
+                .filter_map(|uid| self.held.remove(uid))
+                .map(|(_, start)| start),
+        );
+    }
+
+    /// What this resource reads and whose run has ended without being told yet.
+    fn untold(&self, known: &Known) -> BTreeSet<Uid> {
+        let targets = known
+            .reads
+            .iter()
+            .filter_map(|reference| self.by_key.get(&reference.key()).copied());
+        let ended = |uid: &Uid| {
+            !self.running.contains(uid) && self.known.get(uid).is_some_and(|known| known.open.is_some())
+        };
+        targets.filter(ended).collect()
     }
 
     /// A delete leaves no row to read its end from.
@@ -187,6 +248,11 @@ impl Observer {
         let Some(known) = self.known.remove(&gone.uid) else {
             return;
         };
+        if self.by_key.get(&known.key) == Some(&gone.uid) {
+            self.by_key.remove(&known.key);
+        }
+        events.extend(self.held.remove(&gone.uid).map(|(_, start)| start));
+        self.release(gone.uid, events);
         let Some(begun) = known.open.filter(|begun| begun.deletes && !known.hidden) else {
             return;
         };
@@ -209,29 +275,33 @@ impl Observer {
     }
 
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
-        self.stand(update.uid, &update.status.standing);
+        let uid = update.uid;
+        self.stand(uid, &update.status.standing);
         let Standing::Running { phase, since, .. } = &update.status.standing else {
             return;
         };
-        let Some(known) = self.known.get_mut(&update.uid) else {
+        let Some(known) = self.known.get(&uid).filter(|known| known.open.is_none()) else {
             return;
         };
-        if known.open.is_some() {
-            return;
-        }
         let reason = update
             .status
             .reason
             .as_ref()
             .map(|reason| resource::reason(reason.why));
         let at = Time::from_millis(since.0);
-        known.open = Some(Begun {
-            reason,
-            at,
-            deletes: *phase == watershed_controller::Phase::Delete,
-        });
-        if self.hidden == Hidden::Show || !known.hidden {
-            events.push(started(&known.name, reason, at));
+        let start = started(&known.name, reason, at);
+        let (shows, untold) = (self.shows(known), self.untold(known));
+        if shows && untold.is_empty() {
+            events.push(start);
+        } else if shows {
+            self.held.insert(uid, (untold, start));
+        }
+        if let Some(known) = self.known.get_mut(&uid) {
+            known.open = Some(Begun {
+                reason,
+                at,
+                deletes: *phase == watershed_controller::Phase::Delete,
+            });
         }
     }
 
@@ -258,8 +328,11 @@ impl Known {
     /// One that came while it was followed: whatever it ran is news.
     fn unrun(row: &Row) -> Self {
         let name = resource::name(row.kind.as_str(), row.name.as_str());
+        let (key, reads) = (row.key(), Arc::clone(&row.refs));
         Self {
             name,
+            key,
+            reads,
             hidden: row.hidden,
             told: None,
             open: None,

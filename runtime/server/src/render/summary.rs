@@ -209,7 +209,6 @@ fn removed(document: &RunDocument) -> String {
 fn verdict(document: &RunDocument) -> String {
     let name = &document.project;
     let time = duration(document.duration_ms);
-    let outcomes = &document.summary.outcomes;
     let total = count(document.summary.resources, "resource");
     let (mark, style) = match document.exit_code {
         0 => ("✓", GOOD),
@@ -220,7 +219,9 @@ fn verdict(document: &RunDocument) -> String {
     if document.exit_code == 0 && !did_anything(document) {
         return format!("{begin} is up to date: {total}, nothing to do ({time})\n");
     }
-    let parts = [
+    let findings = findings(document);
+    let outcomes = &document.summary.outcomes;
+    let numbers = [
         (works_of(document, Work::Built), "built"),
         (works_of(document, Work::Renamed), "renamed"),
         (outcomes.failed, "failed"),
@@ -229,17 +230,20 @@ fn verdict(document: &RunDocument) -> String {
         (outcomes.unchanged, "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
-    let said: Vec<String> = parts
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(n, word)| format!("{} {word}", grouped(*n)))
-        .collect();
-    let findings = findings(document);
-    let warned = match findings.warnings {
-        0 => String::new(),
-        warnings => format!(", {WARN}{}{WARN:#}", count(warnings, "warning")),
-    };
-    format!("{begin}: {total}, {}{warned} ({time})\n", said.join(", "))
+    let mut parts = vec![total];
+    parts.extend(
+        numbers
+            .iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, word)| format!("{} {word}", grouped(*n))),
+    );
+    if findings.errors > 0 && outcomes.failed == 0 {
+        parts.push(format!("{BAD}{}{BAD:#}", count(findings.errors, "error")));
+    }
+    if findings.warnings > 0 {
+        parts.push(format!("{WARN}{}{WARN:#}", count(findings.warnings, "warning")));
+    }
+    format!("{begin}: {} ({time})\n", parts.join(", "))
 }
 
 fn did_anything(document: &RunDocument) -> bool {

@@ -1,0 +1,199 @@
+//! Several calls on one project at a time, and calls that are stopped.
+
+use std::io::{BufRead as _, BufReader, Lines};
+use std::process::{Child, ChildStdout, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::sandbox::{Said, Sandbox};
+
+/// Longer than any test waits; it is stopped before.
+const ENDLESS: &str =
+    "-- @materialize: true\nSELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(90000) b\n";
+/// A second or two: long enough for others to come meanwhile.
+const LONG: &str =
+    "-- @materialize: true\nSELECT sum(a.range * b.range) AS s FROM range(10000000) a, range(20) b\n";
+
+/// A quick model, a slow one, and one that reads that.
+fn project(slow: &str) -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/quick.sql", "-- @materialize: true\nSELECT 1 AS one\n"),
+        ("models/slow.sql", slow),
+        ("models/below.sql", "SELECT * FROM slow\n"),
+    ])
+}
+
+const SLOW_STARTED: (&str, &str) = ("resource_started", "slow");
+const QUICK_FINISHED: (&str, &str) = ("resource_finished", "quick");
+
+/// A `run` whose events are read while it goes on.
+struct Going {
+    child: Child,
+    events: Lines<BufReader<ChildStdout>>,
+}
+
+impl Going {
+    fn start(project: &Sandbox) -> Self {
+        let mut command = project.command(&["run", "--format", "jsonl"]);
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let events = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+        Self { child, events }
+    }
+
+    fn next(&mut self) -> Value {
+        let line = self
+            .events
+            .next()
+            .expect("the event comes before the end")
+            .expect("events are text");
+        serde_json::from_str(&line).expect("each line is an event")
+    }
+
+    /// Reads events until each of these was seen, in any order: kind and resource.
+    fn until(&mut self, wanted: &[(&str, &str)]) {
+        let mut missing = wanted.to_vec();
+        while !missing.is_empty() {
+            let event = self.next();
+            missing.retain(|(kind, name)| event["event"] != *kind || event["resource"]["name"] != *name);
+        }
+    }
+
+    /// Reads events up to the last, and returns the document in it.
+    fn document(&mut self) -> Value {
+        loop {
+            let event = self.next();
+            if event["event"] == "run_finished" {
+                return event["document"].clone();
+            }
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("the program can be signalled");
+    }
+
+    fn code(mut self) -> Option<i32> {
+        self.child.wait().expect("the program ends").code()
+    }
+}
+
+#[test]
+fn a_second_run_asks_the_first_and_ends_with_the_same_document() {
+    let project = project(LONG);
+    let mut first = Going::start(&project);
+    first.until(&[SLOW_STARTED]);
+    let second = project.call(&["run", "--json"]);
+    let document = first.document();
+    assert_eq!(
+        (first.code(), second.code),
+        (Some(0), Some(0)),
+        "{}",
+        second.stderr
+    );
+    let (ours, theirs) = (healths(&document), healths(&second.json()));
+    assert_eq!(ours, theirs);
+    assert_eq!(ours, ["below ok", "quick ok", "slow ok"]);
+    assert_eq!(
+        work(&second.json(), "slow"),
+        "built",
+        "it was built while the second one looked on"
+    );
+    assert_eq!(project.done(0), "", "and only once");
+}
+
+#[test]
+fn tables_can_be_read_while_others_are_built() {
+    let project = project(ENDLESS);
+    let mut run = Going::start(&project);
+    run.until(&[QUICK_FINISHED, SLOW_STARTED]);
+    assert_eq!(project.query("SELECT one FROM quick")["rows"], json!([[1]]));
+    let status = project.call(&["status", "--json"]).json();
+    assert_eq!(resource(&status, "slow")["phase"], "running");
+    assert_eq!(resource(&status, "below")["phase"], "pending");
+    let graph = project.call(&["graph", "--json"]);
+    assert_eq!(graph.code, Some(0), "{}", graph.stderr);
+    run.signal(Signal::INT);
+    assert_eq!(run.code(), Some(130));
+}
+
+#[test]
+fn a_signal_stops_in_order_and_nothing_is_lost() {
+    for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
+        let project = project(ENDLESS);
+        let mut run = Going::start(&project);
+        run.until(&[QUICK_FINISHED, SLOW_STARTED]);
+        run.signal(signal);
+        let document = run.document();
+        assert_eq!(run.code(), Some(code));
+        assert_eq!(document["exit_code"], code);
+        assert_eq!(resource(&document, "slow")["last_run"]["outcome"], "cancelled");
+        assert_eq!(work(&document, "quick"), "built");
+        project.write("models/slow.sql", "SELECT 2 AS s");
+        assert_eq!(project.done(0), "below:built slow:built");
+    }
+}
+
+#[test]
+fn a_killed_owner_leaves_a_socket_that_is_in_nobodys_way() {
+    let project = project(ENDLESS);
+    let mut run = Going::start(&project);
+    run.until(&[SLOW_STARTED]);
+    run.child.kill().expect("the program can be killed");
+    run.code();
+    assert!(project.path().join(".watershed/dev/socket").exists());
+    assert_eq!(project.call(&["status"]).code, Some(0));
+    project.write("models/slow.sql", "SELECT 2 AS s");
+    project.run(0);
+    assert!(!project.path().join(".watershed/dev/socket").exists());
+}
+
+#[test]
+fn another_environment_is_another_state() {
+    let project = project(ENDLESS);
+    let mut run = Going::start(&project);
+    run.until(&[SLOW_STARTED]);
+    project.write("models/slow.sql", "SELECT 2 AS s");
+    let other = project.call(&["run", "--json", "--environment", "test"]);
+    assert_eq!(other.code, Some(0), "{}", other.stderr);
+    run.signal(Signal::TERM);
+    assert_eq!(run.code(), Some(143));
+}
+
+#[test]
+fn fail_fast_ends_with_the_first_failure() {
+    let project = project(ENDLESS);
+    project.write("models/wrong.sql", "SELECT nothing FROM quick");
+    let said: Said = project.call(&["run", "--fail-fast", "--json"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    assert_eq!(resource(&said.json(), "slow")["last_run"]["outcome"], "cancelled");
+}
+
+fn healths(document: &Value) -> Vec<String> {
+    let resources = document["resources"].as_array().expect("resources are listed");
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    resources
+        .iter()
+        .map(|r| format!("{} {}", text(&r["name"]), text(&r["health"])))
+        .collect()
+}
+
+fn resource<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let resources = document["resources"].as_array().expect("resources are listed");
+    resources
+        .iter()
+        .find(|resource| resource["name"] == name)
+        .expect("the resource is listed")
+}
+
+fn work(document: &Value, name: &str) -> String {
+    resource(document, name)["work"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
