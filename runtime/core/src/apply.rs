@@ -44,6 +44,14 @@ impl Core {
         self.handles.edges_changed += 1;
         self.names.keep_all();
         self.take_names(&steps, &mut tally);
+        for step in &steps {
+            // A rename that was under way is over; ending it later would undo the order of deletes.
+            if let Step::Delete { slot, .. } = step
+                && self.slots[*slot].is_live()
+            {
+                self.end_op(*slot);
+            }
+        }
         self.order_new_deletes(&steps, own);
         for step in &steps {
             if let Step::Delete { .. } = step {

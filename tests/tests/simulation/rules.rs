@@ -305,7 +305,9 @@ impl World {
                 } else {
                     self.regular_waits(*uid, item)
                 };
-                ensure(waits, "C11", || format!("{} waits for nothing", item.key))?;
+                ensure(waits, "C11", || {
+                    format!("{} waits for nothing: {item:?} {:?}", item.key, self.ops.get(uid))
+                })?;
             }
         }
         Ok(())
@@ -347,8 +349,9 @@ impl World {
             BTreeSet::from([uid])
         };
         let renaming = |uid: &Uid| self.ops.get(uid).is_some_and(|op| op.counts);
-        if !item.former.is_empty() && self.ops.get(&uid).is_some_and(|op| op.counts) {
-            return !self.counting(true).is_empty();
+        let deletes = !self.counting(true).is_empty();
+        if !item.former.is_empty() && (deletes || self.ops.get(&uid).is_some_and(|op| op.counts)) {
+            return deletes;
         }
         let above = |uid: &Uid| {
             self.catalog

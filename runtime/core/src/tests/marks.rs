@@ -34,6 +34,21 @@ fn c6_a_delete_waits_for_the_deletes_of_what_referred_to_it() {
 }
 
 #[test]
+fn c6_a_delete_waits_also_for_one_whose_rename_was_unfinished() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("x", &[])]);
+    bench.delete("x");
+    bench.rename("b", "c");
+    bench.apply(vec![
+        Edit::delete(Key::new("k", "a")),
+        Edit::delete(Key::new("k", "c")),
+    ]);
+    bench.starts();
+    assert!(bench.is_running("c") && !bench.is_running("a"));
+    assert_eq!(bench.finish_all(), ["delete a"]);
+}
+
+#[test]
 fn c6_deletes_that_would_wait_in_a_circle_do_not() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &["b"]), ("b", &["a"])]);
