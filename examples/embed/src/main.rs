@@ -1,0 +1,67 @@
+//! A controller with one kind of our own: folders. No database, no project files.
+
+use std::time::Duration;
+
+use watershed_controller::{
+    Context, Controller, Delete, Error, Expect, Key, KindOptions, Outcome, Reconciler, Work, declare,
+    json_message,
+};
+
+/// What is wanted: a folder at this path.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Folder {
+    path: String,
+}
+
+json_message!(Folder, format = 1);
+
+struct Folders;
+
+impl Reconciler for Folders {
+    type Spec = Folder;
+    type State = ();
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if std::fs::exists(&context.spec().path).unwrap_or(false) {
+            return Ok(Outcome::default());
+        }
+        std::fs::create_dir(&context.spec().path).map_err(|e| Error::transient("create", e.to_string()))?;
+        Ok(Outcome {
+            work: Work::Built,
+            retrigger: None,
+        })
+    }
+
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        std::fs::remove_dir(&context.spec().path).map_err(|e| Error::transient("remove", e.to_string()))?;
+        Ok(Outcome {
+            work: Work::Dropped,
+            retrigger: None,
+        })
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::temp_dir()
+        .join(format!("watershed-{}", std::process::id()))
+        .display()
+        .to_string();
+    let controller = Controller::builder()
+        .kind(KindOptions::new("folder"), Folders)
+        .start()
+        .await?;
+
+    controller
+        .create(declare("folder", "mine", &Folder { path: path.clone() })?)
+        .await?;
+    controller.wait_until_idle(Duration::from_secs(10)).await?;
+    println!("{} is there: {}", path, std::fs::exists(&path)?);
+
+    controller
+        .delete(Key::new("folder", "mine"), Delete::Reconciled, Expect::default())
+        .await?;
+    controller.wait_until_idle(Duration::from_secs(10)).await?;
+    println!("{} is there: {}", path, std::fs::exists(&path)?);
+    Ok(controller.shutdown(Duration::from_secs(1)).await?)
+}
