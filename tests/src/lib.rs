@@ -1,1 +1,3 @@
 //! What needs more than one crate: end to end, simulation, crashes, benchmarks.
+
+pub mod measure;

@@ -1,0 +1,82 @@
+//! How a benchmark says what it measured: one line for each figure, as text or as JSON.
+
+use std::time::{Duration, Instant};
+
+/// What a figure is a number of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Things done in a second; more is better.
+    PerSecond,
+    /// Seconds; less is better.
+    Seconds,
+    /// Milliseconds; less is better.
+    Milliseconds,
+}
+
+impl Unit {
+    fn as_str(self) -> &'static str {
+        match self {
+            Unit::PerSecond => "1/s",
+            Unit::Seconds => "s",
+            Unit::Milliseconds => "ms",
+        }
+    }
+}
+
+/// Prints figures in the form that the command line asked for.
+#[derive(Debug)]
+pub struct Report {
+    json: bool,
+    only: Option<String>,
+}
+
+impl Report {
+    /// Reads the arguments: `--json`, and part of a figure's name to measure no others. What `cargo bench` adds is
+    /// passed over.
+    pub fn from_args() -> Self {
+        let mut report = Self { json: false, only: None };
+        for argument in std::env::args().skip(1) {
+            match argument.as_str() {
+                "--json" => report.json = true,
+                other if other.starts_with('-') => {}
+                other => report.only = Some(other.to_owned()),
+            }
+        }
+        report
+    }
+
+    /// Whether this figure is asked for.
+    pub fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|part| name.contains(part))
+    }
+
+    /// Prints the median of some samples.
+    #[allow(clippy::print_stdout, reason = "this is what a benchmark is for")]
+    pub fn print(&self, name: &str, unit: Unit, mut samples: Vec<f64>) {
+        samples.sort_by(f64::total_cmp);
+        let value = samples.get(samples.len() / 2).copied().unwrap_or(f64::NAN);
+        let (unit, count, peak) = (unit.as_str(), samples.len(), peak_rss_mb());
+        if self.json {
+            println!(
+                r#"{{"name":"{name}","value":{value:.3},"unit":"{unit}","samples":{count},"peak_rss_mb":{peak}}}"#
+            );
+        } else {
+            println!("{name:<24} {value:>14.3} {unit:<4} ({count} samples, peak {peak} MB)");
+        }
+    }
+}
+
+/// How long something takes.
+pub fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
+    let started = Instant::now();
+    let result = work();
+    (started.elapsed(), result)
+}
+
+/// The most memory that this process has had, in megabytes; 0 where the system does not say.
+pub fn peak_rss_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
+    kilobytes.unwrap_or(0) / 1024
+}
