@@ -48,13 +48,21 @@ fn resource(number: usize, shape: Shape) -> NewResource {
 }
 
 async fn start(store: impl Store) -> Controller {
-    let builder = Controller::builder().store(store).kind(KindOptions::new("thing"), Nothing);
+    let builder = Controller::builder()
+        .store(store)
+        .kind(KindOptions::new("thing"), Nothing);
     builder.start().await.expect("the controller starts")
 }
 
 async fn finish(controller: Controller) {
-    controller.wait_until_idle(DEADLINE).await.expect("everything becomes idle");
-    controller.shutdown(DEADLINE).await.expect("the controller stops in order");
+    controller
+        .wait_until_idle(DEADLINE)
+        .await
+        .expect("everything becomes idle");
+    controller
+        .shutdown(DEADLINE)
+        .await
+        .expect("the controller stops in order");
 }
 
 /// Fills a store with `count` resources, each run once.
@@ -62,8 +70,13 @@ async fn fill(store: impl Store, count: usize, shape: Shape) {
     let controller = start(store).await;
     for first in (0..count).step_by(BATCH) {
         let numbers = first..count.min(first + BATCH);
-        let edits = numbers.map(|number| Edit::create(resource(number, shape))).collect();
-        controller.apply(Batch { edits }).await.expect("the batch is taken");
+        let edits = numbers
+            .map(|number| Edit::create(resource(number, shape)))
+            .collect();
+        controller
+            .apply(Batch { edits })
+            .await
+            .expect("the batch is taken");
     }
     finish(controller).await;
 }
@@ -72,7 +85,10 @@ async fn fill(store: impl Store, count: usize, shape: Shape) {
 async fn start_to_idle(store: impl Store) -> f64 {
     let started = std::time::Instant::now();
     let controller = start(store).await;
-    controller.wait_until_idle(DEADLINE).await.expect("everything becomes idle");
+    controller
+        .wait_until_idle(DEADLINE)
+        .await
+        .expect("everything becomes idle");
     let elapsed = started.elapsed().as_secs_f64();
     finish(controller).await;
     elapsed
@@ -101,7 +117,10 @@ async fn in_sqlite(count: usize, shape: Shape) -> Vec<f64> {
 }
 
 fn per_second(count: usize, samples: Vec<f64>) -> Vec<f64> {
-    samples.into_iter().map(|seconds| count as f64 / seconds).collect()
+    samples
+        .into_iter()
+        .map(|seconds| count as f64 / seconds)
+        .collect()
 }
 
 #[tokio::main]
@@ -113,7 +132,11 @@ async fn main() {
     }
     if report.wants("noop_100k_sqlite_per_s") {
         let samples = in_sqlite(100_000, LOOSE).await;
-        report.print("noop_100k_sqlite_per_s", Unit::PerSecond, per_second(100_000, samples));
+        report.print(
+            "noop_100k_sqlite_per_s",
+            Unit::PerSecond,
+            per_second(100_000, samples),
+        );
     }
     if report.wants("chain_10k_s") {
         report.print("chain_10k_s", Unit::Seconds, in_memory(10_000, CHAIN).await);

@@ -34,7 +34,10 @@ impl Report {
     /// Reads the arguments: `--json`, and part of a figure's name to measure no others. What `cargo bench` adds is
     /// passed over.
     pub fn from_args() -> Self {
-        let mut report = Self { json: false, only: None };
+        let mut report = Self {
+            json: false,
+            only: None,
+        };
         for argument in std::env::args().skip(1) {
             match argument.as_str() {
                 "--json" => report.json = true,

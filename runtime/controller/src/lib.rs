@@ -82,6 +82,7 @@ pub use controller::{Builder, Controller, DROP_GRACE};
 pub use crash::CRASH_POINTS;
 pub use error::{EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError};
 pub use handle::{Delete, Handle, Hidden, Listing, Refresh};
+pub use message::Message;
 pub use reconciler::Reconciler;
 pub use request::Request;
 pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};

@@ -37,6 +37,12 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
 }
 
+impl<S: Store + ?Sized> Store for Box<S> {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        (**self).open(instance)
+    }
+}
+
 /// A catalog as it was found.
 #[derive(Debug)]
 pub struct Opened {

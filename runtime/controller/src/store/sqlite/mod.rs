@@ -34,7 +34,7 @@ use self::lock::Lock;
 use self::open::Found;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
-use super::{BoxFuture, Catalog, Opened, Store, StoreError};
+use super::{BoxFuture, Catalog, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
 use crate::crash::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
 /// Connections that read history beside the writer, in a file of our own.
@@ -244,7 +244,7 @@ impl Catalog for SqliteCatalog {
             let rows = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.history)))
                 .bind(&*self.instance)
                 .bind(columns::uid_bytes(uid))
-                .bind(limit)
+                .bind(limit.min(HISTORY_PER_RESOURCE))
                 .fetch_all(&shared.readers)
                 .await
                 .map_err(database("read the history"))?;

@@ -1,0 +1,99 @@
+//! A store in memory that fails when it is asked to.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
+use watershed_controller::{HistoryRow, Uid};
+use watershed_core::{Commit, CommitError};
+
+/// What becomes of commits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// They fail, and nothing is written.
+    Before,
+    /// They fail although they were written.
+    After,
+    /// They never end.
+    Never,
+    /// The store panics.
+    Panic,
+}
+
+/// A memory store with a switch; clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct FaultyStore {
+    store: MemoryStore,
+    fault: Arc<Mutex<Fault>>,
+    commits: Arc<AtomicU64>,
+}
+
+impl FaultyStore {
+    pub(crate) fn new() -> Self {
+        let fault = Arc::new(Mutex::new(Fault::None));
+        Self {
+            store: MemoryStore::new(),
+            fault,
+            commits: Arc::default(),
+        }
+    }
+
+    pub(crate) fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+
+    /// Commits that were tried.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(Ordering::SeqCst)
+    }
+
+    /// The store without its faults.
+    pub(crate) fn sound(&self) -> MemoryStore {
+        self.store.clone()
+    }
+}
+
+impl Store for FaultyStore {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        Box::pin(async move {
+            let Opened { stored, catalog } = self.store.open(instance).await?;
+            let catalog = Box::new(FaultyCatalog {
+                catalog,
+                faults: self.clone(),
+            });
+            Ok(Opened { stored, catalog })
+        })
+    }
+}
+
+#[derive(Debug)]
+struct FaultyCatalog {
+    catalog: Box<dyn Catalog>,
+    faults: FaultyStore,
+}
+
+impl Catalog for FaultyCatalog {
+    fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
+        Box::pin(async move {
+            self.faults.commits.fetch_add(1, Ordering::SeqCst);
+            let fault = *self.faults.fault.lock().unwrap();
+            let failed = Err(CommitError::Failed("the disk is on fire".to_owned()));
+            match fault {
+                Fault::None => self.catalog.commit(commit).await,
+                Fault::Before => failed,
+                Fault::After => self.catalog.commit(commit).await.and(failed),
+                Fault::Never => std::future::pending().await,
+                Fault::Panic => panic!("the store has a bug"),
+            }
+        })
+    }
+
+    fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
+        self.catalog.history(uid, limit)
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.catalog.close()
+    }
+}

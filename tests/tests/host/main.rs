@@ -1,0 +1,21 @@
+//! The host of the core: its stores, its public interface, its threads.
+//!
+//! | module | shows |
+//! |---|---|
+//! | `conformance` | one contract for all stores, over the trait |
+//! | `interface` | the public interface: edits, requests, waits, reads, watching |
+//! | `invocations` | what a reconciler may do and what becomes of it |
+//! | `durability` | failing commits, lost leases, restarts, shutdown |
+//! | `seeded` | the whole host in virtual time, from one seed |
+//! | `sequential` | eight threads against a sequential model |
+//! | `faults` | a store that fails when asked to |
+//! | `task` | a kind whose specs say how its runs go |
+
+mod conformance;
+mod durability;
+mod faults;
+mod interface;
+mod invocations;
+mod seeded;
+mod sequential;
+mod task;
