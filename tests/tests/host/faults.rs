@@ -15,8 +15,6 @@ pub(crate) enum Fault {
     Before,
     /// They fail although they were written.
     After,
-    /// They never end.
-    Never,
     /// The store panics.
     Panic,
 }
@@ -46,11 +44,6 @@ impl FaultyStore {
     /// Commits that were tried.
     pub(crate) fn commits(&self) -> u64 {
         self.commits.load(Ordering::SeqCst)
-    }
-
-    /// The store without its faults.
-    pub(crate) fn sound(&self) -> MemoryStore {
-        self.store.clone()
     }
 }
 
@@ -83,7 +76,6 @@ impl Catalog for FaultyCatalog {
                 Fault::None => self.catalog.commit(commit).await,
                 Fault::Before => failed,
                 Fault::After => self.catalog.commit(commit).await.and(failed),
-                Fault::Never => std::future::pending().await,
                 Fault::Panic => panic!("the store has a bug"),
             }
         })

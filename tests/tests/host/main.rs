@@ -11,6 +11,8 @@
 //! | `faults` | a store that fails when asked to |
 //! | `task` | a kind whose specs say how its runs go |
 
+#![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
+
 mod conformance;
 mod durability;
 mod faults;
