@@ -4,7 +4,8 @@ WITH turnarounds AS (
     SELECT
         departure_delay,
         lag(departure_delay) OVER (
-            PARTITION BY tail_number, origin, scheduled_at::DATE ORDER BY scheduled_at
+            PARTITION BY tail_number, origin, scheduled_at::DATE
+            ORDER BY scheduled_at, carrier, flight_number, destination
         ) AS delay_before
     FROM departures
     WHERE outcome <> 'cancelled' AND tail_number IS NOT NULL
