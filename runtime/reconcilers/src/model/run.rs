@@ -306,7 +306,7 @@ impl Run<'_> {
         let hint = error
             .hint
             .as_ref()
-            .map_or_else(|| stays.clone(), |hint| format!("{hint}; {stays}"));
+            .map_or_else(|| stays.clone(), |hint| format!("{hint} ({stays})"));
         Error {
             hint: Some(hint.into()),
             ..error
