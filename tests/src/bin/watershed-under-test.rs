@@ -1,5 +1,6 @@
-//! The program as the tests call it: the same `main`, built with whatever the tests ask for.
+//! The program as the tests call it: the same `main`, which dies at the crash points that `FAILPOINTS` names.
 
 fn main() -> std::process::ExitCode {
+    let _armed = fail::FailScenario::setup();
     watershed::cli::main()
 }

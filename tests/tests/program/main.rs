@@ -6,6 +6,7 @@
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
+//! | `crashes` | the program dead at each named point around a commit |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `histories` | random edits, against an independent reference |
 //! | `kills` | the program killed at random moments |
@@ -16,6 +17,7 @@
 mod broken;
 mod changes;
 mod commands;
+mod crashes;
 mod flights;
 mod histories;
 mod kills;

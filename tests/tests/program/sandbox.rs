@@ -7,6 +7,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+/// The state folder.
+const STATE: &str = ".watershed";
+
 /// A project of its own for one test.
 pub(crate) struct Sandbox {
     _folder: tempfile::TempDir,
@@ -50,6 +53,30 @@ impl Sandbox {
             sandbox.write(file, text);
         }
         sandbox
+    }
+
+    /// A copy of this one as it stands, state folder included.
+    pub(crate) fn copied(&self) -> Self {
+        let sandbox = Self::named("project");
+        copy(self.path(), sandbox.path());
+        let state = sandbox.path().join(STATE);
+        if self.path().join(STATE).is_dir() {
+            fs::create_dir(&state).expect("a folder can be made");
+            copy(&self.path().join(STATE), &state);
+        }
+        sandbox
+    }
+
+    /// Runs the program with a crash point armed, at its first visit or a later one. Says whether it died there.
+    pub(crate) fn dies_at(&self, point: &str, visits_before: u32) -> bool {
+        let action = match visits_before {
+            0 => "return".to_owned(),
+            visits => format!("{visits}*off->return"),
+        };
+        let mut command = self.command(&["run"]);
+        let output = command.env("FAILPOINTS", format!("{point}={action}")).output();
+        let output = output.expect("the program can be started");
+        output.status.code().is_none()
     }
 
     /// Writes a file, its folder too where that is missing.
@@ -122,6 +149,46 @@ impl Sandbox {
     /// Removes the state folder: nothing is known any more.
     pub(crate) fn forget(&self) {
         fs::remove_dir_all(self.path().join(".watershed")).expect("the state folder can be removed");
+    }
+
+    /// Removes the catalog: what was built is there, and nobody knows of it.
+    pub(crate) fn forget_catalog(&self) {
+        let state = self.path().join(STATE).join("dev");
+        for entry in fs::read_dir(state).expect("the state folder can be listed") {
+            let path = entry.expect("a folder's entry can be read").path();
+            let name = path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
+            if name.starts_with("catalog.db") {
+                fs::remove_file(path).expect("the catalog can be removed");
+            }
+        }
+    }
+
+    /// Whether there is a state folder.
+    pub(crate) fn is_known(&self) -> bool {
+        self.path().join(STATE).is_dir()
+    }
+
+    /// Every table and view in the engine with all of its rows, each as one line.
+    pub(crate) fn tables(&self) -> Vec<String> {
+        let engine = self.engine();
+        let lines = |sql: &str| -> Vec<String> {
+            let mut statement = engine.prepare(sql).expect("the engine can be asked");
+            let rows = statement
+                .query_map([], |row| row.get(0))
+                .expect("the engine answers");
+            rows.map(|row| row.expect("a row is text")).collect()
+        };
+        let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1";
+        let table = |name: String| {
+            let quoted = name.replace('"', "\"\"");
+            let rows = lines(&format!("SELECT t::VARCHAR FROM \"{quoted}\" t ORDER BY 1"));
+            format!("{name}: {}", rows.join(" "))
+        };
+        lines(names).into_iter().map(table).collect()
     }
 
     /// Brings the project up to date, which must end with `code`, and returns what was done: resource to work,
@@ -214,7 +281,7 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a sample project can be listed") {
         let entry = entry.expect("a folder's entry can be read");
         let target = to.join(entry.file_name());
-        if entry.file_name() == ".watershed" {
+        if entry.file_name() == STATE {
             continue;
         }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
