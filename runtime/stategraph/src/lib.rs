@@ -1,7 +1,10 @@
 //! Converges many dependent things inside one resource.
 
 mod dependency;
+mod engine;
+mod export;
 mod graph;
+mod handler;
 mod item;
 mod links;
 mod log;
@@ -17,7 +20,10 @@ mod types;
 mod value;
 
 pub use dependency::Dependency;
+pub use engine::{ApplyError, Executor, Report};
+pub use export::{JsonEdge, JsonItem, JsonView, Picture};
 pub use graph::{Difference, Graph, GraphError, Group, GroupPath, ItemChange};
+pub use handler::{Context, Handler, HandlerError};
 pub use item::{Failure, Item, Operation, Origin, Spec, State, Timestamp};
 pub use log::{Entry, Log, MOST_ENTRIES};
 pub use operations::{Ending, Ground, OperationId, Operations, Running};

@@ -143,6 +143,7 @@ impl<'a, V: Value> Planner<'a, V> {
     ) -> Result<Self, CallError> {
         validate::validate(types, current, intended, extent)?;
         let intent = Intent::new(current, intended, extent);
+        current.keep_slots();
         Ok(Self {
             types,
             current,
@@ -191,7 +192,6 @@ impl<'a, V: Value> Planner<'a, V> {
 
     fn begin(&mut self) {
         self.operations.begin_log();
-        self.current.keep_slots();
         self.expire();
         self.intent.begin(self.current);
         self.phase = Phase::Observing;
@@ -203,7 +203,8 @@ impl<'a, V: Value> Planner<'a, V> {
         loop {
             match self.phase {
                 Phase::Observing if self.awaited.is_empty() => {
-                    let seeds = self.seeds();
+                    let mut seeds = self.seeds();
+                    seeds.extend(std::mem::take(&mut self.dirty));
                     self.survey(seeds);
                     self.phase = Phase::Asking;
                     self.ask();

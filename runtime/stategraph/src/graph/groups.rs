@@ -132,6 +132,15 @@ impl<V> Graph<V> {
         (self.groups.len() - 1) as u32
     }
 
+    /// The group of the item in a slot.
+    pub(crate) fn path_of(&self, slot: super::Slot) -> Option<&GroupPath> {
+        let place = self
+            .places
+            .get(slot as usize)
+            .filter(|place| place.item.is_some())?;
+        self.groups.get(place.group as usize).map(|group| &group.path)
+    }
+
     pub(crate) fn has_group(&self, path: &GroupPath) -> bool {
         self.groups.iter().any(|group| group.path.is_within(path))
     }

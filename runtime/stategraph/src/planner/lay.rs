@@ -30,6 +30,7 @@ pub(super) const fn task(node: Id, part: Part) -> TaskId {
 impl<V: Value> Planner<'_, V> {
     /// Turns jobs into tasks.
     pub(super) fn lay_course(&mut self) {
+        self.move_items();
         self.remake();
         self.untangle();
         self.vanish();

@@ -133,13 +133,14 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn next_time(&self) -> Option<Timestamp> {
-        let retries = self
-            .open_items()
-            .filter(|item| matches!(item.state, State::Failed(_)))
-            .filter_map(|item| {
-                let retry = self.types.get(item.reference.type_name())?.retry;
-                retry.next(item.failure()?)
-            });
+        // An item whose operation has not returned is told about when it does.
+        let waits = |item: &&Item<V>| {
+            matches!(item.state, State::Failed(_)) && self.operations.on(&item.reference).is_none()
+        };
+        let retries = self.open_items().filter(waits).filter_map(|item| {
+            let retry = self.types.get(item.reference.type_name())?.retry;
+            retry.next(item.failure()?)
+        });
         retries.chain(self.operations.next_deadline()).min()
     }
 }

@@ -56,7 +56,7 @@ impl<V: Value> Planner<'_, V> {
                     continue;
                 };
                 match self.current.slot(&item.reference) {
-                    Some(slot) if self.is_settled(slot, item) => {}
+                    Some(slot) if self.is_settled(slot, item) && self.is_in_place(slot, origin) => {}
                     Some(slot) => {
                         seeds.insert(slot);
                     }
@@ -101,6 +101,32 @@ impl<V: Value> Planner<'_, V> {
             };
             need.is_order_only() || self.is_need_settled(item, need, relied)
         })
+    }
+
+    /// Whether an item is in the group that it is intended for.
+    fn is_in_place(&self, slot: Slot, origin: Slot) -> bool {
+        let path = self.intent.graph().and_then(|intended| intended.path_of(origin));
+        path.is_none() || self.current.path_of(slot) == path
+    }
+
+    /// Moves the judged items to the groups that they are intended for, which is no operation.
+    pub(super) fn move_items(&mut self) {
+        for id in 0..self.course.nodes.len() as Id {
+            let node = self.node(id);
+            let Some(origin) = node.origin.filter(|_| node.verdict == Verdict::In) else {
+                continue;
+            };
+            if !self.is_in_place(node.slot, origin) {
+                let path = self
+                    .intent
+                    .graph()
+                    .and_then(|intended| intended.path_of(origin))
+                    .cloned();
+                let reference = self.ref_of(id).clone();
+                // One that is yet to be created is put there when it is.
+                let _ = self.current.move_to(&reference, path.unwrap_or_default());
+            }
+        }
     }
 
     fn is_need_settled(&self, item: &Item<V>, need: &Dependency, relied: Option<Slot>) -> bool {

@@ -223,7 +223,7 @@ impl World {
     }
 
     /// Whether one item depends on the other, directly or through others, by the edges of either graph.
-    fn related(&self, from: &Ref, to: &Ref) -> bool {
+    pub(crate) fn is_related(&self, from: &Ref, to: &Ref) -> bool {
         let mut seen = BTreeSet::from([from.clone()]);
         let mut queue = vec![from.clone()];
         while let Some(at) = queue.pop() {
@@ -283,7 +283,7 @@ impl World {
             return Some("S7: the item has an operation already".into());
         }
         for other in self.running.keys().map(Ref::base).filter(|other| *other != item) {
-            if self.related(&item, &other) || self.related(&other, &item) {
+            if self.is_related(&item, &other) || self.is_related(&other, &item) {
                 return Some(format!("S8: {other} is related and has an operation under way"));
             }
         }

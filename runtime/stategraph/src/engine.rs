@@ -1,0 +1,260 @@
+//! The executor: turns the planner's effects into tasks and what they report into its inputs.
+//!
+//! Invariants:
+//! 1. Between two awaits of a call every effect has been carried out and every input that is at hand
+//!    was taken: a call that is dropped leaves nothing but operations under way, and their items say so.
+//! 2. Each operation reports its end once, to the inbox of its graph, which the next call reads if no
+//!    call is under way. An inbox holds at most three messages for each operation that was started.
+
+mod calls;
+mod operate;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio_util::sync::CancellationToken;
+
+use crate::handler::{AnyHandler, Handler};
+use crate::item::{Operation, Timestamp};
+use crate::log::Log;
+use crate::operations::{OperationId, Operations};
+use crate::plan::StalePlan;
+use crate::planner::{CallError, DEFAULT_LIMIT};
+use crate::reference::Ref;
+use crate::status::Status;
+use crate::types::{ItemType, Types};
+use crate::value::Value;
+
+pub(crate) use calls::Message;
+
+/// What a call did, and how things stand after it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The operations, in order of start.
+    pub log: Log,
+    /// How things stand.
+    pub status: Status,
+}
+
+/// Why a plan was not applied; nothing has run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// It was made for other graphs.
+    #[error("the plan is stale")]
+    Stale(#[from] StalePlan),
+    /// The graphs are not in order.
+    #[error("the graphs cannot be converged")]
+    Refused(#[from] CallError),
+}
+
+type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// Performs what the planner says, with the handlers of the embedder.
+///
+/// It remembers nothing but the operations that are under way. Calls for different graphs may run at the
+/// same time; a second call for one graph waits for the first.
+///
+/// ```
+/// use serde_json::{Value, json};
+/// use watershed_stategraph::{Context, Executor, Extent, Graph, Handler, HandlerError, Item, ItemType, Ref};
+///
+/// struct Printer;
+/// impl Handler<Value> for Printer {
+///     async fn create(&self, _: &Context, item: &Ref, new: &Value) -> Result<(), HandlerError> {
+///         println!("create {item} as {new}");
+///         Ok(())
+///     }
+///     async fn modify(&self, _: &Context, item: &Ref, old: &Value, new: &Value) -> Result<(), HandlerError> {
+///         println!("change {item} from {old} to {new}");
+///         Ok(())
+///     }
+///     async fn delete(&self, _: &Context, item: &Ref, _: &Value) -> Result<(), HandlerError> {
+///         println!("delete {item}");
+///         Ok(())
+///     }
+/// }
+///
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// let executor = Executor::new().handle("file", ItemType::new(), Printer);
+/// let mut intended = Graph::new("site");
+/// intended.insert(Item::new(Ref::parse("file/index.html")?, json!("hello")))?;
+/// let mut current = Graph::new("site");
+/// let report = executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// assert!(report.status.is_converged());
+/// assert_eq!(current.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Executor<V: Value> {
+    types: Types<V>,
+    handlers: BTreeMap<String, Arc<dyn AnyHandler<V>>>,
+    clock: Clock,
+    limit: usize,
+    graphs: Mutex<BTreeMap<String, Arc<Desk<V>>>>,
+    ended: (
+        UnboundedSender<String>,
+        tokio::sync::Mutex<UnboundedReceiver<String>>,
+    ),
+}
+
+/// What belongs to one graph.
+struct Desk<V> {
+    /// Held by the call that is under way.
+    work: tokio::sync::Mutex<Work<V>>,
+    /// What may be cancelled, also while a call is under way.
+    running: Mutex<BTreeMap<OperationId, Cancellable>>,
+    inbox: UnboundedSender<Message>,
+}
+
+struct Work<V> {
+    operations: Operations<V>,
+    inbox: UnboundedReceiver<Message>,
+    /// Questions of calls that were dropped are answered in vain.
+    generation: u64,
+}
+
+struct Cancellable {
+    reference: Ref,
+    operation: Operation,
+    token: CancellationToken,
+}
+
+impl<V: Value> fmt::Debug for Executor<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Executor")
+            .field("types", &self.types)
+            .field("limit", &self.limit)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<V: Value> Default for Executor<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: Value> Executor<V> {
+    /// Without handlers, by the clock of the machine.
+    pub fn new() -> Self {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        Self {
+            types: Types::new(),
+            handlers: BTreeMap::new(),
+            clock: Arc::new(wall_clock),
+            limit: DEFAULT_LIMIT,
+            graphs: Mutex::default(),
+            ended: (sender, tokio::sync::Mutex::new(receiver)),
+        }
+    }
+
+    /// Handles a type of items.
+    #[must_use]
+    pub fn handle(mut self, type_name: &str, item_type: ItemType<V>, handler: impl Handler<V>) -> Self {
+        self.types.register(type_name, item_type);
+        self.handlers.insert(type_name.to_owned(), Arc::new(handler));
+        self
+    }
+
+    /// Sets how many operations a call waits for at once; at least one.
+    #[must_use]
+    pub fn limit(self, limit: usize) -> Self {
+        Self {
+            limit: limit.max(1),
+            ..self
+        }
+    }
+
+    /// Takes the time from somewhere else.
+    #[must_use]
+    pub fn clock(self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self {
+            clock: Arc::new(clock),
+            ..self
+        }
+    }
+
+    /// The types that it handles.
+    pub fn types(&self) -> &Types<V> {
+        &self.types
+    }
+
+    /// Waits until an operation has ended, or its time to react to a cancel is up, that no call waits
+    /// for; the name is that of the graph to converge again.
+    ///
+    /// Cancel safe: what ended while nobody waited is told to the next who does.
+    pub async fn ended(&self) -> Option<String> {
+        self.ended.1.lock().await.recv().await
+    }
+
+    /// Cancels the operations of a graph that a predicate names; says how many there were.
+    pub fn cancel(&self, graph: &str, which: impl Fn(&Ref, Operation) -> bool) -> usize {
+        let Some(desk) = lock(&self.graphs).get(graph).cloned() else {
+            return 0;
+        };
+        let mut ids = Vec::new();
+        for (id, running) in lock(&desk.running).iter() {
+            if which(&running.reference, running.operation) && !running.token.is_cancelled() {
+                running.token.cancel();
+                self.tick_after_deadline(graph, &desk, &running.reference);
+                ids.push(*id);
+            }
+        }
+        let count = ids.len();
+        // A graph's inbox lives as long as its desk.
+        let _ = desk.inbox.send(Message::Cancel {
+            ids,
+            at: (self.clock)(),
+        });
+        count
+    }
+
+    /// Looks at the operations again when the deadline of a cancel has passed.
+    fn tick_after_deadline(&self, graph: &str, desk: &Desk<V>, reference: &Ref) {
+        let deadline_ms = self
+            .types
+            .get(reference.type_name())
+            .map_or(0, |item_type| item_type.cancel_deadline_ms);
+        let (inbox, ended, graph) = (desk.inbox.clone(), self.ended.0.clone(), graph.to_owned());
+        tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_millis(deadline_ms)).await;
+            let _ = inbox.send(Message::Tick);
+            let _ = ended.send(graph);
+        });
+    }
+
+    fn desk(&self, graph: &str) -> Arc<Desk<V>> {
+        let mut graphs = lock(&self.graphs);
+        let desk = graphs.entry(graph.to_owned()).or_insert_with(|| {
+            let (sender, receiver) = mpsc::unbounded_channel();
+            let work = Work {
+                operations: Operations::default(),
+                inbox: receiver,
+                generation: 0,
+            };
+            Arc::new(Desk {
+                work: tokio::sync::Mutex::new(work),
+                running: Mutex::default(),
+                inbox: sender,
+            })
+        });
+        Arc::clone(desk)
+    }
+}
+
+/// What the lock guards is whole at every moment, so that a panic elsewhere spoils nothing.
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wall_clock() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// Inputs at hand, to be taken before anything is awaited.
+type AtHand<V> = VecDeque<crate::planner::Input<V>>;

@@ -1,0 +1,224 @@
+//! One call, from its first input to its last.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::operate::Desking;
+use super::{ApplyError, Desk, Executor, Report};
+use crate::graph::Graph;
+use crate::item::Timestamp;
+use crate::operations::OperationId;
+use crate::plan::{Plan, plan};
+use crate::planner::{CallError, Extent, Input, Observed, Options, Planner};
+use crate::reference::Ref;
+use crate::value::Value;
+
+/// What arrives at a graph's inbox.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Ended {
+        id: OperationId,
+        result: Result<(), String>,
+    },
+    Background(OperationId),
+    Cancel {
+        ids: Vec<OperationId>,
+        at: Timestamp,
+    },
+    /// An answer of a handler; the value is in the envelope of the generation that asked.
+    Answered {
+        generation: u64,
+        reference: Ref,
+        answer: Result<bool, String>,
+    },
+    Observed {
+        generation: u64,
+        reference: Ref,
+        found: Box<dyn std::any::Any + Send>,
+    },
+    Tick,
+}
+
+impl<V: Value> Executor<V> {
+    /// Brings the current graph towards the intended one, as far as possible now. Without an intended
+    /// graph everything is deleted.
+    ///
+    /// The call returns when nothing more can be done now: everything is as intended, or waits for an
+    /// operation in the background, a time, or something outside. The status says which. Dropping the
+    /// call loses nothing: operations go on, and the next call takes up their results.
+    ///
+    /// # Errors
+    /// What is wrong with the graphs; nothing has run then.
+    pub async fn converge(
+        &self,
+        current: &mut Graph<V>,
+        intended: Option<&Graph<V>>,
+        extent: &Extent,
+    ) -> Result<Report, CallError> {
+        let options = Options {
+            limit: self.limit,
+            ..Options::default()
+        };
+        self.call(current, intended, extent, options).await
+    }
+
+    /// Finds out what [`Executor::converge`] would do. Handlers are asked which values cannot be modified,
+    /// and nothing else.
+    ///
+    /// # Errors
+    /// What is wrong with the graphs.
+    pub async fn plan(
+        &self,
+        current: &Graph<V>,
+        intended: Option<&Graph<V>>,
+        extent: &Extent,
+    ) -> Result<Plan, CallError> {
+        let desk = self.desk(current.name());
+        let work = desk.work.lock().await;
+        let now = (self.clock)();
+        let mut answers: BTreeMap<Ref, Result<bool, String>> = BTreeMap::new();
+        loop {
+            let mut open = Vec::new();
+            let mut answer = |reference: &Ref, old: &V, new: &V| {
+                answers.get(reference).cloned().unwrap_or_else(|| {
+                    open.push((reference.clone(), old.clone(), new.clone()));
+                    Ok(false)
+                })
+            };
+            let found = plan(
+                &self.types,
+                current,
+                &work.operations,
+                intended,
+                extent,
+                now,
+                &mut answer,
+            )?;
+            if open.is_empty() {
+                return Ok(found);
+            }
+            for (reference, old, new) in open {
+                let answer = self.needs_recreate(&reference, &old, &new).await;
+                answers.insert(reference, answer);
+            }
+        }
+    }
+
+    /// Does exactly what a plan says.
+    ///
+    /// # Errors
+    /// If one of the graphs is not the one that the plan was made for; nothing has run then.
+    pub async fn apply(
+        &self,
+        current: &mut Graph<V>,
+        intended: Option<&Graph<V>>,
+        plan: &Plan,
+    ) -> Result<Report, ApplyError> {
+        plan.check(current, intended)?;
+        Ok(self
+            .call(current, intended, &plan.extent, plan.options(self.limit))
+            .await?)
+    }
+
+    /// Marks all items that can be observed, so that the next call finds out what has become of them.
+    pub fn recheck(&self, current: &mut Graph<V>) {
+        let observed = |reference: &Ref| {
+            self.types
+                .get(reference.type_name())
+                .is_some_and(|known| known.observes)
+        };
+        let items = current
+            .items()
+            .filter(|item| !item.is_external() && item.state().operation().is_none());
+        let refs: Vec<Ref> = items
+            .map(|item| item.reference().clone())
+            .filter(observed)
+            .collect();
+        for reference in refs {
+            // It was there a line ago.
+            let _ = current.mark_unknown(&reference);
+        }
+    }
+
+    async fn call(
+        &self,
+        current: &mut Graph<V>,
+        intended: Option<&Graph<V>>,
+        extent: &Extent,
+        options: Options,
+    ) -> Result<Report, CallError> {
+        let desk = self.desk(current.name());
+        let graph = current.name().to_owned();
+        let mut work = desk.work.lock().await;
+        let work = &mut *work;
+        work.generation += 1;
+        let mut planner = Planner::new(
+            &self.types,
+            current,
+            &mut work.operations,
+            intended,
+            extent,
+            options,
+        )?;
+        let mut desking = Desking::new(self, &desk, &graph, work.generation);
+        while let Ok(message) = work.inbox.try_recv() {
+            self.take(&mut planner, &desk, work.generation, message, &mut desking);
+        }
+        desking.carry_out(planner.step((self.clock)(), Input::Begin));
+        loop {
+            while let Some(input) = desking.at_hand.pop_front() {
+                desking.carry_out(planner.step((self.clock)(), input));
+            }
+            if planner.is_done() {
+                break;
+            }
+            let Some(message) = work.inbox.recv().await else {
+                break;
+            };
+            self.take(&mut planner, &desk, work.generation, message, &mut desking);
+        }
+        let (log, status) = planner.into_report();
+        Ok(Report { log, status })
+    }
+
+    fn take(
+        &self,
+        planner: &mut Planner<'_, V>,
+        desk: &Arc<Desk<V>>,
+        generation: u64,
+        message: Message,
+        desking: &mut Desking<'_, V>,
+    ) {
+        let mut now = (self.clock)();
+        let input = match message {
+            Message::Ended { id, result } => {
+                super::lock(&desk.running).remove(&id);
+                Input::Ended { id, result }
+            }
+            Message::Background(id) => Input::Background { id },
+            Message::Cancel { ids, at } => {
+                now = at;
+                Input::Cancel(ids)
+            }
+            Message::Answered {
+                generation: of,
+                reference,
+                answer,
+            } if of == generation => Input::Answered { reference, answer },
+            Message::Observed {
+                generation: of,
+                reference,
+                found,
+            } if of == generation => match found.downcast::<Observed<V>>() {
+                Ok(found) => Input::Observed {
+                    reference,
+                    found: *found,
+                },
+                Err(_) => return,
+            },
+            Message::Answered { .. } | Message::Observed { .. } => return,
+            Message::Tick => Input::Tick,
+        };
+        desking.carry_out(planner.step(now, input));
+    }
+}

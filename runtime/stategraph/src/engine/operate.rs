@@ -1,0 +1,243 @@
+//! Carrying out effects: futures of handlers, polled once on the spot and spawned if that is not enough.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context as TaskContext, Poll, Waker};
+
+use tokio_util::sync::CancellationToken;
+
+use super::calls::Message;
+use super::{AtHand, Cancellable, Desk, Executor, lock};
+use crate::handler::{AnyHandler, Background, Context, HandlerError};
+use crate::item::Operation;
+use crate::planner::{Effect, Input, Observed, Start};
+use crate::reference::Ref;
+use crate::value::Value;
+
+type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// The side of a call that deals with handlers.
+pub(super) struct Desking<'a, V: Value> {
+    executor: &'a Executor<V>,
+    desk: &'a Arc<Desk<V>>,
+    graph: &'a str,
+    generation: u64,
+    pub(super) at_hand: AtHand<V>,
+}
+
+impl<V: Value> Executor<V> {
+    fn handler(&self, reference: &Ref) -> Option<Arc<dyn AnyHandler<V>>> {
+        self.handlers.get(reference.type_name()).cloned()
+    }
+
+    pub(super) async fn needs_recreate(&self, reference: &Ref, old: &V, new: &V) -> Result<bool, String> {
+        let handler = self.handler(reference).ok_or_else(no_handler)?;
+        let (reference, old, new) = (reference.clone(), old.clone(), new.clone());
+        let asked: Running<Result<bool, String>> = Box::pin(async move {
+            handler
+                .needs_recreate(&reference, &old, &new)
+                .await
+                .map_err(HandlerError::into_text)
+        });
+        CatchPanic(asked).await.unwrap_or_else(Err)
+    }
+}
+
+fn no_handler() -> String {
+    "has no handler".to_owned()
+}
+
+impl<'a, V: Value> Desking<'a, V> {
+    pub(super) fn new(
+        executor: &'a Executor<V>,
+        desk: &'a Arc<Desk<V>>,
+        graph: &'a str,
+        generation: u64,
+    ) -> Self {
+        Self {
+            executor,
+            desk,
+            graph,
+            generation,
+            at_hand: AtHand::new(),
+        }
+    }
+
+    pub(super) fn carry_out(&mut self, effects: Vec<Effect<V>>) {
+        for effect in effects {
+            match effect {
+                Effect::Start(start) => self.start(start),
+                Effect::Ask { reference, old, new } => {
+                    self.ask(reference, old.value().clone(), new.value().clone())
+                }
+                Effect::Observe { reference, known } => self.observe(reference, known.value().clone()),
+                // Whoever asked for the cancel has told the operation, and set the time.
+                Effect::Cancel { .. } | Effect::Done => {}
+            }
+        }
+    }
+
+    fn start(&mut self, start: Start<V>) {
+        let id = start.id;
+        let Some(handler) = self.executor.handler(&start.reference) else {
+            return self.at_hand.push_back(Input::Ended {
+                id,
+                result: Err(no_handler()),
+            });
+        };
+        let token = CancellationToken::new();
+        let is_back = Arc::new(AtomicBool::new(false));
+        let inbox = self.desk.inbox.clone();
+        let background = Background {
+            id,
+            inbox: inbox.clone(),
+            is_back: Arc::clone(&is_back),
+        };
+        let context = Context {
+            cancel: token.clone(),
+            background: Some(background),
+        };
+        let (reference, operation) = (start.reference.clone(), start.operation);
+        let running: Running<Result<(), String>> = Box::pin(perform(handler, context, start));
+        match first_poll(running) {
+            Ok(result) => self.at_hand.push_back(Input::Ended {
+                id,
+                result: result.unwrap_or_else(Err),
+            }),
+            Err(running) => {
+                lock(&self.desk.running).insert(
+                    id,
+                    Cancellable {
+                        reference,
+                        operation,
+                        token,
+                    },
+                );
+                let (ended, graph) = (self.executor.ended.0.clone(), self.graph.to_owned());
+                tokio::spawn(async move {
+                    let result = running.await.unwrap_or_else(Err);
+                    let _ = inbox.send(Message::Ended { id, result });
+                    if is_back.load(Ordering::SeqCst) {
+                        let _ = ended.send(graph);
+                    }
+                });
+            }
+        }
+    }
+
+    fn ask(&mut self, reference: Ref, old: V, new: V) {
+        let Some(handler) = self.executor.handler(&reference) else {
+            return self.at_hand.push_back(Input::Answered {
+                reference,
+                answer: Err(no_handler()),
+            });
+        };
+        let asked = reference.clone();
+        let running: Running<Result<bool, String>> = Box::pin(async move {
+            handler
+                .needs_recreate(&asked, &old, &new)
+                .await
+                .map_err(HandlerError::into_text)
+        });
+        match first_poll(running) {
+            Ok(answer) => self.at_hand.push_back(Input::Answered {
+                reference,
+                answer: answer.unwrap_or_else(Err),
+            }),
+            Err(running) => {
+                let (inbox, generation) = (self.desk.inbox.clone(), self.generation);
+                tokio::spawn(async move {
+                    let answer = running.await.unwrap_or_else(Err);
+                    let _ = inbox.send(Message::Answered {
+                        generation,
+                        reference,
+                        answer,
+                    });
+                });
+            }
+        }
+    }
+
+    fn observe(&mut self, reference: Ref, known: V) {
+        let Some(handler) = self.executor.handler(&reference) else {
+            return self.at_hand.push_back(Input::Observed {
+                reference,
+                found: Observed::Unclear(no_handler()),
+            });
+        };
+        let observed = reference.clone();
+        let running: Running<Observed<V>> = Box::pin(async move { handler.observe(&observed, &known).await });
+        match first_poll(running) {
+            Ok(found) => self.at_hand.push_back(Input::Observed {
+                reference,
+                found: found.unwrap_or_else(Observed::Unclear),
+            }),
+            Err(running) => {
+                let (inbox, generation) = (self.desk.inbox.clone(), self.generation);
+                tokio::spawn(async move {
+                    let found = Box::new(running.await.unwrap_or_else(Observed::Unclear));
+                    let _ = inbox.send(Message::Observed {
+                        generation,
+                        reference,
+                        found,
+                    });
+                });
+            }
+        }
+    }
+}
+
+async fn perform<V: Value>(
+    handler: Arc<dyn AnyHandler<V>>,
+    context: Context,
+    start: Start<V>,
+) -> Result<(), String> {
+    let reference = &start.reference;
+    let result = match (start.operation, &start.old, &start.new) {
+        (Operation::Create, _, Some(new)) => handler.create(&context, reference, new.value()).await,
+        (Operation::Modify, Some(old), Some(new)) => {
+            handler
+                .modify(&context, reference, old.value(), new.value())
+                .await
+        }
+        (Operation::Delete, Some(old), _) => handler.delete(&context, reference, old.value()).await,
+        (Operation::Adopt, ..) => handler.adopt(&context, reference, &reference.base()).await,
+        _ => Err(HandlerError::new("there is no value to work with")),
+    };
+    result.map_err(HandlerError::into_text)
+}
+
+/// Most operations of most embedders do not end on the spot, but those that do need no task.
+fn first_poll<T>(running: Running<T>) -> Result<Result<T, String>, CatchPanic<T>> {
+    let mut running = CatchPanic(running);
+    // What is not ready is polled again by the task that it is given to, with a waker of its own.
+    match Pin::new(&mut running).poll(&mut TaskContext::from_waker(Waker::noop())) {
+        Poll::Ready(result) => Ok(result),
+        Poll::Pending => Err(running),
+    }
+}
+
+/// Turns a panic into an error. What panicked is dropped and not polled again.
+struct CatchPanic<T>(Running<T>);
+
+impl<T> Future for CatchPanic<T> {
+    type Output = Result<T, String>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut TaskContext<'_>) -> Poll<Self::Output> {
+        match catch_unwind(AssertUnwindSafe(|| self.0.as_mut().poll(context))) {
+            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
+            Ok(Poll::Pending) => Poll::Pending,
+            Err(payload) => Poll::Ready(Err(format!("panicked: {}", panic_text(payload.as_ref())))),
+        }
+    }
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<&str>().copied();
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
+}

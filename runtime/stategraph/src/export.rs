@@ -1,0 +1,53 @@
+//! Graphs, and the way from one to another, as pictures and data.
+//!
+//! All formats show the same view: groups as clusters, each item with its state or what will happen to
+//! it, unsatisfied edges red, missing targets dashed.
+
+mod dot;
+mod json;
+mod mermaid;
+mod text;
+mod view;
+
+pub use json::{JsonEdge, JsonItem, JsonView};
+
+use crate::graph::Graph;
+use crate::types::Types;
+use crate::value::Value;
+use view::View;
+
+/// A picture of a graph, or of the way from one to another.
+#[derive(Debug, Clone)]
+pub struct Picture(View);
+
+impl Picture {
+    /// A graph as it is.
+    pub fn of<V: Value>(graph: &Graph<V>, types: &Types<V>) -> Self {
+        Self(View::of(graph, None, types))
+    }
+
+    /// What has to change in the current graph to make it the intended one.
+    pub fn transition<V: Value>(current: &Graph<V>, intended: &Graph<V>, types: &Types<V>) -> Self {
+        Self(View::of(current, Some(intended), types))
+    }
+
+    /// As Graphviz reads it.
+    pub fn dot(&self) -> String {
+        dot::draw(&self.0)
+    }
+
+    /// As Mermaid reads it.
+    pub fn mermaid(&self) -> String {
+        mermaid::draw(&self.0)
+    }
+
+    /// As data.
+    pub fn json(&self) -> JsonView {
+        json::draw(&self.0)
+    }
+
+    /// As lines for a terminal, groups indented.
+    pub fn text(&self) -> String {
+        text::draw(&self.0)
+    }
+}

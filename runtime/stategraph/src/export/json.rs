@@ -1,0 +1,81 @@
+//! Data for other programs.
+
+use serde::{Deserialize, Serialize};
+
+use super::view::View;
+use crate::graph::{Group, GroupPath};
+use crate::reference::Ref;
+
+/// A picture as data; lists are in order of ref and path.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonView {
+    /// The graph's name.
+    pub name: String,
+    /// Its groups.
+    pub groups: Vec<Group>,
+    /// Its items, and targets that are missing.
+    pub items: Vec<JsonItem>,
+    /// What needs what.
+    pub edges: Vec<JsonEdge>,
+}
+
+/// An item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonItem {
+    /// The ref.
+    #[serde(rename = "ref")]
+    pub reference: Ref,
+    /// Where it is.
+    pub group: GroupPath,
+    /// Where it stands.
+    pub state: String,
+    /// What it is or is to become: `created`, `to create`, `missing`...
+    pub look: String,
+}
+
+/// One target of a dependency.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JsonEdge {
+    /// What depends.
+    pub from: Ref,
+    /// What it depends on.
+    pub to: Ref,
+    /// The condition, or what the dependency is for.
+    pub label: String,
+    /// Whether the dependency is satisfied.
+    pub satisfied: bool,
+    /// Whether it only orders operations.
+    pub order_only: bool,
+}
+
+pub(super) fn draw(view: &View) -> JsonView {
+    let groups = view.groups.iter();
+    let nodes = view.nodes.values();
+    let edges = view.edges.iter();
+    JsonView {
+        name: view.name.clone(),
+        groups: groups
+            .map(|(path, text)| Group {
+                path: path.clone(),
+                description: text.clone(),
+            })
+            .collect(),
+        items: nodes
+            .map(|node| JsonItem {
+                reference: node.reference.clone(),
+                group: node.group.clone(),
+                state: node.state.clone(),
+                look: node.look.name().to_owned(),
+            })
+            .collect(),
+        edges: edges
+            .map(|edge| JsonEdge {
+                from: edge.from.clone(),
+                to: edge.to.clone(),
+                label: edge.label.clone(),
+                satisfied: edge.is_satisfied,
+                order_only: edge.is_order_only,
+            })
+            .collect(),
+    }
+}
