@@ -1,4 +1,20 @@
 //! Converges many dependent things inside one resource.
+//!
+//! Render an intended [`Graph`], keep the current one, write a [`Handler`] for each type of item, and let
+//! an [`Executor`] perform what is needed, in an order that respects every [`Dependency`]. Start there, or
+//! at [`Planner`] for the algorithm without tasks and clocks; [`plan`] only says what would be done.
+//!
+//! | module | what |
+//! |---|---|
+//! | `reference`, `value`, `predicate`, `dependency`, `item` | what an item is |
+//! | `graph`, `order` | items by ref, stored and compared; ranks and cycles |
+//! | `planner` | what to do next, as a function of what happened |
+//! | `plan` | the same, rehearsed |
+//! | `handler`, `engine` | performing it |
+//! | `log`, `reason`, `status` | what was done and why, and how things stand |
+//! | `export` | pictures |
+//!
+//! The rules S1 to S14 that comments and tests name are listed in `docs/stategraph.md`.
 
 mod dependency;
 mod engine;
