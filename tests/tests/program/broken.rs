@@ -63,7 +63,12 @@ fn without_times(text: &str, project: &Sandbox) -> String {
         let words = line
             .split(' ')
             .map(|word| if is_duration(word) { "<time>" } else { word });
-        words.collect::<Vec<_>>().join(" ").trim_end().to_owned() + "\n"
+        let line = words.collect::<Vec<_>>().join(" ");
+        match line.split_once("  <time>") {
+            // Times stand at the right edge of their column: the longest decides how far away.
+            Some((before, _)) => format!("{}  <time>\n", before.trim_end()),
+            None => format!("{}\n", line.trim_end()),
+        }
     });
     lines
         .collect::<String>()
