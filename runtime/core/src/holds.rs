@@ -117,12 +117,6 @@ impl Core {
         self.slots[slot].op = Op::Due { since, counts: false };
         self.make_busy(slot);
         self.release_delete_waits(slot);
-        if self.holds.counting() == (0, 0) {
-            if let Stretch::Holding { until } = self.holds.stretch {
-                self.timeline.clear(until, Alarm::Stretch);
-            }
-            self.holds.stretch = Stretch::None;
-        }
     }
 
     /// A rename that runs and no longer holds regular work back holds its ancestors back (C3).
@@ -181,11 +175,17 @@ impl Core {
         for slot in running {
             self.make_busy(slot);
         }
-        self.end_lift_if_over();
     }
 
-    /// Once all that were pending have started or settled, deletes and renames count again.
-    pub(crate) fn end_lift_if_over(&mut self) {
+    /// Ends the stretch once nothing counts any more, but not when one edit takes the place of another. Once all
+    /// that were pending when it was lifted have started or settled, deletes and renames count again.
+    pub(crate) fn end_stretch_if_over(&mut self) {
+        if self.holds.counting() == (0, 0) {
+            if let Stretch::Holding { until } = self.holds.stretch {
+                self.timeline.clear(until, Alarm::Stretch);
+            }
+            self.holds.stretch = Stretch::None;
+        }
         let over = matches!(&self.holds.stretch, Stretch::Lifted { first } if first.is_empty());
         if over {
             self.begin_stretch();

@@ -85,26 +85,55 @@ impl Core {
             })
             .collect();
         let component = components(&edges);
+        let mut of_old = Vec::new();
         for (index, (slot, targets)) in deleted.iter().enumerate() {
             let in_circle = |target: &Slot| {
-                index_of
-                    .get(target)
-                    .is_some_and(|other| component[*other as usize] == component[index])
+                let other = index_of.get(target);
+                other.is_some_and(|other| component[*other as usize] == component[index])
             };
-            let waiting: BTreeSet<Slot> = targets
-                .iter()
-                .copied()
+            let targets: BTreeSet<Slot> = targets.iter().copied().collect();
+            for target in targets
+                .into_iter()
                 .filter(|target| target != slot && !in_circle(target))
-                .collect();
-            let mut entries = Vec::with_capacity(waiting.len());
-            for target in waiting {
-                self.slots[target].delete_waits += 1;
-                entries.push((target, self.slots[target].row.uid));
-            }
-            if !entries.is_empty() {
-                self.holds.delete_order.insert(*slot, entries);
+            {
+                if self.slots[target].life == Life::Deleted {
+                    of_old.push((*slot, target));
+                } else {
+                    self.delay_delete(*slot, target);
+                }
             }
         }
+        for (slot, target) in of_old {
+            if !self.delays(target, slot) {
+                self.delay_delete(slot, target);
+            }
+        }
+    }
+
+    /// The delete of `target`, now or to come, waits for that of `slot`.
+    fn delay_delete(&mut self, slot: Slot, target: Slot) {
+        self.slots[target].delete_waits += 1;
+        let uid = self.slots[target].row.uid;
+        self.holds
+            .delete_order
+            .entry(slot)
+            .or_default()
+            .push((target, uid));
+    }
+
+    /// Whether the delete of `last` waits for that of `first` already, directly or through others.
+    fn delays(&self, first: Slot, last: Slot) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
+        while let Some(slot) = open.pop() {
+            if slot == last {
+                return true;
+            }
+            if seen.insert(slot) {
+                let waiting = self.holds.delete_order.get(&slot).into_iter().flatten();
+                open.extend(waiting.map(|(target, _)| *target));
+            }
+        }
+        false
     }
 
     /// The delete of `slot` is done, failed, or has been waited for long enough.

@@ -122,7 +122,7 @@ impl Core {
                 self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
             }
         }
-        self.end_lift_if_over();
+        self.end_stretch_if_over();
     }
 
     fn finish_no_longer(&mut self, invocation: InvocationId) {

@@ -15,6 +15,7 @@ impl World {
         self.check_c2()?;
         self.check_c4()?;
         self.check_starts()?;
+        self.note_open_gate();
         self.check_standings()?;
         self.check_progress()?;
         self.end_lift();
@@ -246,6 +247,26 @@ impl World {
                 && self.catalog.ancestors(*other).into_iter().all(is_first)
         };
         !is_first(uid) && self.catalog.items.keys().any(|other| waits(other))
+    }
+
+    /// Once the gate was opened for those that wait for another kind, it stays open.
+    fn note_open_gate(&mut self) {
+        let is_first = |uid: Uid| self.options(uid).is_some_and(|options| options.first);
+        let passed = self
+            .regular()
+            .any(|run| run.started == self.step && !is_first(run.uid));
+        if passed {
+            let first: Vec<Uid> = self
+                .catalog
+                .items
+                .keys()
+                .copied()
+                .filter(|uid| is_first(*uid))
+                .collect();
+            for uid in first {
+                self.past(uid).seen_through_since_start = true;
+            }
+        }
     }
 
     /// A resource of a `first` kind that waits for one of another kind holds the rest back while anything runs.

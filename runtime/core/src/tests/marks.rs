@@ -60,6 +60,28 @@ fn c6_deletes_that_would_wait_in_a_circle_do_not() {
 }
 
 #[test]
+fn c6_deletes_asked_one_after_another_do_not_wait_in_a_circle_either() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &["b"]), ("b", &[])]);
+    let owner = Some(Some(bench.row("a").uid));
+    bench.apply(vec![Edit::update(
+        Key::new("k", "b"),
+        crate::Update {
+            owner,
+            ..Default::default()
+        },
+    )]);
+    bench.store = crate::testing::Store::ByHand;
+    bench.delete("a");
+    bench.delete("b");
+    bench.commit();
+    bench.commit();
+    bench.store = crate::testing::Store::Prompt;
+    bench.finish_all();
+    assert!(bench.is_idle());
+}
+
+#[test]
 fn c6_a_failed_delete_holds_nobody_back_and_is_tried_again() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &[])]);
