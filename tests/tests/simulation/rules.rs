@@ -387,7 +387,7 @@ impl World {
                 .iter()
                 .any(|uid| self.run_of(*uid).is_some() || renaming(uid))
             || self.running.values().any(|run| below.contains(&run.uid))
-            || (held && self.lifted.is_none())
+            || held
             || self.is_gated(uid)
             || self.may_be_gated(uid)
     }

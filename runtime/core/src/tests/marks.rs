@@ -115,6 +115,25 @@ fn c6_a_delete_that_takes_too_long_no_longer_counts_and_its_name_is_held() {
 }
 
 #[test]
+fn c6_after_a_stretch_of_deletes_what_is_pending_starts_before_further_ones_count() {
+    let mut kind = crate::KindOptions::new("k");
+    kind.hold_limit = Duration::from_secs(600);
+    let mut bench = Bench::with(vec![kind], crate::Limits::default());
+    bench.settled(&[("a", &[]), ("b", &[]), ("x", &[]), ("y", &[])]);
+    bench.delete("x");
+    bench.reconcile("a");
+    assert_eq!(bench.starts(), ["delete x"]);
+    bench.pass(Duration::from_secs(30));
+    bench.delete("y");
+    bench.pass(Duration::from_secs(29));
+    assert_eq!(bench.starts(), ["delete y"]);
+    bench.pass(Duration::from_secs(1));
+    assert_eq!(bench.starts(), ["a"]);
+    bench.reconcile("b");
+    assert!(bench.starts().is_empty(), "a new stretch has begun");
+}
+
+#[test]
 fn c6_a_name_that_is_held_is_waited_for() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &[])]);
