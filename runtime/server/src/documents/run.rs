@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Diagnostic, Outcome, ResourceDocument, ResourceName, Time};
+use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, Time};
 
 /// Which command wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -59,6 +59,8 @@ pub struct RunDocument {
     pub exit_code: u8,
     /// Every resource that is not hidden, by kind and name.
     pub resources: Vec<ResourceDocument>,
+    /// Why what the files declare was not applied: then nothing was changed. Null when it was.
+    pub not_applied: Option<ResourceError>,
     /// Everything that is wrong in files, by file and place.
     pub diagnostics: Vec<Diagnostic>,
     /// The numbers.

@@ -32,7 +32,14 @@ fn outcome_style(outcome: Outcome) -> Style {
 /// The table of `status`: what needs a person first.
 pub(crate) fn status(document: &RunDocument, now: Time) -> String {
     if document.resources.is_empty() {
-        return format!("{STRONG}{}{STRONG:#} has no resources yet\n", document.project);
+        let why = match &document.not_applied {
+            Some(error) => format!(": {BAD}{}{BAD:#}", first_line(&error.message)),
+            None => String::new(),
+        };
+        return format!(
+            "{STRONG}{}{STRONG:#} has no resources yet{why}\n",
+            document.project
+        );
     }
     let mut sorted: Vec<&ResourceDocument> = document.resources.iter().collect();
     sorted.sort_by_key(|resource| resource.health);

@@ -230,6 +230,15 @@ fn verdict(document: &RunDocument) -> String {
         (outcomes.unchanged, "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
+    if document.not_applied.is_some() && document.command == Command::Run {
+        let errors = count(findings.errors, "error");
+        let stay = if document.resources.is_empty() {
+            String::new()
+        } else {
+            format!("; {total} stay as they were")
+        };
+        return format!("{begin}: nothing was applied because of {BAD}{errors}{BAD:#}{stay} ({time})\n");
+    }
     let mut parts = vec![total];
     parts.extend(
         numbers

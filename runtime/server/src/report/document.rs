@@ -9,8 +9,8 @@ use super::health::Standings;
 use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, resource};
 use crate::documents::{
-    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceName,
-    RunDocument, Severity, ShowDocument, Summary, Time,
+    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceError,
+    ResourceName, RunDocument, Severity, ShowDocument, Summary, Time,
 };
 use crate::exit::Exit;
 
@@ -61,6 +61,9 @@ pub(crate) struct Account<'a> {
     pub(crate) stopped: Option<Exit>,
 }
 
+/// Where a mistake is shown that no file is at fault for.
+const MANIFEST: &str = "watershed.yaml";
+
 /// Whether warnings count as errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Warnings {
@@ -72,7 +75,8 @@ pub(crate) enum Warnings {
 
 impl Account<'_> {
     /// The document; `keep` says which resources it is about.
-    pub(crate) fn document(self, keep: impl Fn(&Row) -> bool) -> RunDocument {
+    pub(crate) fn document(mut self, keep: impl Fn(&Row) -> bool) -> RunDocument {
+        let not_applied = self.not_applied();
         let standings = Standings::of(self.entries);
         let mut resources = Vec::new();
         let mut ended = Vec::new();
@@ -112,9 +116,36 @@ impl Account<'_> {
             duration_ms: Time::now().since_ms(self.occasion.started_at),
             exit_code: exit.code(),
             resources,
+            not_applied,
             diagnostics: self.findings,
             summary,
         }
+    }
+
+    /// Why the project parser applied nothing. What is no finding in a file becomes one of the manifest.
+    fn not_applied(&mut self) -> Option<ResourceError> {
+        let is_parser = |entry: &&Entry| entry.row.kind.as_str() == kinds::PROJECT_PARSER;
+        let parser = self.entries.iter().find(is_parser)?;
+        let error = resource::failure(super::health::own_error(&parser.row)?);
+        let told = |finding: &Diagnostic| finding.code == error.code && finding.message == error.message;
+        if !self.findings.iter().any(told) {
+            let at = error.at.clone();
+            let (path, line, column) =
+                at.map_or((MANIFEST.to_owned(), 1, 1), |at| (at.path, at.line, at.column));
+            self.findings.push(Diagnostic {
+                severity: Severity::Error,
+                code: error.code.clone(),
+                path,
+                line,
+                column,
+                end_line: line,
+                end_column: column,
+                message: error.message.clone(),
+                hint: error.hint.clone(),
+                resource: None,
+            });
+        }
+        Some(error)
     }
 
     fn exit(&self, failed: bool) -> Exit {
