@@ -24,7 +24,6 @@ impl World {
             31..34 => self.cancel(),
             34..36 => self.wait_until_idle(),
             36..46 => self.call_from_inside(),
-            46..72 => self.complete(),
             72..90 => self.answer_commit(),
             90..96 => self.pass(Duration::from_millis(self.rng.clone().random_range(1..3_000))),
             96 => self.pass(Duration::from_secs(61)),
@@ -572,20 +571,17 @@ impl World {
         self.must_cancel.extend(late.iter().copied());
         self.may_cancel.extend(late);
         // Nudges that waited, past times and retries of renames are timed requests as well.
-        let cancellable: Vec<Uid> = self.running.values().map(|run| run.uid).collect();
-        self.may_cancel.extend(cancellable);
+        self.may_cancel.extend(self.running.values().map(|run| run.uid));
         let count = self.catalog.items.len() as u64;
         self.budget += count * (1 + count);
     }
 
     fn forget(&mut self) -> Check {
         let open: Vec<CallId> = self.handles.keys().copied().collect();
-        let Some(call) = open.choose(&mut self.rng).copied() else {
+        let drawn = open.choose(&mut self.rng).copied();
+        let Some(call) = drawn.filter(|call| !self.calls.contains_key(call)) else {
             return Ok(());
         };
-        if self.calls.contains_key(&call) {
-            return Ok(());
-        }
         if let Some(handle) = self.handles.get_mut(&call) {
             handle.forgotten = true;
         }
