@@ -142,11 +142,18 @@ fn of_taken_name(message: String) -> Error {
 }
 
 fn of_sql(error: &SqlError) -> Error {
-    let hint = error.hint.as_deref().map(Arc::from);
+    let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
     Error {
-        hint,
+        hint: hint.map(Arc::from),
         ..Error::permanent(sql_code(error), error.message.as_str())
     }
+}
+
+/// Whether a hint proposes one of the engine's own tables, which nobody means.
+fn names_internals(hint: &str) -> bool {
+    ["duckdb_", "pg_", "sqlite_", "information_schema", "_watershed"]
+        .iter()
+        .any(|prefix| hint.contains(&format!("\"{prefix}")))
 }
 
 /// A stable code for what an engine says against a statement.
@@ -203,6 +210,22 @@ mod tests {
         );
         assert_eq!(code("conversion", "Could not convert"), "sql-conversion");
         assert_eq!(code("out of range", "Overflow"), "sql-out-of-range");
+    }
+
+    #[test]
+    fn the_engines_own_tables_are_not_proposed() {
+        let hint = |hint: &str| {
+            let (class, message) = ("catalog".into(), "Table with name x does not exist!".into());
+            of_sql(&SqlError {
+                class,
+                message,
+                hint: Some(hint.into()),
+                offset: None,
+            })
+            .hint
+        };
+        assert_eq!(hint("Did you mean \"duckdb_schemas\"?"), None);
+        assert!(hint("Did you mean \"orders\"?").is_some());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Models without SQL: files that the engine reads by itself.
 
+use watershed_compilers::{RenderError, Scope, render_text};
 use watershed_drivers::olap::{quote_identifier, quote_literal};
-use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
+use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
 
@@ -14,6 +15,9 @@ pub(super) enum SourceError {
     /// There is no path.
     #[error("a `path` is missing")]
     NoPath,
+    /// A template in it can't be executed.
+    #[error(transparent)]
+    Template(#[from] RenderError),
     /// The format can't be told from the path, or is none that the engine reads.
     #[error("can't tell the format of \"{0}\"")]
     Format(String),
@@ -26,20 +30,25 @@ impl SourceError {
         match self {
             Self::Connector(_) => "connector-unsupported",
             Self::NoPath => "path-missing",
+            Self::Template(_) => "template",
             Self::Format(_) => "format-unknown",
         }
     }
 
     /// What may help.
     #[must_use]
-    pub(super) fn hint(&self) -> Option<&'static str> {
+    pub(super) fn hint(&self) -> Option<&str> {
         match self {
             Self::Connector(_) => Some("`local_file` and `duckdb` are"),
             Self::NoPath => None,
+            Self::Template(error) => error.hint.as_deref(),
             Self::Format(_) => Some("set `format` to `csv`, `parquet` or `json`"),
         }
     }
 }
+
+/// Connectors whose files the engine reads by itself.
+const CONNECTORS: [&str; 2] = ["local_file", "file"];
 
 /// Options of the engine's readers that may stand in a source beside its path.
 const OPTIONS: &[&str] = &[
@@ -78,26 +87,51 @@ const OPTIONS: &[&str] = &[
     "union_by_name",
 ];
 
-/// The SELECT that reads the files of a source.
+/// The SELECT that reads the files of a source; templates in its properties see `scope`.
 ///
 /// # Errors
 /// When the source does not say what to read.
-pub(super) fn sql(spec: &ModelSpec) -> Result<String, SourceError> {
-    let empty = MapValue::default();
-    let properties = spec.input_properties.as_ref().unwrap_or(&empty);
-    if spec.input_connector != "local_file" {
+pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError> {
+    if !CONNECTORS.contains(&spec.input_connector.as_str()) {
         return Err(SourceError::Connector(spec.input_connector.clone()));
     }
+    let empty = MapValue::default();
+    let properties = rendered_map(spec.input_properties.as_ref().unwrap_or(&empty), scope)?;
     let path = properties
-        .str("path")
-        .or_else(|| properties.str("uri"))
+        .get("path")
+        .or_else(|| properties.get("uri"))
         .ok_or(SourceError::NoPath)?;
+    let first = path.as_list().map_or(Some(path), |paths| paths.first());
+    let first = first.and_then(Value::as_str).ok_or(SourceError::NoPath)?;
     let reader =
-        reader(path, properties.str("format")).ok_or_else(|| SourceError::Format(path.to_owned()))?;
-    let arguments = std::iter::once(quote_literal(path))
-        .chain(options(properties))
+        reader(first, properties.str("format")).ok_or_else(|| SourceError::Format(first.to_owned()))?;
+    let arguments = std::iter::once(literal(path))
+        .chain(options(&properties))
         .collect::<Vec<_>>();
     Ok(format!("SELECT * FROM {reader}({})", arguments.join(", ")))
+}
+
+/// A value with the templates in its texts executed.
+fn rendered(value: &Value, scope: &Scope) -> Result<Value, RenderError> {
+    let kind = match &value.kind {
+        Some(Kind::String(text)) => Some(Kind::String(render_text(text, scope)?)),
+        Some(Kind::List(list)) => {
+            let values = list.values.iter().map(|value| rendered(value, scope));
+            let values = values.collect::<Result<_, _>>()?;
+            Some(Kind::List(ListValue { values }))
+        }
+        Some(Kind::Map(map)) => Some(Kind::Map(rendered_map(map, scope)?)),
+        plain => plain.clone(),
+    };
+    Ok(Value { kind })
+}
+
+fn rendered_map(map: &MapValue, scope: &Scope) -> Result<MapValue, RenderError> {
+    let fields = map.fields.iter();
+    let fields = fields.map(|(name, value)| Ok((name.clone(), rendered(value, scope)?)));
+    Ok(MapValue {
+        fields: fields.collect::<Result<_, _>>()?,
+    })
 }
 
 fn reader(path: &str, format: Option<&str>) -> Option<&'static str> {
@@ -176,6 +210,28 @@ mod tests {
         }
     }
 
+    fn sql_of(spec: &ModelSpec) -> Result<String, SourceError> {
+        let variables = BTreeMap::from([("folder".to_owned(), "data".to_owned())]);
+        sql(
+            spec,
+            &Scope {
+                variables,
+                ..Scope::default()
+            },
+        )
+    }
+
+    #[test]
+    fn templates_are_executed_and_several_paths_are_read_as_one() {
+        let template = spec([("path", "{{ .env.folder }}/a.csv".into())]);
+        assert_eq!(sql_of(&template).unwrap(), "SELECT * FROM read_csv('data/a.csv')");
+        let paths = Value::from(vec!["a.csv".into(), "b.csv".into()]);
+        let expected = "SELECT * FROM read_csv(['a.csv', 'b.csv'])";
+        assert_eq!(sql_of(&spec([("path", paths)])).unwrap(), expected);
+        let unset = sql_of(&spec([("path", "{{ .env.unset }}".into())])).unwrap_err();
+        assert_eq!((unset.code(), unset.hint().is_some()), ("template", true));
+    }
+
     #[test]
     fn the_reader_follows_from_the_format_or_the_extension() {
         for (path, reader) in [
@@ -185,13 +241,13 @@ mod tests {
             ("a.ndjson", "read_json"),
         ] {
             assert_eq!(
-                sql(&spec([("path", path.into())])),
+                sql_of(&spec([("path", path.into())])),
                 Ok(format!("SELECT * FROM {reader}('{path}')"))
             );
         }
         let explicit = spec([("path", "a.dat".into()), ("format", "parquet".into())]);
-        assert_eq!(sql(&explicit).unwrap(), "SELECT * FROM read_parquet('a.dat')");
-        let unknown = sql(&spec([("path", "a.dat".into())])).unwrap_err();
+        assert_eq!(sql_of(&explicit).unwrap(), "SELECT * FROM read_parquet('a.dat')");
+        let unknown = sql_of(&spec([("path", "a.dat".into())])).unwrap_err();
         assert_eq!(unknown.to_string(), "can't tell the format of \"a.dat\"");
     }
 
@@ -208,7 +264,7 @@ mod tests {
         ]);
         let expected = "SELECT * FROM read_csv('o''neil.csv', delim = ';', header = true, skip = 2, \
                         types = {'a': 'it''s'})";
-        assert_eq!(sql(&spec).unwrap(), expected);
+        assert_eq!(sql_of(&spec).unwrap(), expected);
     }
 
     #[test]
@@ -216,20 +272,20 @@ mod tests {
         let duckdb = Value::from(BTreeMap::from([("delim".to_owned(), Value::from("'|'"))]));
         let expected = "SELECT * FROM read_csv('a.csv', \"delim\" = '|')";
         assert_eq!(
-            sql(&spec([("path", "a.csv".into()), ("duckdb", duckdb)])).unwrap(),
+            sql_of(&spec([("path", "a.csv".into()), ("duckdb", duckdb)])).unwrap(),
             expected
         );
     }
 
     #[test]
     fn what_can_not_be_read_is_said() {
-        assert_eq!(sql(&spec([])), Err(SourceError::NoPath));
+        assert_eq!(sql_of(&spec([])), Err(SourceError::NoPath));
         let s3 = ModelSpec {
             input_connector: "s3".into(),
             ..spec([("path", "s3://x/y.csv".into())])
         };
         assert_eq!(
-            sql(&s3).unwrap_err().to_string(),
+            sql_of(&s3).unwrap_err().to_string(),
             "connector \"s3\" is not supported yet"
         );
     }

@@ -27,7 +27,7 @@ pub fn sql(
     };
     match render(spec, &scope) {
         Ok(Some(sql)) => Ok(sql),
-        Ok(None) => source::sql(spec).map_err(|error| Error {
+        Ok(None) => source::sql(spec, &scope).map_err(|error| Error {
             place: paths.first().map(|path| start_of(path.as_ref())),
             ..failure::of_source(&error)
         }),
