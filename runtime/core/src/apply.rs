@@ -13,14 +13,14 @@ use crate::cycles::CYCLE_CODE;
 use crate::resource::{Cancelled, Life, NameId, Resource, Slot, Stage};
 use crate::{
     Cause, Deletion, Marks, Name, NewResource, Reason, Refreshes, Row, Settled, SpecVersion, StateVersion,
-    Update, Why,
+    Uid, Update, Why,
 };
 
 /// What a batch has come upon so far.
 #[derive(Debug, Default)]
 struct Tally {
-    /// Names with the live resource that each had before.
-    names: BTreeMap<NameId, Option<Slot>>,
+    /// Names with the live resource that each had before; by uid, for a slot may be used again.
+    names: BTreeMap<NameId, Option<Uid>>,
     /// Resources to be asked for, why, and whether their refs changed.
     asks: Vec<(Slot, Why, bool)>,
     /// Where new edges may close a cycle, and what was on one.
@@ -127,7 +127,8 @@ impl Core {
                 tally.dissolved.extend(members);
             }
             if moves && self.slots[slot].is_live() {
-                tally.names.entry(self.slots[slot].name).or_insert(Some(slot));
+                let uid = self.slots[slot].row.uid;
+                tally.names.entry(self.slots[slot].name).or_insert(Some(uid));
             }
         }
     }
@@ -135,8 +136,12 @@ impl Core {
     fn note_name(&mut self, kind: &crate::Kind, name: &Name, tally: &mut Tally) {
         let kind = self.kinds.intern(kind);
         let id = self.names.intern(kind, name);
-        let live = self.names[id].live;
+        let live = self.live_uid(id);
         tally.names.entry(id).or_insert(live);
+    }
+
+    fn live_uid(&self, name: NameId) -> Option<Uid> {
+        self.names[name].live.map(|live| self.slots[live].row.uid)
     }
 
     fn unbind_if_live(&mut self, step: &Step) {
@@ -372,9 +377,9 @@ impl Core {
 
     /// Looks for cycles, and asks for all that the batch concerns.
     fn ask_for_changed(&mut self, mut tally: Tally, own: Option<Slot>, cause: &Cause) {
-        let moved: Vec<(NameId, Option<Slot>)> = std::mem::take(&mut tally.names)
+        let moved: Vec<(NameId, Option<Uid>)> = std::mem::take(&mut tally.names)
             .into_iter()
-            .filter(|(name, before)| self.names[*name].live != *before)
+            .filter(|(name, before)| self.live_uid(*name) != *before)
             .collect();
         let dissolved = std::mem::take(&mut tally.dissolved);
         let changes = self.find_cycles(&tally.seeds, &dissolved);

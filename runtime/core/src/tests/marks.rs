@@ -323,6 +323,19 @@ fn c14_a_resource_that_deletes_itself_is_gone_at_once_and_asks_its_children() {
 }
 
 #[test]
+fn request_2_a_name_that_passes_to_another_uid_asks_for_its_referrers() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    let again = bench.new_resource("a", &[]);
+    bench.apply(vec![Edit::force_delete(Key::new("k", "a")), Edit::create(again)]);
+    assert_eq!(bench.finish_all(), ["a", "b"]);
+    assert_eq!(
+        bench.row("b").last_run.as_ref().map(|run| run.reason.why),
+        Some(crate::Why::RefChanged)
+    );
+}
+
+#[test]
 fn a_batch_is_refused_whole() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &[])]);
