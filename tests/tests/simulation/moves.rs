@@ -132,6 +132,9 @@ impl World {
         let since = self.now.mono;
         for uid in asked.gone.iter().chain(&asked.taken_up) {
             self.ops.remove(uid);
+            self.ops.values_mut().for_each(|op| {
+                op.waits.remove(uid);
+            });
         }
         for uid in &asked.gone {
             self.past.remove(uid);
@@ -150,7 +153,7 @@ impl World {
                 self.budget += 2;
             }
             let past = self.past(*uid);
-            if asked.deleted.contains(uid) {
+            if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
                 past.retrigger = None;
                 (past.seen_settled_since_start, past.seen_through_since_start) = (true, true);
             }

@@ -18,7 +18,7 @@ impl World {
         self.note_open_gate();
         self.check_standings()?;
         self.check_progress()?;
-        self.end_lift();
+        self.end_stretch();
         ensure(self.starts <= self.budget, "bound", || {
             format!(
                 "{} invocations, at most {} were asked for",
@@ -178,7 +178,7 @@ impl World {
         for run in self
             .running
             .values()
-            .filter(|run| run.uid != uid && below.contains(&run.uid))
+            .filter(|run| run.uid != uid && below.contains(&run.uid) && run.started < self.step)
         {
             ensure(false, "C3", || {
                 format!("{key} starts while {} runs below", self.key(run.uid))
@@ -369,7 +369,8 @@ impl World {
         } else {
             BTreeSet::from([uid])
         };
-        let renaming = |uid: &Uid| self.ops.get(uid).is_some_and(|op| op.counts);
+        // A member of a cycle may wait for a rename of another that C1 keeps out.
+        let renaming = |other: &Uid| self.ops.get(other).is_some_and(|op| op.counts || *other != uid);
         let deletes = !self.counting(true).is_empty();
         if !item.former.is_empty() && (deletes || self.ops.get(&uid).is_some_and(|op| op.counts)) {
             return deletes;
@@ -414,33 +415,20 @@ impl World {
                 op.counts &= now.since(op.since) < limit;
             }
         }
-        self.was_lifted = self.lifted.is_some();
-        let over = self
-            .stretch
-            .is_some_and(|since| now.since(since) >= self.limits.hold_stretch);
-        if over && self.lifted.is_none() && self.ops.values().any(|op| op.counts) {
-            let pending = |uid: &Uid| {
-                let item = &self.catalog.items[uid];
-                !item.is_marked() && matches!(self.standings.get(uid), Some(Standing::Pending) | None)
-            };
-            self.lifted = Some(self.catalog.items.keys().copied().filter(pending).collect());
-            self.was_lifted = true;
-        }
+        self.note_lift();
     }
 
-    fn end_lift(&mut self) {
+    /// Once deletes and renames have counted for a stretch, what is pending may start; which is which then, the
+    /// core's own tests check.
+    fn note_lift(&mut self) {
+        let now = self.now.mono;
+        self.was_lifted = self
+            .stretch
+            .is_some_and(|since| now.since(since) >= self.limits.hold_stretch);
+    }
+
+    fn end_stretch(&mut self) {
         let counts = self.ops.values().any(|op| op.counts);
-        if let Some(mut first) = self.lifted.take() {
-            first.retain(|uid| {
-                matches!(self.standings.get(uid), Some(Standing::Pending) | None)
-                    && self.catalog.is_live(*uid)
-            });
-            if !first.is_empty() && counts {
-                self.lifted = Some(first);
-            } else {
-                self.stretch = None;
-            }
-        }
         match (counts, self.stretch) {
             (true, None) => self.stretch = Some(self.now.mono),
             (false, _) => self.stretch = None,

@@ -98,7 +98,6 @@ pub struct World {
     pub timer: Option<Mono>,
     /// Since when deletes and renames have counted without a break.
     pub stretch: Option<Mono>,
-    pub lifted: Option<BTreeSet<Uid>>,
     pub was_lifted: bool,
     /// The most invocations that the requests so far can have led to.
     pub budget: u64,
@@ -176,7 +175,6 @@ impl World {
             next_call: 1,
             timer: None,
             stretch: None,
-            lifted: None,
             was_lifted: false,
             budget: 0,
             starts: 0,
@@ -259,7 +257,7 @@ impl World {
         self.standings.clear();
         self.past.clear();
         self.ops.clear();
-        (self.stretch, self.lifted, self.timer) = (None, None, None);
+        (self.stretch, self.timer) = (None, None);
         self.last_invocation = 0;
         let deletes = self.catalog.deletes;
         let deleted_at: BTreeMap<Uid, u64> = self
