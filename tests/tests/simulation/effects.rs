@@ -208,12 +208,11 @@ impl World {
 
     /// C7: in every committed catalog, exactly the members of cycles carry an error that spells one out.
     fn check_cycle_errors(&self) -> Check {
-        let mut committed = crate::model::Catalog::default();
-        committed.items = self
-            .published
-            .iter()
-            .map(|(uid, row)| (*uid, Item::of(row)))
-            .collect();
+        let items = self.published.iter().map(|(uid, row)| (*uid, Item::of(row)));
+        let committed = crate::model::Catalog {
+            items: items.collect(),
+            ..crate::model::Catalog::default()
+        };
         for (uid, row) in self.published.iter().filter(|(_, row)| !row.marks.is_deleted()) {
             let spelled = row.error.as_ref().is_some_and(|error| &*error.code == "cycle");
             let on_cycle = committed.on_cycle(*uid);

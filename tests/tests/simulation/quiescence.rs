@@ -1,8 +1,8 @@
 //! Nothing external happens any more: the world must come to rest, and rightly so (C11).
 
-use watershed_core::{Input, Outcome, Parents, Phase, Required, Returned, Standing, Uid, Work};
+use watershed_core::{Input, Outcome, Parents, Required, Returned, Standing, Uid, Work};
 
-use crate::world::{Check, Expected, World, ensure};
+use crate::world::{Check, World, ensure};
 
 /// More than enough rounds for a catalog of this size: each round ends an invocation or a commit.
 const ROUNDS_MAX: usize = 5_000;
@@ -114,18 +114,5 @@ impl World {
             })?;
         }
         Ok(())
-    }
-
-    /// A deleted or renamed resource whose reconciler keeps failing is still marked, and nothing else is.
-    pub fn has_marks(&self) -> bool {
-        self.running.values().any(|run| run.phase != Phase::Reconcile) || !self.ops.is_empty()
-    }
-
-    /// Everything in flight is answered.
-    pub fn expects_nothing(&self) -> bool {
-        !self
-            .calls
-            .values()
-            .any(|expected| matches!(expected, Expected::Applied))
     }
 }
