@@ -12,7 +12,7 @@ use crate::store::overlay;
 use crate::world::{Check, Expected, Run, World, ensure};
 
 impl World {
-    pub fn take_start(&mut self, start: &Start) -> Check {
+    pub(crate) fn take_start(&mut self, start: &Start) -> Check {
         let uid = start.resource.uid;
         let key = start.resource.key();
         self.trace.push(format!(
@@ -122,7 +122,7 @@ impl World {
         Ok(())
     }
 
-    pub fn take_cancel(&mut self, invocation: InvocationId) -> Check {
+    pub(crate) fn take_cancel(&mut self, invocation: InvocationId) -> Check {
         self.trace.push(format!("    cancel {invocation:?}"));
         let run = self.running.get_mut(&invocation).ok_or("a cancel of nothing")?;
         ensure(!run.cancelled, "C4", || {
@@ -137,7 +137,7 @@ impl World {
     }
 
     /// What is handed to the store is the catalog that the edits so far make, whole.
-    pub fn take_commit(&mut self, commit: Commit) -> Check {
+    pub(crate) fn take_commit(&mut self, commit: Commit) -> Check {
         let retried = self.store.failures > 0;
         let mut shadow: BTreeMap<Uid, Arc<Row>> = self.store.rows.clone();
         overlay(&mut shadow, &commit.writes);
@@ -167,7 +167,7 @@ impl World {
         Ok(())
     }
 
-    pub fn take_publish(&mut self, publish: Publish) -> Check {
+    pub(crate) fn take_publish(&mut self, publish: Publish) -> Check {
         ensure(publish.revision <= self.store.revision, "release", || {
             "published before it is durable".into()
         })?;
@@ -230,7 +230,7 @@ impl World {
         Ok(())
     }
 
-    pub fn take_answer(&mut self, call: CallId, answer: &Answer) -> Check {
+    pub(crate) fn take_answer(&mut self, call: CallId, answer: &Answer) -> Check {
         self.trace.push(format!("    answer {call:?} {answer:?}"));
         match answer {
             Answer::Outcome(outcome) => return self.take_outcome(call, outcome),

@@ -8,6 +8,7 @@ mod effects;
 mod model;
 mod moves;
 mod quiescence;
+mod returns;
 mod rules;
 mod script;
 mod store;

@@ -11,21 +11,21 @@ use watershed_core::{
 
 /// One resource as the edits so far say that it is.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Item {
-    pub key: Key,
-    pub refs: Vec<Ref>,
-    pub spec: Vec<u8>,
-    pub hidden: bool,
-    pub owner: Option<Uid>,
-    pub spec_version: SpecVersion,
-    pub state_version: StateVersion,
-    pub state: Option<Vec<u8>>,
-    pub refreshes: Refreshes,
-    pub deleted: bool,
+pub(crate) struct Item {
+    pub(crate) key: Key,
+    pub(crate) refs: Vec<Ref>,
+    pub(crate) spec: Vec<u8>,
+    pub(crate) hidden: bool,
+    pub(crate) owner: Option<Uid>,
+    pub(crate) spec_version: SpecVersion,
+    pub(crate) state_version: StateVersion,
+    pub(crate) state: Option<Vec<u8>>,
+    pub(crate) refreshes: Refreshes,
+    pub(crate) deleted: bool,
     /// Raised with every delete, so that the one deleted last is known.
-    pub deleted_at: u64,
+    pub(crate) deleted_at: u64,
     /// Exact spellings, oldest first.
-    pub former: Vec<Name>,
+    pub(crate) former: Vec<Name>,
 }
 
 impl Item {
@@ -49,7 +49,7 @@ impl Item {
         }
     }
 
-    pub fn of(row: &Row) -> Self {
+    pub(crate) fn of(row: &Row) -> Self {
         Self {
             key: row.key(),
             refs: row.refs.to_vec(),
@@ -67,7 +67,7 @@ impl Item {
     }
 
     /// Every name that it has or has had since its last completed rename.
-    pub fn names(&self) -> BTreeSet<Key> {
+    pub(crate) fn names(&self) -> BTreeSet<Key> {
         let former = self.former.iter().map(|name| Key {
             kind: self.key.kind.clone(),
             name: name.clone(),
@@ -75,36 +75,36 @@ impl Item {
         former.chain([self.key.clone()]).collect()
     }
 
-    pub fn is_marked(&self) -> bool {
+    pub(crate) fn is_marked(&self) -> bool {
         self.deleted || !self.former.is_empty()
     }
 }
 
 /// What a batch did, as far as scheduling is concerned.
 #[derive(Default, Debug)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// Those whose spec, refs, name or life changed.
-    pub edited: BTreeSet<Uid>,
+    pub(crate) edited: BTreeSet<Uid>,
     /// Those one of whose refs names something that appeared or went.
-    pub ref_changed: BTreeSet<Uid>,
+    pub(crate) ref_changed: BTreeSet<Uid>,
     /// Those whose refs changed.
-    pub rewired: BTreeSet<Uid>,
-    pub deleted: BTreeSet<Uid>,
-    pub renamed: BTreeSet<Uid>,
+    pub(crate) rewired: BTreeSet<Uid>,
+    pub(crate) deleted: BTreeSet<Uid>,
+    pub(crate) renamed: BTreeSet<Uid>,
     /// No longer in the catalog.
-    pub gone: BTreeSet<Uid>,
+    pub(crate) gone: BTreeSet<Uid>,
     /// Taken up again while their delete was unfinished.
-    pub taken_up: BTreeSet<Uid>,
+    pub(crate) taken_up: BTreeSet<Uid>,
 }
 
 #[derive(Clone, Default, Debug)]
-pub struct Catalog {
-    pub items: BTreeMap<Uid, Item>,
-    pub deletes: u64,
+pub(crate) struct Catalog {
+    pub(crate) items: BTreeMap<Uid, Item>,
+    pub(crate) deletes: u64,
 }
 
 impl Catalog {
-    pub fn live(&self, key: &Key) -> Option<Uid> {
+    pub(crate) fn live(&self, key: &Key) -> Option<Uid> {
         self.items
             .iter()
             .find(|(_, item)| !item.deleted && item.key == *key)
@@ -121,11 +121,11 @@ impl Catalog {
             .map(|(uid, _)| *uid)
     }
 
-    pub fn is_live(&self, uid: Uid) -> bool {
+    pub(crate) fn is_live(&self, uid: Uid) -> bool {
         self.items.get(&uid).is_some_and(|item| !item.deleted)
     }
 
-    pub fn parents(&self, uid: Uid) -> BTreeSet<Uid> {
+    pub(crate) fn parents(&self, uid: Uid) -> BTreeSet<Uid> {
         let Some(item) = self.items.get(&uid).filter(|item| !item.deleted) else {
             return BTreeSet::new();
         };
@@ -139,7 +139,7 @@ impl Catalog {
     }
 
     /// All above, found by walking up.
-    pub fn ancestors(&self, uid: Uid) -> BTreeSet<Uid> {
+    pub(crate) fn ancestors(&self, uid: Uid) -> BTreeSet<Uid> {
         let mut found = BTreeSet::new();
         let mut open: Vec<Uid> = self.parents(uid).into_iter().collect();
         while let Some(next) = open.pop() {
@@ -151,7 +151,7 @@ impl Catalog {
     }
 
     /// All below: those that have it above.
-    pub fn descendants(&self, uid: Uid) -> BTreeSet<Uid> {
+    pub(crate) fn descendants(&self, uid: Uid) -> BTreeSet<Uid> {
         self.items
             .keys()
             .copied()
@@ -159,12 +159,12 @@ impl Catalog {
             .collect()
     }
 
-    pub fn on_cycle(&self, uid: Uid) -> bool {
+    pub(crate) fn on_cycle(&self, uid: Uid) -> bool {
         self.ancestors(uid).contains(&uid)
     }
 
     /// Whom a key in a call means.
-    pub fn resolve(&self, target: &Target) -> Option<Uid> {
+    pub(crate) fn resolve(&self, target: &Target) -> Option<Uid> {
         match target {
             Target::Key(key) => self.live(key),
             Target::Uid(uid) => self.is_live(*uid).then_some(*uid),
@@ -186,7 +186,7 @@ impl Catalog {
     }
 
     /// Applies a batch, or says that it must be refused. `by` is the resource whose invocation edits.
-    pub fn apply(
+    pub(crate) fn apply(
         &mut self,
         batch: &Batch,
         by: Option<Uid>,

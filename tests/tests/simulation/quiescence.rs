@@ -9,7 +9,7 @@ const ROUNDS_MAX: usize = 5_000;
 
 impl World {
     /// Lets everything return and commit, without any further request, until nothing moves.
-    pub fn settle(&mut self) -> Check {
+    pub(crate) fn settle(&mut self) -> Check {
         for _ in 0..ROUNDS_MAX {
             self.begin_step();
             if let Some(commit) = self.store.in_flight.as_ref().map(|commit| commit.id) {
@@ -43,7 +43,7 @@ impl World {
             })?;
         }
         ensure(self.core.is_idle(), "C18", || "it is not idle".into())?;
-        for (call, expected) in &self.calls {
+        if let Some((call, expected)) = self.calls.iter().next() {
             return Err(format!("{call:?} was never answered with {expected:?}"));
         }
         for (call, handle) in self.handles.iter().filter(|(_, handle)| !handle.forgotten) {

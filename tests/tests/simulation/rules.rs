@@ -9,7 +9,7 @@ use crate::world::{Check, Run, World, ensure};
 
 impl World {
     /// Everything that holds between any two inputs.
-    pub fn check_rules(&mut self) -> Check {
+    pub(crate) fn check_rules(&mut self) -> Check {
         self.note_settled();
         self.check_closure()?;
         self.check_c2()?;
@@ -75,7 +75,7 @@ impl World {
             );
             let released = self
                 .options(*uid)
-                .is_some_and(|options| &*options.kind.as_str() == "changed");
+                .is_some_and(|options| options.kind.as_str() == "changed");
             ensure(!idle || released, "C4", || {
                 format!("{} was asked for and is settled", self.key(*uid))
             })?;
@@ -203,7 +203,7 @@ impl World {
     }
 
     /// Deletes, or renames, that hold others back.
-    pub fn counting(&self, deletes: bool) -> Vec<Uid> {
+    pub(crate) fn counting(&self, deletes: bool) -> Vec<Uid> {
         let counts = |uid: &Uid| {
             self.catalog
                 .items
@@ -246,7 +246,7 @@ impl World {
                 && self.catalog.is_live(*other)
                 && self.catalog.ancestors(*other).into_iter().all(is_first)
         };
-        !is_first(uid) && self.catalog.items.keys().any(|other| waits(other))
+        !is_first(uid) && self.catalog.items.keys().any(waits)
     }
 
     /// Once the gate was opened for those that wait for another kind, it stays open.
@@ -403,7 +403,7 @@ impl World {
     }
 
     /// Time passes for deletes and renames that hold others back.
-    pub fn age_ops(&mut self) {
+    pub(crate) fn age_ops(&mut self) {
         let now = self.now.mono;
         let limits: Vec<(Uid, _)> = self
             .ops

@@ -10,22 +10,22 @@ use watershed_core::{
 
 use crate::model::Catalog;
 
-pub const KINDS: [&str; 5] = ["plain", "changed", "finish", "first", "foreign"];
+pub(crate) const KINDS: [&str; 5] = ["plain", "changed", "finish", "first", "foreign"];
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "A", "B"];
 
 /// How a seed likes its graphs and edits.
 #[derive(Clone, Debug)]
-pub struct Taste {
-    pub kinds: usize,
-    pub names: usize,
-    pub refs: usize,
-    pub odd_refs: bool,
-    pub batch: usize,
-    pub forward_only: bool,
+pub(crate) struct Taste {
+    pub(crate) kinds: usize,
+    pub(crate) names: usize,
+    pub(crate) refs: usize,
+    pub(crate) odd_refs: bool,
+    pub(crate) batch: usize,
+    pub(crate) forward_only: bool,
 }
 
 impl Taste {
-    pub fn draw(rng: &mut SmallRng) -> Self {
+    pub(crate) fn draw(rng: &mut SmallRng) -> Self {
         Self {
             kinds: rng.random_range(1..=KINDS.len()),
             names: rng.random_range(2..=NAMES.len()),
@@ -36,7 +36,7 @@ impl Taste {
         }
     }
 
-    pub fn key(&self, rng: &mut SmallRng) -> Key {
+    pub(crate) fn key(&self, rng: &mut SmallRng) -> Key {
         Key::new(
             KINDS[rng.random_range(0..self.kinds)],
             NAMES[rng.random_range(0..self.names)],
@@ -79,7 +79,7 @@ impl Taste {
     }
 
     /// Someone to ask for, mostly there.
-    pub fn live_target(&self, rng: &mut SmallRng, catalog: &Catalog) -> Target {
+    pub(crate) fn live_target(&self, rng: &mut SmallRng, catalog: &Catalog) -> Target {
         self.target(rng, catalog)
     }
 
@@ -102,7 +102,7 @@ impl Taste {
         new
     }
 
-    pub fn batch(&self, rng: &mut SmallRng, catalog: &Catalog) -> Batch {
+    pub(crate) fn batch(&self, rng: &mut SmallRng, catalog: &Catalog) -> Batch {
         if rng.random_bool(0.1) {
             return self.swap(rng, catalog);
         }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use watershed_core::{Commit, Epoch, Revision, Row, Stored, StoredRow, Uid, Write};
 
 #[derive(Default, Debug)]
-pub struct Store {
-    pub rows: BTreeMap<Uid, Arc<Row>>,
-    pub revision: Revision,
-    pub epoch: Epoch,
+pub(crate) struct Store {
+    pub(crate) rows: BTreeMap<Uid, Arc<Row>>,
+    pub(crate) revision: Revision,
+    pub(crate) epoch: Epoch,
     /// Handed in and not answered.
-    pub in_flight: Option<Commit>,
-    pub failures: u32,
+    pub(crate) in_flight: Option<Commit>,
+    pub(crate) failures: u32,
 }
 
 impl Store {
-    pub fn accept(&mut self, commit: Commit) -> Result<(), String> {
+    pub(crate) fn accept(&mut self, commit: Commit) -> Result<(), String> {
         if self.in_flight.is_some() {
             return Err("two commits are under way".into());
         }
@@ -28,14 +28,14 @@ impl Store {
     }
 
     /// Makes what is in flight durable, whether or not anybody learns of it.
-    pub fn write(&mut self) {
+    pub(crate) fn write(&mut self) {
         let Some(commit) = &self.in_flight else { return };
         overlay(&mut self.rows, &commit.writes);
         self.revision = commit.revision;
     }
 
     /// What the next process reads.
-    pub fn reopen(&mut self) -> Stored {
+    pub(crate) fn reopen(&mut self) -> Stored {
         self.in_flight = None;
         self.failures = 0;
         self.epoch = self.epoch.next();
@@ -52,7 +52,7 @@ impl Store {
     }
 }
 
-pub fn overlay(rows: &mut BTreeMap<Uid, Arc<Row>>, writes: &[Write]) {
+pub(crate) fn overlay(rows: &mut BTreeMap<Uid, Arc<Row>>, writes: &[Write]) {
     for write in writes {
         match write {
             Write::Put(row) => rows.insert(row.uid, row.clone()),

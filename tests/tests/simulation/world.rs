@@ -17,58 +17,58 @@ use crate::store::Store;
 
 /// An invocation as its start showed it.
 #[derive(Clone, Debug)]
-pub struct Run {
-    pub uid: Uid,
-    pub phase: Phase,
-    pub cancelled: bool,
-    pub stopped: bool,
-    pub names: BTreeSet<Key>,
-    pub started: u64,
-    pub finish_by: Option<Mono>,
+pub(crate) struct Run {
+    pub(crate) uid: Uid,
+    pub(crate) phase: Phase,
+    pub(crate) cancelled: bool,
+    pub(crate) stopped: bool,
+    pub(crate) names: BTreeSet<Key>,
+    pub(crate) started: u64,
+    pub(crate) finish_by: Option<Mono>,
 }
 
 /// An unfinished delete or rename.
 #[derive(Clone, Debug)]
-pub struct Op {
-    pub since: Mono,
-    pub counts: bool,
+pub(crate) struct Op {
+    pub(crate) since: Mono,
+    pub(crate) counts: bool,
     /// Deletes that this one waits for while they count.
-    pub waits: BTreeSet<Uid>,
+    pub(crate) waits: BTreeSet<Uid>,
 }
 
 /// When what happened to one resource, in steps.
 #[derive(Clone, Default, Debug)]
-pub struct Past {
-    pub asked: u64,
-    pub completed_start: u64,
-    pub completed_end: u64,
-    pub settled: u64,
+pub(crate) struct Past {
+    pub(crate) asked: u64,
+    pub(crate) completed_start: u64,
+    pub(crate) completed_end: u64,
+    pub(crate) settled: u64,
     /// `cancel(name)` stopped it, and nothing has asked for it since.
-    pub stopped: bool,
+    pub(crate) stopped: bool,
     /// Not to start before this is durable.
-    pub hold: Revision,
-    pub retrigger: Option<Timestamp>,
+    pub(crate) hold: Revision,
+    pub(crate) retrigger: Option<Timestamp>,
     /// Has settled since the start, as far as readers can tell.
-    pub seen_settled_since_start: bool,
+    pub(crate) seen_settled_since_start: bool,
     /// Has completed or settled since the start.
-    pub seen_through_since_start: bool,
+    pub(crate) seen_through_since_start: bool,
 }
 
 /// A request for a reconcile that has not had all of its answers.
 #[derive(Clone, Debug)]
-pub struct Handle {
-    pub asked: u64,
+pub(crate) struct Handle {
+    pub(crate) asked: u64,
     /// Invocations from this one on started after it.
-    pub since: u64,
-    pub members: BTreeSet<Uid>,
-    pub outcome: bool,
-    pub settled: bool,
-    pub forgotten: bool,
+    pub(crate) since: u64,
+    pub(crate) members: BTreeSet<Uid>,
+    pub(crate) outcome: bool,
+    pub(crate) settled: bool,
+    pub(crate) forgotten: bool,
 }
 
 /// What a call must be answered with.
 #[derive(Clone, Debug)]
-pub enum Expected {
+pub(crate) enum Expected {
     Applied,
     Refused,
     Handle,
@@ -76,42 +76,42 @@ pub enum Expected {
     Idle,
 }
 
-pub struct World {
-    pub rng: SmallRng,
-    pub taste: Taste,
-    pub kinds: Vec<KindOptions>,
-    pub limits: Limits,
-    pub now: Now,
-    pub step: u64,
-    pub core: Core,
-    pub store: Store,
-    pub catalog: Catalog,
-    pub running: BTreeMap<InvocationId, Run>,
-    pub ops: BTreeMap<Uid, Op>,
-    pub past: BTreeMap<Uid, Past>,
-    pub standings: BTreeMap<Uid, Standing>,
-    pub published: BTreeMap<Uid, Arc<Row>>,
-    pub calls: BTreeMap<CallId, Expected>,
-    pub handles: BTreeMap<CallId, Handle>,
-    pub last_invocation: u64,
-    pub next_call: u64,
-    pub timer: Option<Mono>,
+pub(crate) struct World {
+    pub(crate) rng: SmallRng,
+    pub(crate) taste: Taste,
+    pub(crate) kinds: Vec<KindOptions>,
+    pub(crate) limits: Limits,
+    pub(crate) now: Now,
+    pub(crate) step: u64,
+    pub(crate) core: Core,
+    pub(crate) store: Store,
+    pub(crate) catalog: Catalog,
+    pub(crate) running: BTreeMap<InvocationId, Run>,
+    pub(crate) ops: BTreeMap<Uid, Op>,
+    pub(crate) past: BTreeMap<Uid, Past>,
+    pub(crate) standings: BTreeMap<Uid, Standing>,
+    pub(crate) published: BTreeMap<Uid, Arc<Row>>,
+    pub(crate) calls: BTreeMap<CallId, Expected>,
+    pub(crate) handles: BTreeMap<CallId, Handle>,
+    pub(crate) last_invocation: u64,
+    pub(crate) next_call: u64,
+    pub(crate) timer: Option<Mono>,
     /// Since when deletes and renames have counted without a break.
-    pub stretch: Option<Mono>,
-    pub was_lifted: bool,
+    pub(crate) stretch: Option<Mono>,
+    pub(crate) was_lifted: bool,
     /// The most invocations that the requests so far can have led to.
-    pub budget: u64,
-    pub starts: u64,
-    pub trace: Vec<String>,
+    pub(crate) budget: u64,
+    pub(crate) starts: u64,
+    pub(crate) trace: Vec<String>,
     /// What this step must and may cancel.
-    pub must_cancel: BTreeSet<Uid>,
-    pub may_cancel: BTreeSet<Uid>,
-    pub must_unsettle: BTreeSet<Uid>,
+    pub(crate) must_cancel: BTreeSet<Uid>,
+    pub(crate) may_cancel: BTreeSet<Uid>,
+    pub(crate) must_unsettle: BTreeSet<Uid>,
 }
 
-pub type Check = Result<(), String>;
+pub(crate) type Check = Result<(), String>;
 
-pub fn ensure(holds: bool, rule: &str, detail: impl FnOnce() -> String) -> Check {
+pub(crate) fn ensure(holds: bool, rule: &str, detail: impl FnOnce() -> String) -> Check {
     if holds {
         Ok(())
     } else {
@@ -137,7 +137,7 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
 }
 
 impl World {
-    pub fn new(seed: u64) -> Result<Self, String> {
+    pub(crate) fn new(seed: u64) -> Result<Self, String> {
         let mut rng = SmallRng::seed_from_u64(seed);
         let taste = Taste::draw(&mut rng);
         let kinds = kinds(&mut rng);
@@ -187,34 +187,34 @@ impl World {
         Ok(world)
     }
 
-    pub fn options(&self, uid: Uid) -> Option<&KindOptions> {
+    pub(crate) fn options(&self, uid: Uid) -> Option<&KindOptions> {
         let kind = &self.catalog.items.get(&uid)?.key.kind;
         self.kinds.iter().find(|options| options.kind == *kind)
     }
 
-    pub fn is_supported(&self, item: &Item) -> bool {
+    pub(crate) fn is_supported(&self, item: &Item) -> bool {
         self.kinds.iter().any(|options| options.kind == item.key.kind)
     }
 
     /// Resources that readers have not heard of are pending: they wait for the commit that creates them.
-    pub fn is_unsettled(&self, uid: Uid) -> bool {
+    pub(crate) fn is_unsettled(&self, uid: Uid) -> bool {
         !matches!(self.standings.get(&uid), Some(Standing::Settled(_)))
     }
 
-    pub fn run_of(&self, uid: Uid) -> Option<&Run> {
+    pub(crate) fn run_of(&self, uid: Uid) -> Option<&Run> {
         self.running.values().find(|run| run.uid == uid)
     }
 
-    pub fn is_durable(&self) -> bool {
+    pub(crate) fn is_durable(&self) -> bool {
         self.store.in_flight.is_none() && self.store.revision == self.core.revision()
     }
 
-    pub fn past(&mut self, uid: Uid) -> &mut Past {
+    pub(crate) fn past(&mut self, uid: Uid) -> &mut Past {
         self.past.entry(uid).or_default()
     }
 
     /// Hands one input in and carries out what comes of it.
-    pub fn input(&mut self, input: Input) -> Check {
+    pub(crate) fn input(&mut self, input: Input) -> Check {
         self.trace
             .push(format!("{} {:?} {input:?}", self.step, self.now.mono));
         let mut effects = Vec::new();
@@ -222,7 +222,7 @@ impl World {
         self.carry_out(effects)
     }
 
-    pub fn carry_out(&mut self, mut effects: Vec<Effect>) -> Check {
+    pub(crate) fn carry_out(&mut self, mut effects: Vec<Effect>) -> Check {
         self.core.flush(self.now, &mut effects);
         for effect in effects {
             self.take(effect)?;
@@ -248,7 +248,7 @@ impl World {
     }
 
     /// The process dies, and another one takes up what is durable.
-    pub fn restart(&mut self) -> Check {
+    pub(crate) fn restart(&mut self) -> Check {
         self.trace.push(format!("{} restart", self.step));
         let stored = self.store.reopen();
         self.running.clear();
@@ -306,7 +306,7 @@ impl World {
     }
 
     /// A request of its own came for this resource in this step.
-    pub fn note_asked(&mut self, uid: Uid) {
+    pub(crate) fn note_asked(&mut self, uid: Uid) {
         self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
         for run in self.running.values_mut().filter(|run| run.uid == uid) {
             run.stopped = false;
