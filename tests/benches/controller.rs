@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
 use watershed_controller::{
-    Batch, Context, Controller, Edit, Error, KindOptions, NewResource, Outcome, Reconciler, Ref, fresh_uid,
+    Batch, Context, Controller, Edit, Error, KindOptions, Limits, NewResource, Outcome, Reconciler, Ref,
+    fresh_uid,
 };
 use watershed_tests::measure::{Report, Unit};
 
@@ -47,9 +48,17 @@ fn resource(number: usize, shape: Shape) -> NewResource {
     new.with_refs(Vec::from_iter(parent))
 }
 
+/// Reconcilers that only look are cheap enough to run by the thousand.
+const CONCURRENCY: usize = 1_024;
+
 async fn start(store: impl Store) -> Controller {
+    let limits = Limits {
+        concurrency: CONCURRENCY,
+        ..Limits::default()
+    };
     let builder = Controller::builder()
         .store(store)
+        .limits(limits)
         .kind(KindOptions::new("thing"), Nothing);
     builder.start().await.expect("the controller starts")
 }

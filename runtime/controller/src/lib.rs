@@ -73,6 +73,7 @@ mod resource;
 mod runner;
 pub mod store;
 mod task;
+mod uids;
 mod view;
 mod watch;
 

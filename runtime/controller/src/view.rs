@@ -20,12 +20,13 @@ use watershed_core::{
 };
 
 use crate::resource::Resource;
+use crate::uids::UidHash;
 
 /// One snapshot of the catalog.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
     revision: Revision,
-    rows: HashTrieMapSync<Uid, Entry>,
+    rows: HashTrieMapSync<Uid, Entry, UidHash>,
     live: HashTrieMapSync<Key, Uid>,
     /// How many live resources each kind has; a name alone is looked up in each.
     kinds: BTreeMap<Kind, usize>,
@@ -52,7 +53,7 @@ impl View {
     pub(crate) fn of(stored: &Stored) -> Self {
         let mut view = Self {
             revision: stored.revision,
-            rows: HashTrieMapSync::new_sync(),
+            rows: HashTrieMapSync::default(),
             live: HashTrieMapSync::new_sync(),
             kinds: BTreeMap::new(),
         };
@@ -66,23 +67,27 @@ impl View {
         self.revision
     }
 
-    /// Takes up what was committed. Rows that moved to another name leave the old one first, so swaps come right.
+    /// Takes up what was committed. Rows that go or move to another name leave the old one first, so swaps come right.
     pub(crate) fn apply(&mut self, publish: &Publish) {
         self.revision = self.revision.max(publish.revision);
-        let going = publish.gone.iter().map(|gone| gone.uid);
-        let changing = publish
-            .rows
+        let mut moving = Vec::new();
+        for row in &publish.rows {
+            match self.rows.get_mut(&row.uid) {
+                Some(entry) if stays(&entry.row, row) => entry.row = Arc::clone(row),
+                _ => moving.push(row),
+            }
+        }
+        for uid in moving
             .iter()
-            .filter(|row| self.moves(row))
-            .map(|row| row.uid);
-        let leaving: Vec<Uid> = going.chain(changing).collect();
-        for uid in leaving {
+            .map(|row| row.uid)
+            .chain(publish.gone.iter().map(|gone| gone.uid))
+        {
             self.leave_name(uid);
         }
         for gone in &publish.gone {
             self.rows.remove_mut(&gone.uid);
         }
-        for row in &publish.rows {
+        for row in moving {
             self.put(row);
         }
         for update in &publish.statuses {
@@ -90,13 +95,6 @@ impl View {
                 *entry.status.write().unwrap_or_else(PoisonError::into_inner) = update.status.clone();
             }
         }
-    }
-
-    /// Whether what the row is found by differs from what readers see now.
-    fn moves(&self, row: &Row) -> bool {
-        self.rows.get(&row.uid).is_some_and(|old| {
-            old.row.marks.is_deleted() != row.marks.is_deleted() || old.row.name != row.name
-        })
     }
 
     fn leave_name(&mut self, uid: Uid) {
@@ -122,7 +120,7 @@ impl View {
                 status,
             },
         );
-        if !row.marks.is_deleted() && self.live.get(&row.key()) != Some(&row.uid) {
+        if !row.marks.is_deleted() {
             self.live.insert_mut(row.key(), row.uid);
             *self.kinds.entry(row.kind.clone()).or_default() += 1;
         }
@@ -176,6 +174,11 @@ impl View {
         list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
         list
     }
+}
+
+/// Whether a row is found by what it was found by before.
+fn stays(old: &Row, new: &Row) -> bool {
+    old.marks.is_deleted() == new.marks.is_deleted() && old.name.same_case(&new.name)
 }
 
 /// The standing of a row before the core has said anything about it.

@@ -8,6 +8,7 @@ use watershed_core::{
 };
 
 use super::{BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
+use crate::uids::UidHash;
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
 #[derive(Debug, Clone, Default)]
@@ -52,9 +53,9 @@ impl Store for MemoryStore {
 struct Instance {
     epoch: Epoch,
     revision: Revision,
-    rows: HashMap<Uid, Arc<Row>>,
+    rows: HashMap<Uid, Arc<Row>, UidHash>,
     /// By resource, oldest first.
-    history: HashMap<Uid, VecDeque<Entry>>,
+    history: HashMap<Uid, VecDeque<Entry>, UidHash>,
 }
 
 #[derive(Debug)]

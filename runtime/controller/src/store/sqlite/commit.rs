@@ -167,10 +167,11 @@ impl Batch<'_> {
             }
         }
         for (sql, rows) in self.statements.put.cut(&puts) {
-            let mut arguments = self.arguments()?;
-            arguments.reserve(1 + rows.len() * columns::COLUMNS.len(), 0);
-            arguments.add(integer(self.commit.epoch.0))?;
+            let mut arguments = SqliteArguments::default();
+            arguments.reserve(rows.len() * (2 + columns::COLUMNS.len()), 0);
             for row in rows {
+                arguments.add(self.instance)?;
+                arguments.add(integer(self.commit.epoch.0))?;
                 columns::bind(row, &mut arguments)?;
             }
             self.execute(&sql, arguments).await?;
@@ -187,9 +188,10 @@ impl Batch<'_> {
 
     async fn record(&mut self) -> Result<(), Failure> {
         for (sql, entries) in self.statements.record.cut(&self.commit.history) {
-            let mut arguments = self.arguments()?;
-            arguments.add(integer(self.commit.epoch.0))?;
+            let mut arguments = SqliteArguments::default();
             for entry in entries {
+                arguments.add(self.instance)?;
+                arguments.add(integer(self.commit.epoch.0))?;
                 arguments.add(uid_bytes(entry.uid))?;
                 arguments.add(invocation(entry.invocation))?;
                 arguments.add(integer(self.commit.revision.0))?;

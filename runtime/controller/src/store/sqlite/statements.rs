@@ -8,7 +8,7 @@ use super::schema::TablePrefix;
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
 const SIZES: [usize; 3] = [128, 16, 1];
 
-/// The text of every statement. `?1` is the instance wherever there is one.
+/// The text of every statement.
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) open: Arc<str>,
@@ -56,19 +56,19 @@ impl Statements {
             )),
             advance: fixed("UPDATE {p}instances SET revision = ?2 WHERE instance = ?1 AND epoch = ?3"),
             put: Sized::new(|rows| {
-                let values = values(rows, 2, COLUMNS.len());
+                let values = values(rows, 2 + COLUMNS.len());
                 prefix.apply(&format!(
                     "INSERT OR REPLACE INTO {{p}}resources (instance, epoch, {columns}) VALUES {values}"
                 ))
             }),
             remove: Sized::new(|rows| {
-                let uids = list(2, rows);
+                let uids = marks(rows);
                 prefix.apply(&format!(
-                    "DELETE FROM {{p}}resources WHERE instance = ?1 AND uid IN ({uids})"
+                    "DELETE FROM {{p}}resources WHERE instance = ? AND uid IN ({uids})"
                 ))
             }),
             record: Sized::new(|rows| {
-                let values = values(rows, 2, HISTORY_COLUMNS);
+                let values = values(rows, HISTORY_COLUMNS);
                 prefix.apply(&format!(
                     "INSERT OR REPLACE INTO {{p}}history
                      (instance, epoch, uid, invocation, revision, kind, name, ended_at, entry) VALUES {values}"
@@ -88,21 +88,19 @@ impl Statements {
     }
 }
 
-/// Columns of an entry of history after `instance` and `epoch`.
-const HISTORY_COLUMNS: usize = 7;
+/// Columns of an entry of history.
+const HISTORY_COLUMNS: usize = 9;
 
-/// `(?1, ?2, ?3, ...), (?1, ?2, ...)`: so many rows, which share their first `shared` values.
-fn values(rows: usize, shared: usize, own: usize) -> String {
-    let row = |at: usize| format!("({}, {})", list(1, shared), list(shared + at * own + 1, own));
-    (0..rows).map(row).collect::<Vec<_>>().join(", ")
+/// `(?, ?, ...), (?, ...)`: so many rows of so many values.
+///
+/// The parameters are not numbered: binding a numbered one searches all of them, which is quadratic in their number.
+fn values(rows: usize, columns: usize) -> String {
+    vec![format!("({})", marks(columns)); rows].join(", ")
 }
 
-/// `?first, ?first+1, ...`: so many numbered parameters.
-fn list(first: usize, count: usize) -> String {
-    (first..first + count)
-        .map(|n| format!("?{n}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+/// `?, ?, ...`
+fn marks(count: usize) -> String {
+    vec!["?"; count].join(", ")
 }
 
 #[cfg(test)]
@@ -122,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_one_statement_share_the_first_parameters() {
-        assert_eq!(values(2, 1, 2), "(?1, ?2, ?3), (?1, ?4, ?5)");
+    fn parameters_of_many_rows_have_no_numbers() {
+        assert_eq!(values(2, 3), "(?, ?, ?), (?, ?, ?)");
     }
 }
