@@ -24,7 +24,7 @@ use world::World;
 /// Steps in an ordinary test run: what CI promises.
 const STEPS_DEFAULT: u64 = 1_000_000;
 
-/// Where ordinary runs begin.
+/// Where ordinary runs begin: worlds that pass. Others find failures that are not mended yet (docs/controller.md).
 const SEED_DEFAULT: u64 = 1_795_252_425_405_312_338;
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;
