@@ -6,6 +6,8 @@
 //! `checkpoint` keeps the file small. `sys` is the only place that calls the C interface.
 
 mod build;
+#[cfg(feature = "by-hand")]
+mod by_hand;
 mod checkpoint;
 mod engine;
 mod failure;
@@ -24,6 +26,8 @@ mod sys;
 mod tests;
 mod work;
 
+#[cfg(feature = "by-hand")]
+pub use by_hand::ByHand;
 pub use engine::Engine;
 pub use options::{Access, Options};
 pub use parser::Parser;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
+use watershed_drivers::duckdb::ByHand;
 
 /// The state folder.
 const STATE: &str = ".watershed";
@@ -98,8 +99,8 @@ impl Sandbox {
     }
 
     /// The engine's file, as another program would open it while nobody runs.
-    pub(crate) fn engine(&self) -> duckdb::Connection {
-        duckdb::Connection::open(self.engine_file()).expect("the engine's file can be opened")
+    pub(crate) fn engine(&self) -> ByHand {
+        ByHand::open(&self.engine_file())
     }
 
     /// Where the engine keeps the project's tables.
@@ -175,20 +176,13 @@ impl Sandbox {
     /// Every table and view in the engine with all of its rows, each as one line.
     pub(crate) fn tables(&self) -> Vec<String> {
         let engine = self.engine();
-        let lines = |sql: &str| -> Vec<String> {
-            let mut statement = engine.prepare(sql).expect("the engine can be asked");
-            let rows = statement
-                .query_map([], |row| row.get(0))
-                .expect("the engine answers");
-            rows.map(|row| row.expect("a row is text")).collect()
-        };
         let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1";
         let table = |name: String| {
             let quoted = name.replace('"', "\"\"");
-            let rows = lines(&format!("SELECT t::VARCHAR FROM \"{quoted}\" t ORDER BY 1"));
+            let rows = engine.lines(&format!("SELECT t::VARCHAR FROM \"{quoted}\" t ORDER BY 1"));
             format!("{name}: {}", rows.join(" "))
         };
-        lines(names).into_iter().map(table).collect()
+        engine.lines(names).into_iter().map(table).collect()
     }
 
     /// Brings the project up to date, which must end with `code`, and returns what was done: resource to work,

@@ -5,10 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use duckdb::Connection;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
+use watershed_drivers::duckdb::ByHand;
+use watershed_drivers::olap::Value;
 
 use crate::sandbox::Sandbox;
 
@@ -189,9 +190,7 @@ impl World {
         let engine = sandbox.engine();
         if let Some(table) = outputs(&engine).get(&name) {
             let kind = if *table { "TABLE" } else { "VIEW" };
-            engine
-                .execute_batch(&format!("DROP {kind} {name}"))
-                .expect("an output can be dropped");
+            engine.run(&format!("DROP {kind} {name}"));
         }
         format!("drop {name}")
     }
@@ -264,25 +263,18 @@ impl World {
     }
 
     /// All models that do not fail, as tables of an engine of its own.
-    fn reference(&self) -> Connection {
-        let engine = Connection::open_in_memory().expect("an engine can be opened");
+    fn reference(&self) -> ByHand {
+        let engine = ByHand::in_memory();
         let raw = (0..self.rows).map(|row| format!("({}, {})", row % 7, row * 31 % 101));
         let raw = raw.collect::<Vec<_>>().join(", ");
         let mut script = format!("CREATE TABLE raw AS SELECT * FROM (VALUES {raw}) AS raw(k, v);\n");
         for (place, model) in self.models.iter().enumerate() {
-            if !self.fails(place) {
-                // What was deleted is read by nothing.
-                let name = if model.gone {
-                    format!("gone_{place}")
-                } else {
-                    model.name.clone()
-                };
-                script += &format!("CREATE TABLE {name} AS {};\n", self.query(place));
+            // What was deleted is read by nothing, and may read what is no longer there.
+            if !model.gone && !self.fails(place) {
+                script += &format!("CREATE TABLE {} AS {};\n", model.name, self.query(place));
             }
         }
-        engine
-            .execute_batch(&script)
-            .expect("the reference can be computed");
+        engine.run(&script);
         engine
     }
 }
@@ -302,22 +294,14 @@ fn reads(rng: &mut SmallRng, place: usize) -> Vec<usize> {
     }
 }
 
-fn rows(engine: &Connection, name: &str) -> Vec<(i64, i64)> {
-    let mut statement = engine
-        .prepare(&format!("SELECT k::BIGINT, v::BIGINT FROM {name} ORDER BY ALL"))
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let rows = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .expect("rows can be read");
-    rows.map(|row| row.expect("a row can be read")).collect()
+fn rows(engine: &ByHand, name: &str) -> Vec<String> {
+    engine.lines(&format!("SELECT k::BIGINT, v::BIGINT FROM {name} ORDER BY ALL"))
 }
 
 /// The outputs of the engine: name, and whether it is a table.
-fn outputs(engine: &Connection) -> BTreeMap<String, bool> {
+fn outputs(engine: &ByHand) -> BTreeMap<String, bool> {
     let sql = "SELECT table_name, table_type = 'BASE TABLE' FROM information_schema.tables WHERE table_schema = 'main'";
-    let mut statement = engine.prepare(sql).expect("the engine lists its tables");
-    let rows = statement
-        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
-        .expect("rows can be read");
-    rows.map(|row| row.expect("a row can be read")).collect()
+    let rows = engine.run(sql).into_iter();
+    rows.map(|row| (row[0].to_string(), row[1] == Value::Boolean(true)))
+        .collect()
 }

@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::{Controller, Hidden, Key, Resource, store::MemoryStore};
 use watershed_core::{Error, RunResult, Uid, Work};
 use watershed_drivers::{
-    duckdb::{Engine, Options},
+    duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
 };
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState};
@@ -80,10 +80,7 @@ impl Site {
 
     /// Runs statements in the engine by hand.
     pub(super) fn by_hand(&self, sql: &str) {
-        duckdb::Connection::open(self.engine_file())
-            .unwrap()
-            .execute_batch(sql)
-            .unwrap();
+        ByHand::open(&self.engine_file()).run(sql);
     }
 
     fn engine_file(&self) -> PathBuf {

@@ -9,7 +9,7 @@ use watershed_controller::{
 };
 use watershed_core::{Error, Ref, RunResult, Work};
 use watershed_drivers::{
-    duckdb::{Engine, Options},
+    duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
 };
 use watershed_proto::{Fingerprint, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource};
@@ -332,8 +332,5 @@ impl World {
 
 /// Runs statements in the engine of a stopped world by hand.
 pub(super) fn by_hand(root: &Path, sql: &str) {
-    duckdb::Connection::open(root.join(ENGINE_FILE))
-        .unwrap()
-        .execute_batch(sql)
-        .unwrap();
+    ByHand::open(&root.join(ENGINE_FILE)).run(sql);
 }
