@@ -24,11 +24,16 @@ mod source;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_controller::{Context, KindOptions, Reconciler, Row, state_of};
 use watershed_core::{Error, OnTimedAncestor, Outcome, Parents};
+use watershed_drivers::olap::Tag;
 use watershed_proto::{ModelSpec, ModelState};
 
-use crate::{messages::Proto, outputs::Outputs};
+use crate::{
+    messages::Proto,
+    outputs::{Claim, Outputs},
+};
+use record::Record;
 use run::Run;
 
 /// The kind's name.
@@ -47,6 +52,24 @@ pub fn options(jobs: usize) -> KindOptions {
         concurrency: Some(jobs),
         ..KindOptions::new(KIND)
     }
+}
+
+/// The output of which a model's state speaks; none for resources of other kinds and models never built.
+#[must_use]
+pub fn claim(row: &Row) -> Option<Claim> {
+    if row.kind.as_str() != KIND {
+        return None;
+    }
+    let state = state_of::<Proto<ModelState>>(row).ok().flatten()?;
+    let record = Record::from_state(&state.0)?;
+    Some(Claim {
+        tag: Tag {
+            uid: row.uid.0,
+            build: record.build.0,
+        },
+        kind: run::kind(record.shape),
+        name: record.table,
+    })
 }
 
 /// Builds models.

@@ -20,10 +20,21 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::{
     duckdb::FileProof,
-    olap::{Build, BuildError, Built, Failure, Olap, Output, Rename, RenameError, Renamed, Tag},
+    olap::{Build, BuildError, Built, Failure, Olap, Output, OutputKind, Rename, RenameError, Renamed, Tag},
 };
 
 use known::{About, Known};
+
+/// An output as the catalog speaks of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Whose it is and which build made it.
+    pub tag: Tag,
+    /// Its name.
+    pub name: String,
+    /// Table or view.
+    pub kind: OutputKind,
+}
 
 /// The outputs in one engine, shared by all reconcilers of one instance.
 pub struct Outputs {
@@ -76,11 +87,24 @@ impl Outputs {
     /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
     /// know that nothing changed.
     ///
-    /// Only to be called if everything that was done in the engine is in the catalog.
+    /// The file proves only that it did not change, not that the catalog speaks of it truly: an output that was
+    /// dropped by hand while its model fails or waits is in the catalog still. So `claims`, all outputs of which the
+    /// committed catalog speaks, are compared with what is known to stand there, and unless they agree no proof is left.
     ///
     /// # Errors
-    /// When the proof can't be written. Then the next start opens the engine.
-    pub fn record_close(&self, proof: Option<&FileProof>) -> io::Result<()> {
+    /// When the proof can't be written or removed. Then the next start opens the engine, unless the file is as the
+    /// proof of an earlier close has it.
+    pub fn record_close(
+        &self,
+        proof: Option<&FileProof>,
+        claims: impl IntoIterator<Item = Claim>,
+    ) -> io::Result<()> {
+        if !self.known().agrees(self.as_left, claims) {
+            return match fs::remove_file(&self.proof) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            };
+        }
         let text = serde_json::to_vec(&proof).map_err(io::Error::other)?;
         let mut fresh = self.proof.clone().into_os_string();
         fresh.push(".new");

@@ -337,7 +337,7 @@ impl Standing {
     }
 }
 
-fn kind(shape: Shape) -> OutputKind {
+pub(super) fn kind(shape: Shape) -> OutputKind {
     match shape {
         Shape::View => OutputKind::View,
         Shape::Table => OutputKind::Table,

@@ -10,6 +10,8 @@ use std::collections::{HashMap, HashSet};
 use uuid::Uuid;
 use watershed_drivers::olap::Output;
 
+use super::Claim;
+
 #[derive(Debug, Default)]
 pub(super) struct Known {
     listing: Listing,
@@ -72,6 +74,28 @@ impl Known {
 
     pub(super) fn all(&self) -> impl Iterator<Item = &Output> {
         self.by_uid.values()
+    }
+
+    /// Whether what is known to stand in the engine is what `claims`, all that the catalog says of it, speak of.
+    /// `as_left`: before the changes that were made here they were the same.
+    pub(super) fn agrees(&self, as_left: bool, claims: impl IntoIterator<Item = Claim>) -> bool {
+        let all_known = match self.listing {
+            Listing::Done => true,
+            Listing::Never if as_left => false,
+            Listing::Never | Listing::UnderWay(_) => return false,
+        };
+        if !self.doubtful.is_empty() {
+            return false;
+        }
+        let mut found = 0;
+        for claim in claims {
+            match self.by_uid.get(&claim.tag.uid) {
+                Some(output) if claim.is_of(output) => found += 1,
+                None if !all_known => {}
+                _ => return false,
+            }
+        }
+        found == self.by_uid.len()
     }
 
     pub(super) fn begin_listing(&mut self) {
@@ -139,6 +163,12 @@ impl Known {
         if let Listing::UnderWay(changed) = &mut self.listing {
             changed.insert(uid);
         }
+    }
+}
+
+impl Claim {
+    fn is_of(&self, output: &Output) -> bool {
+        self.tag == output.tag && self.kind == output.kind && folded(&self.name) == folded(&output.name)
     }
 }
 
@@ -223,6 +253,49 @@ mod tests {
         known.begin_listing();
         known.end_listing(vec![output(2, "b")]);
         assert!(known.can_tell(About::One(uid(1))) && known.get(uid(1)).is_none());
+    }
+
+    fn claim(n: u128, name: &str) -> Claim {
+        let Output { name, kind, tag, .. } = output(n, name);
+        Claim { tag, name, kind }
+    }
+
+    #[test]
+    fn what_was_listed_agrees_with_exactly_the_same_claims() {
+        let known = listed(vec![output(1, "a"), output(2, "b")]);
+        assert!(known.agrees(false, [claim(1, "A"), claim(2, "b")]));
+        assert!(
+            !known.agrees(true, [claim(1, "a")]),
+            "an output that the catalog misses"
+        );
+        assert!(
+            !known.agrees(true, [claim(1, "a"), claim(2, "b"), claim(3, "c")]),
+            "one that is gone"
+        );
+        assert!(
+            !known.agrees(true, [claim(1, "a"), claim(2, "c")]),
+            "another name"
+        );
+        let mut rebuilt = claim(2, "b");
+        rebuilt.tag.build = uid(7);
+        assert!(!known.agrees(true, [claim(1, "a"), rebuilt]), "another build");
+    }
+
+    #[test]
+    fn without_a_listing_only_changes_since_an_orderly_close_can_agree() {
+        let mut known = Known::default();
+        assert!(known.agrees(true, [claim(1, "a")]) && !known.agrees(false, []));
+        known.put(output(2, "b"));
+        assert!(known.agrees(true, [claim(1, "a"), claim(2, "b")]));
+        assert!(
+            !known.agrees(true, [claim(1, "a")]),
+            "a build that the catalog misses"
+        );
+        known.doubt(uid(1));
+        assert!(
+            !known.agrees(true, [claim(1, "a"), claim(2, "b")]),
+            "a doubtful end"
+        );
     }
 
     #[test]

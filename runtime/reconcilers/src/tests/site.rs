@@ -123,7 +123,11 @@ impl Site {
         let ran = self.look(&controller, engine.is_open());
         controller.shutdown(DEADLINE).await.unwrap();
         let proof = engine.close().await.unwrap();
-        outputs.record_close(proof.as_ref()).unwrap();
+        let rows = controller.list(Hidden::Show).resources;
+        let claims = rows
+            .iter()
+            .filter_map(|resource| crate::model::claim(&resource.row));
+        outputs.record_close(proof.as_ref(), claims).unwrap();
         ran
     }
 

@@ -37,7 +37,7 @@ use watershed_controller::{Controller, Handle, Limits, Request, Revision, Shutdo
 use watershed_drivers::duckdb::{self, Access};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
-use watershed_reconcilers::{Setup, project_parser};
+use watershed_reconcilers::{Setup, model, project_parser};
 
 pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
 pub(crate) use self::converge::{Stop, Stopping};
@@ -196,7 +196,9 @@ impl Instance {
         let proof = self.engine.close().await?;
         stopped?;
         // Without it the next start looks into the engine instead of trusting the file.
-        if let Err(error) = self.outputs.record_close(proof.as_ref()) {
+        let rows = self.controller.list(watershed_controller::Hidden::Show).resources;
+        let claims = rows.iter().filter_map(|resource| model::claim(&resource.row));
+        if let Err(error) = self.outputs.record_close(proof.as_ref(), claims) {
             tracing::warn!(%error, "can't record how the engine's file was left");
         }
         Ok(())

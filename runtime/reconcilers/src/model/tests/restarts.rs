@@ -2,17 +2,16 @@
 
 use std::fs;
 
-use super::world::{World, by_hand, table, view};
+use super::world::{Model, World, by_hand, table, view};
+
+fn reads_file() -> Model {
+    table("select * from read_csv('data/x.csv')", &[]).reading("data/x.csv")
+}
 
 async fn two() -> World {
     let mut world = World::new().await;
     world.write("data/x.csv", "x\n1\n");
-    world
-        .declare(
-            "a",
-            &table("select * from read_csv('data/x.csv')", &[]).reading("data/x.csv"),
-        )
-        .await;
+    world.declare("a", &reads_file()).await;
     world
         .declare("b", &table("select x + 1 as x from a", &["a"]))
         .await;
@@ -48,6 +47,19 @@ async fn a_table_dropped_by_hand_is_built_again() {
 async fn a_table_dropped_by_hand_builds_what_reads_it_too() {
     let mut world = two().await;
     world.restart(|root| by_hand(root, "drop table a")).await;
+    assert_eq!(world.works().await, ["built a", "built b"]);
+}
+
+#[tokio::test]
+async fn a_table_dropped_while_its_model_fails_is_built_again_once_that_is_mended() {
+    let mut world = two().await;
+    world.declare("a", &table("select nope from x", &[])).await;
+    world.works().await;
+    world
+        .restart(|root| by_hand(root, "drop table a; drop table b"))
+        .await;
+    world.restart(|_| ()).await;
+    world.declare("a", &reads_file()).await;
     assert_eq!(world.works().await, ["built a", "built b"]);
 }
 

@@ -176,7 +176,9 @@ impl World {
         };
         controller.shutdown(DEADLINE).await.unwrap();
         let proof = engine.close().await.unwrap();
-        outputs.record_close(proof.as_ref()).unwrap();
+        let rows = controller.list(watershed_controller::Hidden::Show).resources;
+        let claims = rows.iter().filter_map(|resource| model::claim(&resource.row));
+        outputs.record_close(proof.as_ref(), claims).unwrap();
     }
 
     /// Stops in order, lets `meanwhile` happen, and starts again on the same catalog.
