@@ -76,6 +76,7 @@ impl Core {
             self.bind(slot);
         }
         self.ask_for_changed(tally, own, cause);
+        self.wake_for_freed_names();
         self.names.forget_unused();
     }
 
@@ -231,9 +232,9 @@ impl Core {
             return self.remove(slot);
         }
         self.end_op(slot);
-        let at = self.now.wall;
+        let (at, revision) = (self.now.wall, self.change());
         self.write(slot, |row| {
-            row.marks.deletion = Some(Deletion { at });
+            row.marks.deletion = Some(Deletion { at, revision });
             row.spec_version = row.spec_version.next();
             row.next_reconcile = None;
             row.attempts = 0;
@@ -286,6 +287,7 @@ impl Core {
         let name = self.slots[slot].name;
         self.names.unclaim(name, slot);
         self.slots[slot].life = Life::Live;
+        self.gate_if_first(slot);
         self.cancel_run(slot, Cancelled::ToRunAgain);
         match self.slots[slot].run_mut() {
             Some(run) => {
@@ -384,9 +386,10 @@ impl Core {
         let dissolved = std::mem::take(&mut tally.dissolved);
         let changes = self.find_cycles(&tally.seeds, &dissolved);
         self.write_cycle_errors(&changes.regrouped, &changes.left);
+        let mut own_edit = None;
         for (slot, why, refs) in tally.asks {
-            if own == Some(slot) && !self.adds_unsettled(slot, refs) {
-                self.see_own_edit(slot, refs);
+            if own == Some(slot) {
+                own_edit = Some((slot, why, refs));
             } else if self.slots.get(slot).is_some_and(|resource| resource.is_live()) {
                 self.hold_and_ask(slot, why, cause);
             }
@@ -416,6 +419,12 @@ impl Core {
                 self.hold_and_ask(slot, Why::RefChanged, &cause);
             }
             self.names.release(name);
+        }
+        // Last, for what the rest of the batch asks for may stand above it now.
+        match own_edit {
+            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_ask(slot, why, cause),
+            Some((slot, _, refs)) => self.see_own_edit(slot, refs),
+            None => {}
         }
     }
 

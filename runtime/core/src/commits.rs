@@ -86,7 +86,7 @@ impl Commits {
 
 impl Core {
     /// The revision of the change that is being made.
-    fn change(&mut self) -> Revision {
+    pub(crate) fn change(&mut self) -> Revision {
         if std::mem::take(&mut self.commits.fresh) {
             self.revision = self.revision.next();
         }

@@ -58,7 +58,10 @@ impl Core {
             }
         }
         core.slots = Slots::with_capacity(stored.rows.len());
-        for row in stored.rows {
+        let mut rows = stored.rows;
+        // Claims on a name stand in the order of the deletes.
+        rows.sort_by_key(|stored| stored.row.marks.deletion.map(|deletion| deletion.revision));
+        for row in rows {
             core.load(row)?;
         }
         core.link_loaded();

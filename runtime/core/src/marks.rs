@@ -45,26 +45,45 @@ impl Core {
         }
     }
 
-    /// Takes a resource out of the claimants of a name, and asks for the one that waits for that.
+    /// Takes a resource out of the claimants of a name, and has the one that waits for that considered; in the
+    /// middle of a batch, when names and edges are in pieces, only once the batch is whole.
     pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) {
         self.names.unclaim(name, slot);
-        if let Some(live) = self.names[name].live {
-            let waits = matches!(
-                self.slots[live].stage,
-                Stage::Settled(Settled::WaitingForName { .. })
-            );
-            if waits && self.held_name(live).is_none() {
-                let row = &self.slots[slot].row;
-                let cause = crate::Cause::Resource {
-                    uid: row.uid,
-                    key: row.key(),
-                };
-                self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));
-            } else {
-                self.enqueue(live);
-            }
+        let row = &self.slots[slot].row;
+        let cause = crate::Cause::Resource {
+            uid: row.uid,
+            key: row.key(),
+        };
+        if let Some(cause) = self.names.give_up_later(name, cause) {
+            self.wake_for_name(name, cause);
         }
         self.names.release(name);
+    }
+
+    /// Asks for the resource that waits for a name, if nothing holds that any more.
+    fn wake_for_name(&mut self, name: NameId, cause: crate::Cause) {
+        let Some(live) = self.names[name].live else {
+            return;
+        };
+        let waits = matches!(
+            self.slots[live].stage,
+            Stage::Settled(Settled::WaitingForName { .. })
+        );
+        if waits && self.held_name(live).is_none() {
+            self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));
+        } else {
+            self.enqueue(live);
+        }
+    }
+
+    /// The batch is whole: whoever waits for a name that was given up meanwhile is asked for.
+    pub(crate) fn wake_for_freed_names(&mut self) {
+        for (name, cause) in self.names.take_given_up() {
+            if let Some(live) = self.names[name].live {
+                self.slots[live].hold = self.revision;
+            }
+            self.wake_for_name(name, cause);
+        }
     }
 
     /// Which deletes have to wait for these new ones: those of what they refer to or are owned by. Deletes that

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
-use crate::Name;
 use crate::resource::{KindId, NameId, Slot};
+use crate::{Cause, Name};
 
 /// A ref that names this name: link `index` of `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +35,8 @@ pub(crate) struct Names {
     by_key: HashMap<(KindId, Name), NameId>,
     /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
     held: Option<Vec<NameId>>,
+    /// Names that were given up meanwhile, and by whom.
+    given_up: Vec<(NameId, Cause)>,
 }
 
 impl Names {
@@ -84,6 +86,19 @@ impl Names {
     /// Keeps every name until `forget_unused`.
     pub(crate) fn keep_all(&mut self) {
         self.held.get_or_insert_default();
+    }
+
+    /// While a batch is carried out, keeps what was given up for its end; else gives it back.
+    pub(crate) fn give_up_later(&mut self, id: NameId, by: Cause) -> Option<Cause> {
+        if self.held.is_none() {
+            return Some(by);
+        }
+        self.given_up.push((id, by));
+        None
+    }
+
+    pub(crate) fn take_given_up(&mut self) -> Vec<(NameId, Cause)> {
+        std::mem::take(&mut self.given_up)
     }
 
     pub(crate) fn forget_unused(&mut self) {

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use crate::core::Core;
-use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::resource::{KindId, Life, NameId, Op, Slot, Stage};
 use crate::{Name, Parents, Phase, Required, Revision, RunResult, Settled};
 
 /// A resource that is ready to start, in the order of starts within its kind: by name, late ones last.
@@ -247,7 +247,7 @@ impl Core {
                     let Some(ready) = self.kinds[kind].ready(phase).pop() else {
                         break;
                     };
-                    if self.take_ready(&ready, phase) {
+                    if self.take_ready(&ready, kind, phase) {
                         self.start_if_still_ready(ready.slot, phase);
                     }
                 }
@@ -255,9 +255,10 @@ impl Core {
         }
     }
 
-    /// Whether an entry still speaks of its resource: another phase, name or place in the queue is stale.
-    fn take_ready(&mut self, ready: &Ready, phase: Phase) -> bool {
-        let Some(resource) = self.slots.get_mut(ready.slot) else {
+    /// Whether an entry still speaks of its resource: another phase, name or place in the queue is stale, and so
+    /// is a slot that belongs to a resource of another kind by now.
+    fn take_ready(&mut self, ready: &Ready, kind: KindId, phase: Phase) -> bool {
+        let Some(resource) = self.slots.get_mut(ready.slot).filter(|it| it.kind == kind) else {
             return false;
         };
         let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);

@@ -12,6 +12,9 @@ use crate::{Error, Key, Kind, LastRun, Name, Ref, Revision, SpecVersion, StateVe
 pub struct Deletion {
     /// When it was asked for.
     pub at: Timestamp,
+    /// The revision of that edit: of several deleted ones of one name, the last is the one that a create takes up.
+    #[serde(default)]
+    pub revision: Revision,
 }
 
 /// What a resource still has to go through before it is regular work again.

@@ -300,7 +300,10 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         paths: Arc::from([Arc::from("a/b.sql"), Arc::from("ä ö.yaml")]),
         labels: Arc::new(BTreeMap::from([("key".into(), text(random).into())])),
         marks: Marks {
-            deletion: random.random::<bool>().then_some(Deletion { at: Timestamp(5) }),
+            deletion: random.random::<bool>().then_some(Deletion {
+                at: Timestamp(5),
+                revision: Revision(7),
+            }),
             former_names: Arc::from([Name::from("before")]),
         },
         revision: Revision(1),

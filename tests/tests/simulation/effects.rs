@@ -57,6 +57,8 @@ impl World {
             names: item.names(),
             started: self.step,
             finish_by: None,
+            may_linger: false,
+            sees_refs_of: self.step,
         };
         self.check_c1(&run, &key)?;
         self.running.insert(start.invocation, run);

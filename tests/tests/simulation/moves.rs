@@ -6,8 +6,8 @@ use std::time::Duration;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use watershed_core::{
-    Batch, Call, CallId, Error, Input, InvocationId, OnTimedAncestor, Outcome, Phase, Refreshes, Returned,
-    StateVersion, Target, Timestamp, Uid, Update, Work,
+    Batch, Call, CallId, Error, Input, InvocationId, Nudging, OnTimedAncestor, Outcome, Phase, Refreshes,
+    Returned, StateVersion, Target, Timestamp, Uid, Update, Work,
 };
 
 use crate::model::{Asked, Item};
@@ -38,7 +38,7 @@ impl World {
         self.must_cancel.clear();
         self.may_cancel.clear();
         self.must_unsettle.clear();
-        self.age_ops();
+        self.was_lifted = false;
     }
 
     fn next_call(&mut self) -> CallId {
@@ -98,16 +98,7 @@ impl World {
     /// What an edit asks for, cancels and marks.
     fn note_edit(&mut self, asked: &Asked, own: Option<Uid>, before: &crate::model::Catalog) {
         let mut direct: BTreeSet<Uid> = asked.ref_changed.iter().copied().collect();
-        for uid in &asked.edited {
-            let above = self
-                .catalog
-                .parents(*uid)
-                .into_iter()
-                .any(|parent| parent != *uid && self.is_unsettled(parent));
-            if own != Some(*uid) || (above && asked.rewired.contains(uid)) {
-                direct.insert(*uid);
-            }
-        }
+        direct.extend(asked.edited.iter().copied().filter(|uid| own != Some(*uid)));
         for uid in self.catalog.items.keys().copied().collect::<Vec<_>>() {
             if self.catalog.on_cycle(uid) && !before.on_cycle(uid) {
                 direct.insert(uid);
@@ -115,6 +106,9 @@ impl World {
                 self.note_asked(uid);
                 self.must_unsettle.insert(uid);
             }
+        }
+        if let Some(own) = own.filter(|own| asked.edited.contains(own)) {
+            self.note_own_edit(own, asked, &mut direct);
         }
         for uid in &direct {
             self.note_cancelling(*uid);
@@ -126,6 +120,26 @@ impl World {
         self.must_cancel.extend(gone);
         self.may_cancel.extend(self.must_cancel.iter().copied());
         self.note_ops(asked, own, before);
+    }
+
+    /// C5: an own edit counts as seen, unless new refs add an ancestor that is unsettled once the batch is done.
+    fn note_own_edit(&mut self, own: Uid, asked: &Asked, direct: &mut BTreeSet<Uid>) {
+        if !asked.rewired.contains(&own) {
+            return;
+        }
+        let unsettled = |uid: Uid| {
+            let asked_for = |asked: &Uid| *asked == uid || self.catalog.ancestors(uid).contains(asked);
+            self.is_unsettled(uid) || direct.iter().chain(&self.must_unsettle).any(asked_for)
+        };
+        let parents = self.catalog.parents(own);
+        if parents
+            .into_iter()
+            .any(|parent| parent != own && unsettled(parent))
+        {
+            direct.insert(own);
+        } else if let Some(run) = self.running.values_mut().find(|run| run.uid == own) {
+            run.sees_refs_of = self.step;
+        }
     }
 
     fn note_ops(&mut self, asked: &Asked, _own: Option<Uid>, before: &crate::model::Catalog) {
@@ -140,6 +154,10 @@ impl World {
             self.past.remove(uid);
         }
         for uid in asked.deleted.iter().chain(&asked.renamed).chain(&asked.taken_up) {
+            // What asks anew outdoes an earlier `cancel(name)` of an invocation that has yet to return.
+            for run in self.running.values_mut().filter(|run| run.uid == *uid) {
+                run.stopped = false;
+            }
             let item = &self.catalog.items[uid];
             if item.is_marked() && self.is_supported(item) {
                 self.ops.insert(
@@ -154,8 +172,10 @@ impl World {
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
-                past.retrigger = None;
-                (past.seen_settled_since_start, past.seen_through_since_start) = (true, true);
+                (past.retrigger, past.nudges) = (None, None);
+                // Taken up, it is a new one, and gates like a new one.
+                let over = asked.deleted.contains(uid);
+                (past.seen_settled_since_start, past.seen_through_since_start) = (over, over);
             }
         }
         // Deletes wait for those of what referred to them or was owned by them, circles ignored.
@@ -288,18 +308,8 @@ impl World {
             None => {
                 self.calls.insert(id, Expected::Refused);
             }
-            // Whether it counts before the stopped invocation returns is not known here.
-            Some(uid) if self.run_of(uid).is_some_and(|run| run.stopped) => return Ok(()),
             Some(uid) => {
-                // Debounced: it may count now or later.
-                let below = self.catalog.descendants(uid);
-                self.budget += 2 + 2 * below.len() as u64;
-                let timed = below.into_iter().filter(|uid| {
-                    self.options(*uid)
-                        .is_some_and(|options| options.on_timed_ancestor == OnTimedAncestor::Cancel)
-                });
-                let timed: Vec<Uid> = timed.collect();
-                self.may_cancel.extend(timed);
+                self.note_nudge(uid);
                 self.calls.insert(id, Expected::Done);
             }
         }
@@ -308,6 +318,29 @@ impl World {
             by: None,
             call: Call::Nudge(target),
         })
+    }
+
+    /// Request 8: the first counts at once; later ones once they pause, or have waited for long.
+    fn note_nudge(&mut self, uid: Uid) {
+        let (now, nudging) = (self.now.mono, Nudging::default());
+        let nudges = self.past(uid).nudges;
+        let Some((last, waiting)) = nudges else {
+            return self.nudge_counts(uid);
+        };
+        if waiting.is_none() && now.since(last) >= nudging.interval {
+            return self.nudge_counts(uid);
+        }
+        let since = waiting.map_or(now, |(since, _)| since);
+        let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
+        let due = due.max(last.after(nudging.interval));
+        self.past(uid).nudges = Some((last, Some((since, due))));
+    }
+
+    pub(crate) fn nudge_counts(&mut self, uid: Uid) {
+        let now = self.now.mono;
+        self.past(uid).nudges = Some((now, None));
+        self.must_unsettle.insert(uid);
+        self.note_timed(uid);
     }
 
     fn cancel(&mut self) -> Check {

@@ -87,7 +87,7 @@ impl World {
             .is_some_and(|options| options.parents == Parents::Changed);
         for parent in self.catalog.parents(uid) {
             let finished = self.past.get(&parent).map_or(0, |past| past.completed_end);
-            ensure(changed || past.completed_start >= finished, "C11", || {
+            ensure(changed || past.completed_seeing >= finished, "C11", || {
                 format!(
                     "{} did not run after {}",
                     item.key, self.catalog.items[&parent].key

@@ -5,7 +5,7 @@ use std::time::Duration;
 use rand::Rng;
 use watershed_core::{CommitError, Input, InvocationId, Mono, Phase, Returned, Uid};
 
-use crate::world::{Check, Run, World};
+use crate::world::{Check, Past, Run, World};
 
 impl World {
     /// An invocation comes back.
@@ -50,9 +50,10 @@ impl World {
 
     fn completed(&mut self, run: &Run, result: &Returned) {
         let (step, wall) = (self.step, self.now.wall);
-        let below = self.catalog.descendants(run.uid).len() as u64;
+        let below = self.catalog.descendants(run.uid);
         let past = self.past(run.uid);
         (past.completed_start, past.completed_end) = (run.started, step);
+        past.completed_seeing = run.sees_refs_of;
         // A time in the past asks for it again at once: it has settled in between all the same.
         past.seen_through_since_start = true;
         past.retrigger = match result {
@@ -60,9 +61,20 @@ impl World {
             Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
             _ => past.retrigger,
         };
-        if past.retrigger.is_some_and(|at| at <= wall) {
+        let is_past = past.retrigger.is_some_and(|at| at <= wall);
+        past.past_times = if is_past { past.past_times + 1 } else { 0 };
+        if is_past {
             past.retrigger = None;
-            self.budget += 1 + 2 * below;
+            self.budget += 1 + 2 * below.len() as u64;
+            self.note_may_linger(&below.into_iter().collect::<Vec<_>>());
+        }
+    }
+
+    /// A timed request may have come for an ancestor of these.
+    fn note_may_linger(&mut self, below: &[Uid]) {
+        let runs = self.running.values_mut();
+        for run in runs.filter(|run| below.contains(&run.uid)) {
+            run.may_linger = true;
         }
     }
 
@@ -109,7 +121,6 @@ impl World {
     pub(crate) fn pass(&mut self, wait: Duration) -> Check {
         self.now.mono = self.now.mono.after(wait);
         self.now.wall = self.now.wall.after(wait);
-        self.age_ops();
         self.time_falls_due();
         self.input(Input::Time)
     }
@@ -139,8 +150,26 @@ impl World {
             .collect();
         self.must_cancel.extend(late.iter().copied());
         self.may_cancel.extend(late);
-        // Nudges that waited, past times and retries of renames are timed requests as well.
-        self.may_cancel.extend(self.running.values().map(|run| run.uid));
+        let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
+        let nudged: Vec<Uid> = self
+            .past
+            .iter()
+            .filter(|(_, past)| waited(past).is_some_and(|(_, due)| due <= mono))
+            .map(|(uid, _)| *uid)
+            .collect();
+        for uid in nudged {
+            self.nudge_counts(uid);
+        }
+        // When a failed rename is tried again and a time in the past taken up is not worked out here.
+        let sources = self.catalog.items.keys().copied().filter(|uid| {
+            self.ops.get(uid).is_some_and(|op| !op.counts)
+                || self.past.get(uid).is_some_and(|past| past.past_times > 0)
+        });
+        let below: Vec<Uid> = sources.flat_map(|uid| self.catalog.descendants(uid)).collect();
+        self.note_may_linger(&below);
+        self.may_cancel.extend(below);
+        let lingers = self.running.values().filter(|run| run.may_linger);
+        self.may_cancel.extend(lingers.map(|run| run.uid));
         let count = self.catalog.items.len() as u64;
         self.budget += count * (1 + count);
     }

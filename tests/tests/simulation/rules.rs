@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use watershed_core::{Key, Phase, Required, Settled, Standing, Uid};
+use watershed_core::{InvocationId, Key, Phase, Required, Settled, Standing, Uid};
 
 use crate::model::Item;
-use crate::world::{Check, Run, World, ensure};
+use crate::world::{Check, Lift, Run, World, ensure};
 
 impl World {
     /// Everything that holds between any two inputs.
@@ -18,7 +18,6 @@ impl World {
         self.note_open_gate();
         self.check_standings()?;
         self.check_progress()?;
-        self.end_stretch();
         ensure(self.starts <= self.budget, "bound", || {
             format!(
                 "{} invocations, at most {} were asked for",
@@ -127,7 +126,7 @@ impl World {
 
     /// C3, C6 and C7, for what started in this step.
     fn check_starts(&self) -> Check {
-        for run in self.running.values().filter(|run| run.started == self.step) {
+        for (id, run) in self.running.iter().filter(|(_, run)| run.started == self.step) {
             let Some(item) = self.catalog.items.get(&run.uid) else {
                 continue;
             };
@@ -142,7 +141,7 @@ impl World {
                         format!("{} is renamed before deletes", item.key)
                     })?;
                 }
-                Phase::Reconcile => self.check_regular(run.uid, item)?,
+                Phase::Reconcile => self.check_regular(*id, run.uid, item)?,
             }
         }
         Ok(())
@@ -164,7 +163,7 @@ impl World {
         })
     }
 
-    fn check_regular(&self, uid: Uid, item: &Item) -> Check {
+    fn check_regular(&self, id: InvocationId, uid: Uid, item: &Item) -> Check {
         let key = &item.key;
         ensure(!item.is_marked(), "C6", || {
             format!("{key} has an unfinished delete or rename")
@@ -175,11 +174,8 @@ impl World {
             })?;
         }
         let below = self.catalog.descendants(uid);
-        for run in self
-            .running
-            .values()
-            .filter(|run| run.uid != uid && below.contains(&run.uid) && run.started < self.step)
-        {
+        let before = self.running.range(..id).map(|(_, run)| run);
+        for run in before.filter(|run| run.uid != uid && below.contains(&run.uid)) {
             ensure(false, "C3", || {
                 format!("{key} starts while {} runs below", self.key(run.uid))
             })?;
@@ -369,8 +365,12 @@ impl World {
         } else {
             BTreeSet::from([uid])
         };
-        // A member of a cycle may wait for a rename of another that C1 keeps out.
-        let renaming = |other: &Uid| self.ops.get(other).is_some_and(|op| op.counts || *other != uid);
+        // A member of a cycle may wait for a rename of another that C1 or a limit keeps out.
+        let kept_out = |other: &Uid| {
+            let item = &self.catalog.items[other];
+            *other != uid && (self.clashes(item) || !self.has_room(item))
+        };
+        let renaming = |other: &Uid| self.ops.get(other).is_some_and(|op| op.counts || kept_out(other));
         let deletes = !self.counting(true).is_empty();
         if !item.former.is_empty() && (deletes || self.ops.get(&uid).is_some_and(|op| op.counts)) {
             return deletes;
@@ -415,24 +415,68 @@ impl World {
                 op.counts &= now.since(op.since) < limit;
             }
         }
-        self.note_lift();
+        self.lift_if_due();
+        self.was_lifted |= self.lifted.is_some();
     }
 
-    /// Once deletes and renames have counted for a stretch, what is pending may start; which is which then, the
-    /// core's own tests check.
-    fn note_lift(&mut self) {
+    /// Once deletes and renames have counted for a stretch, what is pending may start before further ones count.
+    fn lift_if_due(&mut self) {
         let now = self.now.mono;
-        self.was_lifted = self
-            .stretch
-            .is_some_and(|since| now.since(since) >= self.limits.hold_stretch);
+        match &self.lifted {
+            Some(lift) if lift.over => (self.lifted, self.stretch) = (None, Some(now)),
+            Some(_) => return,
+            None => {}
+        }
+        let counts = self.ops.values().any(|op| op.counts);
+        let stretched = |since| now.since(since) >= self.limits.hold_stretch;
+        if !counts || !self.stretch.is_some_and(stretched) {
+            return;
+        }
+        let first = self.pending_regular();
+        // One whose rename has failed may be pending as regular work or for that rename.
+        let unsure = first.is_empty() || first.iter().any(|uid| self.ops.contains_key(uid));
+        self.lifted = Some(Lift {
+            first,
+            fresh: true,
+            over: false,
+            unsure,
+        });
     }
 
-    fn end_stretch(&mut self) {
-        let counts = self.ops.values().any(|op| op.counts);
-        match (counts, self.stretch) {
-            (true, None) => self.stretch = Some(self.now.mono),
-            (false, _) => self.stretch = None,
-            _ => {}
+    fn pending_regular(&self) -> BTreeSet<Uid> {
+        let pending = |uid: &Uid| {
+            let counts = self.ops.get(uid).is_some_and(|op| op.counts);
+            let waits = matches!(self.standings.get(uid), Some(Standing::Pending) | None);
+            self.catalog.is_live(*uid) && !counts && waits
+        };
+        self.catalog.items.keys().copied().filter(pending).collect()
+    }
+
+    /// After an input: when the stretch began, and whether all that were pending when it ended have had their turn.
+    pub(crate) fn follow_stretch(&mut self) {
+        if !self.ops.values().any(|op| op.counts) {
+            (self.stretch, self.lifted) = (None, None);
+            return;
+        }
+        self.stretch.get_or_insert(self.now.mono);
+        let Some(mut lift) = self.lifted.take() else {
+            return;
+        };
+        if std::mem::take(&mut lift.fresh) {
+            // What has become pending with the same input may have done so before or after.
+            lift.unsure |= !self.pending_regular().is_subset(&lift.first);
+        }
+        let (before, live) = (lift.first.len(), |uid: &Uid| self.catalog.is_live(*uid));
+        lift.first.retain(live);
+        let deleted = before - lift.first.len();
+        lift.first
+            .retain(|uid| matches!(self.standings.get(uid), Some(Standing::Pending) | None));
+        if lift.unsure || !lift.first.is_empty() {
+            self.lifted = Some(lift);
+        } else if deleted == before {
+            self.stretch = Some(self.now.mono); // gone before the queue was looked at
+        } else {
+            self.lifted = Some(Lift { over: true, ..lift });
         }
     }
 }

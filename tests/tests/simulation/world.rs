@@ -25,6 +25,10 @@ pub(crate) struct Run {
     pub(crate) names: BTreeSet<Key>,
     pub(crate) started: u64,
     pub(crate) finish_by: Option<Mono>,
+    /// Whether it may have to end some time after a timed request for an ancestor that is not worked out here.
+    pub(crate) may_linger: bool,
+    /// The step by which it knows its parents: that of its start, or of its own last edit of its refs.
+    pub(crate) sees_refs_of: u64,
 }
 
 /// An unfinished delete or rename.
@@ -36,11 +40,24 @@ pub(crate) struct Op {
     pub(crate) waits: BTreeSet<Uid>,
 }
 
+/// The stretch of deletes and renames was over: these were pending and start first.
+#[derive(Clone, Debug)]
+pub(crate) struct Lift {
+    pub(crate) first: BTreeSet<Uid>,
+    /// Lifted by this very input.
+    pub(crate) fresh: bool,
+    /// All of them have started or settled; with the next input deletes and renames count again.
+    pub(crate) over: bool,
+    /// Which they were is not known here, so neither is when the next stretch begins.
+    pub(crate) unsure: bool,
+}
+
 /// When what happened to one resource, in steps.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Past {
     pub(crate) asked: u64,
     pub(crate) completed_start: u64,
+    pub(crate) completed_seeing: u64,
     pub(crate) completed_end: u64,
     pub(crate) settled: u64,
     /// `cancel(name)` stopped it, and nothing has asked for it since.
@@ -48,6 +65,10 @@ pub(crate) struct Past {
     /// Not to start before this is durable.
     pub(crate) hold: Revision,
     pub(crate) retrigger: Option<Timestamp>,
+    /// When the last nudge counted; since when another waits, and when that will count.
+    pub(crate) nudges: Option<(Mono, Option<(Mono, Mono)>)>,
+    /// Times in the past that it returned in a row.
+    pub(crate) past_times: u32,
     /// Has settled since the start, as far as readers can tell.
     pub(crate) seen_settled_since_start: bool,
     /// Has completed or settled since the start.
@@ -98,6 +119,8 @@ pub(crate) struct World {
     pub(crate) timer: Option<Mono>,
     /// Since when deletes and renames have counted without a break.
     pub(crate) stretch: Option<Mono>,
+    pub(crate) lifted: Option<Lift>,
+    /// Whether it was in this step.
     pub(crate) was_lifted: bool,
     /// The most invocations that the requests so far can have led to.
     pub(crate) budget: u64,
@@ -175,6 +198,7 @@ impl World {
             next_call: 1,
             timer: None,
             stretch: None,
+            lifted: None,
             was_lifted: false,
             budget: 0,
             starts: 0,
@@ -217,6 +241,7 @@ impl World {
     pub(crate) fn input(&mut self, input: Input) -> Check {
         self.trace
             .push(format!("{} {:?} {input:?}", self.step, self.now.mono));
+        self.age_ops();
         let mut effects = Vec::new();
         self.core.handle(self.now, input, &mut effects);
         self.carry_out(effects)
@@ -227,6 +252,7 @@ impl World {
         for effect in effects {
             self.take(effect)?;
         }
+        self.follow_stretch();
         self.core
             .check_consistency()
             .map_err(|violation| violation.to_string())
@@ -257,7 +283,7 @@ impl World {
         self.standings.clear();
         self.past.clear();
         self.ops.clear();
-        (self.stretch, self.timer) = (None, None);
+        (self.stretch, self.lifted, self.timer) = (None, None, None);
         self.last_invocation = 0;
         let deletes = self.catalog.deletes;
         let deleted_at: BTreeMap<Uid, u64> = self

@@ -2,6 +2,7 @@
 
 mod cost;
 mod durability;
+mod found;
 mod marks;
 mod requests;
 mod scheduling;

@@ -418,6 +418,7 @@ fn resources_of_somebody_else_and_deleted_ones_are_left_alone() {
     catalog.edit_row("gone", |row| {
         row.marks.deletion = Some(watershed_core::Deletion {
             at: Timestamp::default(),
+            revision: watershed_core::Revision::default(),
         });
     });
     assert_eq!(catalog.parse(&[], &[]), NOTHING);
