@@ -174,6 +174,11 @@ impl Instance {
         &self.controller
     }
 
+    /// The project's name: that of its folder.
+    pub fn name(&self) -> &str {
+        &self.project.name
+    }
+
     /// Asks for a resource to be looked at, by `name` or `kind/name`.
     ///
     /// # Errors

@@ -1,0 +1,102 @@
+//! The routes: read, ask, follow.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use watershed::Instance;
+use watershed_controller::Hidden;
+
+use crate::{events, view};
+
+/// How long a caller waits for the outcome of what it asked for. The work goes on after that.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The projects that this server keeps, by name. Clones are handles to the same ones.
+#[derive(Clone, Default)]
+pub(crate) struct Projects {
+    instances: BTreeMap<String, Arc<Instance>>,
+    /// Ends the streams of events, which would otherwise keep connections open for ever.
+    pub(crate) stopping: CancellationToken,
+}
+
+/// What a caller is told that can't be served.
+type Refused = (StatusCode, Json<Value>);
+
+pub(crate) fn routes(projects: Projects) -> Router {
+    Router::new()
+        .route("/{project}/resources", get(resources))
+        .route("/{project}/reconcile/{*name}", post(reconcile))
+        .route("/{project}/events", get(events::stream))
+        .with_state(projects)
+}
+
+impl Projects {
+    /// Adds a project under its folder's name.
+    pub(crate) fn add(&mut self, instance: Instance) {
+        self.instances
+            .insert(instance.name().to_owned(), Arc::new(instance));
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Result<&Arc<Instance>, Refused> {
+        let unknown = || refused(StatusCode::NOT_FOUND, &format!("no project \"{name}\""));
+        self.instances.get(name).ok_or_else(unknown)
+    }
+
+    /// Completes with `stop`, having told the streams to end.
+    pub(crate) fn stopped_by<F: Future<Output = ()>>(&self, stop: F) -> impl Future<Output = ()> + use<F> {
+        let stopping = self.stopping.clone();
+        async move {
+            stop.await;
+            stopping.cancel();
+        }
+    }
+
+    /// Closes all, at the same time, and reports the first that did not end in order.
+    pub(crate) async fn close(self, grace: Duration) -> anyhow::Result<()> {
+        let closing = self.instances.values().map(|instance| instance.close(grace));
+        for closed in futures::future::join_all(closing).await {
+            closed?;
+        }
+        Ok(())
+    }
+}
+
+/// `GET /PROJECT/resources`: all resources at one revision, from which `events` can be followed.
+async fn resources(
+    State(projects): State<Projects>,
+    Path(project): Path<String>,
+) -> Result<Json<Value>, Refused> {
+    let listing = projects.find(&project)?.controller().list(Hidden::Leave);
+    let resources: Vec<_> = listing.resources.iter().map(|one| view::row(&one.row)).collect();
+    Ok(Json(
+        json!({ "revision": listing.revision.0, "resources": resources }),
+    ))
+}
+
+/// `POST /PROJECT/reconcile/NAME` (or `KIND/NAME`): looks at it again, and answers with the outcome of a run that began
+/// after the request. A caller that goes away takes nothing back.
+async fn reconcile(
+    State(projects): State<Projects>,
+    Path((project, name)): Path<(String, String)>,
+) -> Result<Json<Value>, Refused> {
+    let instance = projects.find(&project)?;
+    let mut request = instance.reconcile(&name).await.map_err(|refusal| {
+        let hint = refusal.hint.map_or_else(String::new, |hint| format!(" ({hint})"));
+        refused(StatusCode::NOT_FOUND, &format!("{}{hint}", refusal.message))
+    })?;
+    match request.outcome(PATIENCE).await {
+        Ok(outcome) => Ok(Json(view::outcome(&outcome))),
+        Err(error) => Err(refused(StatusCode::GATEWAY_TIMEOUT, &error.to_string())),
+    }
+}
+
+fn refused(status: StatusCode, message: &str) -> Refused {
+    (status, Json(json!({ "error": message })))
+}
