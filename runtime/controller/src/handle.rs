@@ -258,6 +258,12 @@ impl Handle {
         Ok(self.shared.catalog.history(uid, limit).await?)
     }
 
+    /// The newest entries of history of the whole instance, newest first, at most `limit`; those of resources that
+    /// are no longer there are among them.
+    pub async fn recent_history(&self, limit: u32) -> Result<Vec<HistoryRow>, HistoryError> {
+        Ok(self.shared.catalog.recent(limit).await?)
+    }
+
     /// Why the controller has stopped; none while it runs.
     pub fn stopped(&self) -> Option<StopReason> {
         self.shared.stopped.get().cloned()

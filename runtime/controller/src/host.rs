@@ -24,6 +24,9 @@ use crate::view::View;
 /// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
 const DRAIN: usize = 1_024;
 
+/// How long a store may take to close.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
 /// Everything that the loop owns.
 pub(crate) struct Host {
     pub(crate) core: Core,
@@ -223,7 +226,11 @@ impl Host {
             running.abort();
         }
         self.shared.watching.end();
-        self.shared.catalog.close().await;
+        // A store that hangs may hang here as well; what it holds goes with the process then.
+        let closed = tokio::time::timeout(CLOSE_PATIENCE, self.shared.catalog.close()).await;
+        if closed.is_err() {
+            tracing::warn!("the store did not close in time");
+        }
     }
 }
 

@@ -140,33 +140,14 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 /// ```
 #[macro_export]
 macro_rules! json_message {
-    ($type:ty, format = $format:expr) => {
-        $crate::json_message!(
+    ($type:ty, format = $format:expr $(, older = $older:expr)?) => {
+        $crate::__message!(
             $type,
-            format = $format,
-            older = |format: u32, _: &[u8]| {
-                Err($crate::message::DecodeError::unknown_format::<$type>(
-                    format,
-                ))
-            }
+            $format,
+            $crate::message::to_json,
+            $crate::message::from_json
+            $(, $older)?
         );
-    };
-    ($type:ty, format = $format:expr, older = $older:expr) => {
-        impl $crate::message::Message for $type {
-            const FORMAT: u32 = $format;
-
-            fn encode(&self) -> Result<Vec<u8>, $crate::message::EncodeError> {
-                $crate::message::to_json(self)
-            }
-
-            fn decode(format: u32, bytes: &[u8]) -> Result<Self, $crate::message::DecodeError> {
-                if format == <Self as $crate::message::Message>::FORMAT {
-                    $crate::message::from_json(bytes)
-                } else {
-                    ($older)(format, bytes)
-                }
-            }
-        }
     };
 }
 
@@ -177,28 +158,41 @@ macro_rules! json_message {
 /// function from the format and the bytes to the message, as with [`json_message!`](crate::json_message).
 #[macro_export]
 macro_rules! prost_message {
-    ($type:ty, format = $format:expr) => {
-        $crate::prost_message!(
+    ($type:ty, format = $format:expr $(, older = $older:expr)?) => {
+        $crate::__message!(
             $type,
-            format = $format,
-            older = |format: u32, _: &[u8]| {
-                Err($crate::message::DecodeError::unknown_format::<$type>(
-                    format,
-                ))
+            $format,
+            |message: &$type| Ok(::prost::Message::encode_to_vec(message)),
+            |bytes: &[u8]| {
+                ::prost::Message::decode(bytes).map_err($crate::message::DecodeError::malformed::<$type>)
             }
+            $(, $older)?
         );
     };
-    ($type:ty, format = $format:expr, older = $older:expr) => {
+}
+
+/// What the macros above have in common; not part of the interface.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __message {
+    ($type:ty, $format:expr, $encode:expr, $decode:expr) => {
+        $crate::__message!($type, $format, $encode, $decode, |format: u32, _: &[u8]| {
+            Err($crate::message::DecodeError::unknown_format::<$type>(
+                format,
+            ))
+        });
+    };
+    ($type:ty, $format:expr, $encode:expr, $decode:expr, $older:expr) => {
         impl $crate::message::Message for $type {
             const FORMAT: u32 = $format;
 
             fn encode(&self) -> Result<Vec<u8>, $crate::message::EncodeError> {
-                Ok(::prost::Message::encode_to_vec(self))
+                ($encode)(self)
             }
 
             fn decode(format: u32, bytes: &[u8]) -> Result<Self, $crate::message::DecodeError> {
                 if format == <Self as $crate::message::Message>::FORMAT {
-                    ::prost::Message::decode(bytes).map_err($crate::message::DecodeError::malformed::<$type>)
+                    ($decode)(bytes)
                 } else {
                     ($older)(format, bytes)
                 }

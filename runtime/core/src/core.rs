@@ -123,8 +123,10 @@ impl Core {
         self.publish();
         self.release_answers();
         self.start_commit();
-        self.set_timer();
         self.stop_if_done();
+        if !self.is_stopped() {
+            self.set_timer();
+        }
         std::mem::swap(&mut self.out, effects);
     }
 

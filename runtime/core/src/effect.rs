@@ -53,7 +53,10 @@ pub struct HistoryRow {
     pub uid: Uid,
     /// What that was called.
     pub key: Key,
-    /// Which one; none for a forced delete, for which nothing ran.
+    /// The epoch that it ran under.
+    #[serde(default)]
+    pub epoch: Epoch,
+    /// Which one, unique together with the epoch; none for a forced delete, for which nothing ran.
     pub invocation: Option<InvocationId>,
     /// What ran.
     pub phase: Phase,

@@ -266,6 +266,7 @@ impl Core {
         self.commits.history(HistoryRow {
             uid: row.uid,
             key: row.key(),
+            epoch: self.epoch,
             invocation: Some(run.invocation),
             phase: run.phase,
             reason: run.reason.clone(),
@@ -283,6 +284,7 @@ impl Core {
         self.commits.history(HistoryRow {
             uid: row.uid,
             key: row.key(),
+            epoch: self.epoch,
             invocation: None,
             phase: Phase::Delete,
             reason: Arc::new(Reason::because(Why::Deleted, cause.clone())),

@@ -7,6 +7,9 @@ use crate::resource::{Cancelled, Slot};
 use crate::timeline::Alarm;
 use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
 
+/// How long the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
+const HASTY_PATIENCE: Duration = Duration::from_secs(1);
+
 /// Whether the core takes work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Service {
@@ -29,10 +32,10 @@ impl Core {
         self.service == Service::Stopped
     }
 
-    /// Stops in order. A second one ends the grace.
+    /// Stops in order. A second one ends the grace, and waits no longer for the store than a blink.
     pub(crate) fn shutdown(&mut self, grace: Duration) {
         if self.service != Service::Serving {
-            self.service = Service::Committing;
+            self.finish_committing(HASTY_PATIENCE.min(self.limits.commit_patience));
             return;
         }
         self.service = Service::Returning;
@@ -53,7 +56,22 @@ impl Core {
 
     pub(crate) fn grace_is_over(&mut self) {
         if self.service == Service::Returning {
-            self.service = Service::Committing;
+            self.finish_committing(self.limits.commit_patience);
+        }
+    }
+
+    /// Nothing is waited for any more but the store, and that not for ever: a commit may hang.
+    fn finish_committing(&mut self, patience: Duration) {
+        self.service = Service::Committing;
+        self.timeline
+            .set(self.now.mono.after(patience), Alarm::LastCommit);
+    }
+
+    /// A store that neither commits nor fails ends a shutdown as one that fails does.
+    pub(crate) fn last_commit_is_overdue(&mut self) {
+        if self.service == Service::Committing {
+            let message = "it did not end the last commit in time".to_owned();
+            self.stop(StopReason::StoreFailed(message));
         }
     }
 
@@ -72,7 +90,7 @@ impl Core {
     /// After a shutdown: ends once everything has returned, or the grace is over, and all is durable.
     pub(crate) fn stop_if_done(&mut self) {
         if self.service == Service::Returning && self.runs.is_empty() {
-            self.service = Service::Committing;
+            self.finish_committing(self.limits.commit_patience);
         }
         if self.service == Service::Committing && self.commits.is_clean() {
             self.service = Service::Stopped;

@@ -34,6 +34,8 @@ pub(crate) enum Alarm {
     CommitRetry,
     /// The grace of a shutdown is over.
     Grace,
+    /// The store has had its time for the last commit of a shutdown.
+    LastCommit,
 }
 
 /// Nudges of one resource.
@@ -114,6 +116,7 @@ impl Core {
                 Alarm::Past(slot) => self.take_up_past(slot),
                 Alarm::CommitRetry => self.retry_commit(),
                 Alarm::Grace => self.grace_is_over(),
+                Alarm::LastCommit => self.last_commit_is_overdue(),
             }
         }
         if self.is_serving() {

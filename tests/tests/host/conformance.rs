@@ -26,6 +26,7 @@ async fn conforms(open: impl Reopen) {
     a_commit_of_another_epoch_is_refused_and_changes_nothing(&open).await;
     a_commit_written_twice_counts_once(&open).await;
     history_is_bounded_by_resource_and_by_age(&open).await;
+    recent_history_is_of_all_resources_also_of_those_that_are_gone(&open).await;
     instances_do_not_see_each_other(&open).await;
     a_catalog_that_was_not_closed_has_all_that_was_committed(&open).await;
 }
@@ -57,7 +58,11 @@ async fn what_was_committed_is_read_again_equal(open: &impl Reopen) {
     let random = &mut SmallRng::seed_from_u64(7);
     let rows: Vec<Row> = (0..300).map(|number| row(number, random)).collect();
     let (catalog, epoch) = opened(open, "equal").await;
-    let history = vec![entry(1, 1, 10), entry(1, 2, 20), entry(2, 3, 30)];
+    let history = vec![
+        entry(epoch, 1, 1, 10),
+        entry(epoch, 1, 2, 20),
+        entry(epoch, 2, 3, 30),
+    ];
     catalog
         .commit(&commit(epoch, 9, puts(&rows), history.clone()))
         .await
@@ -109,7 +114,7 @@ async fn a_commit_of_another_epoch_is_refused_and_changes_nothing(open: &impl Re
         .unwrap();
     let second = store.open("lease").await.unwrap();
     assert_eq!(second.stored.epoch, held.next());
-    let late = commit(held, 2, vec![Write::Remove(uid(0))], vec![entry(0, 1, 1)]);
+    let late = commit(held, 2, vec![Write::Remove(uid(0))], vec![entry(held, 0, 1, 1)]);
     assert_eq!(first.catalog.commit(&late).await, Err(CommitError::LeaseLost));
     assert_eq!(second.catalog.history(uid(0), 10).await.unwrap(), []);
     first.catalog.close().await;
@@ -122,7 +127,12 @@ async fn a_commit_written_twice_counts_once(open: &impl Reopen) {
     let random = &mut SmallRng::seed_from_u64(10);
     let rows = vec![row(1, random)];
     let (catalog, epoch) = opened(open, "twice").await;
-    let twice = commit(epoch, 1, puts(&rows), vec![entry(1, 1, 1), entry(2, 2, 2)]);
+    let twice = commit(
+        epoch,
+        1,
+        puts(&rows),
+        vec![entry(epoch, 1, 1, 1), entry(epoch, 2, 2, 2)],
+    );
     catalog.commit(&twice).await.unwrap();
     catalog.commit(&twice).await.unwrap();
     assert_eq!(catalog.history(uid(1), 10).await.unwrap().len(), 1);
@@ -134,7 +144,7 @@ async fn history_is_bounded_by_resource_and_by_age(open: &impl Reopen) {
     let (catalog, epoch) = opened(open, "history").await;
     let bound = u64::from(HISTORY_PER_RESOURCE);
     for number in 0..3 * bound {
-        let entries = vec![entry(1, number, number as i64)];
+        let entries = vec![entry(epoch, 1, number, number as i64)];
         catalog
             .commit(&commit(epoch, number, Vec::new(), entries))
             .await
@@ -148,8 +158,8 @@ async fn history_is_bounded_by_resource_and_by_age(open: &impl Reopen) {
         "the newest come first"
     );
     let much_later = vec![
-        entry(2, 4 * bound, 3 * HISTORY_AGE_MS),
-        entry(1, 4 * bound + 1, 3 * HISTORY_AGE_MS),
+        entry(epoch, 2, 4 * bound, 3 * HISTORY_AGE_MS),
+        entry(epoch, 1, 4 * bound + 1, 3 * HISTORY_AGE_MS),
     ];
     catalog
         .commit(&commit(epoch, 4 * bound, Vec::new(), much_later))
@@ -163,13 +173,44 @@ async fn history_is_bounded_by_resource_and_by_age(open: &impl Reopen) {
     catalog.close().await;
 }
 
+async fn recent_history_is_of_all_resources_also_of_those_that_are_gone(open: &impl Reopen) {
+    let random = &mut SmallRng::seed_from_u64(13);
+    let (catalog, epoch) = opened(open, "recent").await;
+    let history = vec![entry(epoch, 1, 1, 10), entry(epoch, 2, 2, 20)];
+    catalog
+        .commit(&commit(
+            epoch,
+            1,
+            puts(&[row(1, random), row(2, random)]),
+            history.clone(),
+        ))
+        .await
+        .unwrap();
+    let removal = vec![Write::Remove(uid(1))];
+    catalog
+        .commit(&commit(epoch, 2, removal, Vec::new()))
+        .await
+        .unwrap();
+    catalog.close().await;
+    let (catalog, later) = opened(open, "recent").await;
+    let last = entry(later, 2, 1, 20);
+    catalog
+        .commit(&commit(later, 3, Vec::new(), vec![last.clone()]))
+        .await
+        .unwrap();
+    let newest_first = [last, history[1].clone(), history[0].clone()];
+    assert_eq!(catalog.recent(10).await.unwrap(), newest_first);
+    assert_eq!(catalog.recent(2).await.unwrap(), newest_first[..2]);
+    catalog.close().await;
+}
+
 async fn instances_do_not_see_each_other(open: &impl Reopen) {
     let random = &mut SmallRng::seed_from_u64(11);
     let (ours, theirs) = (vec![row(1, random)], vec![row(1, random), row(2, random)]);
     for (instance, rows) in [("ours", &ours), ("theirs", &theirs)] {
         let (catalog, epoch) = opened(open, instance).await;
         catalog
-            .commit(&commit(epoch, 1, puts(rows), vec![entry(1, 1, 1)]))
+            .commit(&commit(epoch, 1, puts(rows), vec![entry(epoch, 1, 1, 1)]))
             .await
             .unwrap();
         catalog.close().await;
@@ -242,8 +283,9 @@ fn reason(number: u64) -> Arc<Reason> {
     Arc::new(Reason::because(Why::Parent, Cause::Resource { uid, key }))
 }
 
-fn entry(resource: u64, invocation: u64, ended_at: i64) -> HistoryRow {
+fn entry(epoch: Epoch, resource: u64, invocation: u64, ended_at: i64) -> HistoryRow {
     HistoryRow {
+        epoch,
         uid: uid(resource),
         key: Key::new("thing", format!("thing{resource}").as_str()),
         invocation: Some(InvocationId(invocation)),

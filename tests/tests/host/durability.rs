@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
 use watershed_controller::{
-    EditError, Epoch, Expect, Hidden, Refusal, ShutdownError, Standing, StopReason, WaitError, Why,
+    EditError, Epoch, Expect, Hidden, Limits, Refusal, ShutdownError, Standing, StopReason, WaitError, Why,
 };
 
 use crate::faults::{Fault, FaultyStore};
@@ -71,6 +71,31 @@ async fn a_store_that_fails_for_too_long_stops_the_controller_and_reads_go_on() 
         controller.shutdown(SOON).await,
         Err(ShutdownError::StoreFailed { .. })
     ));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_commit_that_hangs_does_not_hold_a_shutdown_up_for_ever() {
+    let store = FaultyStore::new();
+    let controller = start(store.clone()).await;
+    store.set(Fault::Hang);
+    let handle = controller.handle();
+    let create = tokio::spawn(async move { handle.create(task("a", &Task::Rest)).await });
+    while store.commits() == 0 {
+        tokio::task::yield_now().await;
+    }
+    let asked = tokio::time::Instant::now();
+    let grace = Duration::from_secs(5);
+    let ended = controller.shutdown(grace).await;
+    assert!(
+        matches!(ended, Err(ShutdownError::StoreFailed { .. })),
+        "{ended:?}"
+    );
+    assert!(asked.elapsed() <= grace + Limits::default().commit_patience + Duration::from_secs(1));
+    let unknown = create.await.unwrap();
+    assert!(
+        matches!(unknown, Err(EditError::Refused(Refusal::OutcomeUnknown))),
+        "{unknown:?}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

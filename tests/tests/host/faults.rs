@@ -17,6 +17,8 @@ pub(crate) enum Fault {
     After,
     /// The store panics.
     Panic,
+    /// They neither succeed nor fail.
+    Hang,
 }
 
 /// A memory store with a switch; clones share it.
@@ -77,12 +79,17 @@ impl Catalog for FaultyCatalog {
                 Fault::Before => failed,
                 Fault::After => self.catalog.commit(commit).await.and(failed),
                 Fault::Panic => panic!("the store has a bug"),
+                Fault::Hang => std::future::pending().await,
             }
         })
     }
 
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
         self.catalog.history(uid, limit)
+    }
+
+    fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
+        self.catalog.recent(limit)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -7,7 +7,9 @@ use watershed_core::{
     Commit, CommitError, Epoch, HistoryRow, InvocationId, Revision, Row, Stored, StoredRow, Uid, Write,
 };
 
-use super::{BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
+use super::{
+    BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError,
+};
 use crate::uids::UidHash;
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
@@ -118,6 +120,23 @@ impl Catalog for MemoryCatalog {
                 .take(limit as usize)
                 .map(|entry| entry.row.clone())
                 .collect())
+        })
+    }
+
+    fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(async move {
+            let instance = lock(&self.instance);
+            let mut entries: Vec<&HistoryRow> = instance
+                .history
+                .values()
+                .flatten()
+                .map(|entry| &entry.row)
+                .collect();
+            let order =
+                |row: &HistoryRow| (row.ended_at, row.epoch, row.invocation.is_none(), row.invocation);
+            entries.sort_by_key(|row| std::cmp::Reverse(order(row)));
+            entries.truncate(limit.min(HISTORY_AT_ONCE) as usize);
+            Ok(entries.into_iter().cloned().collect())
         })
     }
 

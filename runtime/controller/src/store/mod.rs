@@ -20,7 +20,7 @@ pub mod sqlite;
 
 pub use memory::MemoryStore;
 #[cfg(feature = "sqlite")]
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteReader, SqliteStore};
 
 /// A future behind a pointer, so that the traits can be used without knowing the store.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -30,6 +30,9 @@ pub const HISTORY_PER_RESOURCE: u32 = 100;
 
 /// How long an entry of history is kept, in milliseconds: 90 days.
 pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
+
+/// The most entries of history that are read at once: more than a person looks at.
+pub const HISTORY_AT_ONCE: u32 = 10_000;
 
 /// Holds the catalogs of instances.
 pub trait Store: fmt::Debug + Send + Sync + 'static {
@@ -63,6 +66,10 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// The newest entries of a resource's history, newest first, at most `limit`.
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
+    /// The newest entries of the whole instance, newest first, at most `limit` and [`HISTORY_AT_ONCE`]; those of
+    /// resources that are no longer there are among them.
+    fn recent<'a>(&'a self, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
+
     /// Ends the use of the catalog and gives back what it holds, the lease included.
     fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
 }
@@ -90,6 +97,14 @@ pub enum StoreError {
         /// Its schema version.
         found: u32,
         /// The newest that this program knows.
+        known: u32,
+    },
+    /// The catalog was written by an older version of this program and not migrated yet, which a look does not do.
+    #[error("the catalog has schema version {found}, expected {known}")]
+    Older {
+        /// Its schema version.
+        found: u32,
+        /// The one that this program reads.
         known: u32,
     },
     /// The prefix could not stand at the beginning of a table's name.

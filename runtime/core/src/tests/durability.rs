@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, Store};
-use crate::{Answer, CommitError, Input, Refusal, StopReason};
+use crate::{Answer, CommitError, Input, Limits, Refusal, StopReason};
 
 #[test]
 fn nothing_is_released_before_its_rows_are_committed() {
@@ -78,4 +78,31 @@ fn a_shutdown_cancels_waits_for_its_grace_and_names_what_did_not_return() {
     let (reason, unreturned) = bench.stopped.clone().expect("stopped");
     assert_eq!(reason, StopReason::Shutdown);
     assert_eq!(unreturned.len(), 1);
+}
+
+#[test]
+fn a_shutdown_does_not_wait_for_ever_for_a_commit_that_hangs() {
+    let mut bench = Bench::new();
+    bench.store = Store::ByHand;
+    bench.create(&[("a", &[])]);
+    let grace = Duration::from_secs(5);
+    bench.input(Input::Shutdown { grace });
+    bench.pass(grace);
+    assert!(bench.stopped.is_none(), "the store has its own patience");
+    bench.pass(Limits::default().commit_patience);
+    assert!(matches!(bench.stopped, Some((StopReason::StoreFailed(_), _))));
+}
+
+#[test]
+fn a_second_shutdown_hardly_waits_for_a_commit_that_hangs() {
+    let mut bench = Bench::new();
+    bench.store = Store::ByHand;
+    bench.create(&[("a", &[])]);
+    for _ in 0..2 {
+        bench.input(Input::Shutdown {
+            grace: Duration::from_secs(3_600),
+        });
+    }
+    bench.pass(Duration::from_secs(1));
+    assert!(matches!(bench.stopped, Some((StopReason::StoreFailed(_), _))));
 }

@@ -14,19 +14,22 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
-use sqlx::{AssertSqlSafe, Connection, Row};
+use sqlx::{AssertSqlSafe, Connection};
 use tokio::sync::Mutex;
-use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
+use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
 
 mod columns;
 mod commit;
+mod load;
 mod lock;
 mod open;
+mod reader;
 mod schema;
 mod statements;
 #[cfg(test)]
 mod tests;
 
+pub use reader::SqliteReader;
 pub use schema::TablePrefix;
 
 use self::commit::Writer;
@@ -34,7 +37,7 @@ use self::lock::Lock;
 use self::open::Found;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
-use super::{BoxFuture, Catalog, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
+use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
 use crate::crash::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
 /// Connections that read history beside the writer, in a file of our own.
@@ -185,29 +188,10 @@ async fn take_lease(
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(&failed)?;
     let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
     let lease = lease.fetch_one(&mut *transaction).await.map_err(&failed)?;
-    let unreadable = |source| StoreError::Database {
-        doing: "read the catalog",
-        source,
-    };
-    let epoch = columns::epoch(&lease, 0).map_err(unreadable)?;
-    let revision = columns::natural(&lease, 1).map(Revision).map_err(unreadable)?;
-    let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
-    let rows = rows
-        .fetch_all(&mut *transaction)
-        .await
-        .map_err(database("read the catalog"))?;
-    let rows = rows
-        .iter()
-        .map(columns::read)
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(unreadable)?;
+    let stored = load::stored(&mut transaction, statements, instance, &lease).await?;
     transaction.commit().await.map_err(failed)?;
     crash_point(LEASE_AFTER);
-    Ok(Stored {
-        revision,
-        epoch,
-        rows,
-    })
+    Ok(stored)
 }
 
 /// The open catalog of one instance.
@@ -241,25 +225,24 @@ impl Catalog for SqliteCatalog {
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(async move {
             let shared = self.database().ok_or_else(closed)?;
-            let rows = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.history)))
-                .bind(&*self.instance)
-                .bind(columns::uid_bytes(uid))
-                .bind(limit.min(HISTORY_PER_RESOURCE))
-                .fetch_all(&shared.readers)
+            let mut reader = shared
+                .readers
+                .acquire()
                 .await
                 .map_err(database("read the history"))?;
-            let entry = |row: &sqlx::sqlite::SqliteRow| {
-                let json: &str = row.try_get(0)?;
-                Ok(serde_json::from_str(json)?)
-            };
-            let unreadable = |source| StoreError::Database {
-                doing: "read the history",
-                source,
-            };
-            rows.iter()
-                .map(entry)
-                .collect::<Result<_, _>>()
-                .map_err(unreadable)
+            load::history(&mut reader, &shared.statements, &self.instance, uid, limit).await
+        })
+    }
+
+    fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(async move {
+            let shared = self.database().ok_or_else(closed)?;
+            let mut reader = shared
+                .readers
+                .acquire()
+                .await
+                .map_err(database("read the history"))?;
+            load::recent(&mut reader, &shared.statements, &self.instance, limit).await
         })
     }
 

@@ -27,8 +27,40 @@ pub(super) enum Found {
     Version(u32),
 }
 
-/// Reads what stands at `path` without changing a byte of it.
+/// How closely a file is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Check {
+    /// Every page.
+    Whole,
+    /// Only what is read anyway.
+    Version,
+}
+
+/// Whether a journal with something in it lies beside the catalog.
+pub(super) fn has_journal(path: &Path) -> bool {
+    fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
+}
+
+/// Reads what stands at `path` without changing a byte of it, and checks that it is sound.
 pub(super) async fn inspect(path: &Path, prefix: &TablePrefix) -> Result<Found, StoreError> {
+    look_into(path, prefix, has_journal(path), Check::Whole).await
+}
+
+/// Reads which version stands at `path` without changing a byte of it.
+pub(super) async fn inspect_version(
+    path: &Path,
+    prefix: &TablePrefix,
+    journal: bool,
+) -> Result<Found, StoreError> {
+    look_into(path, prefix, journal, Check::Version).await
+}
+
+async fn look_into(
+    path: &Path,
+    prefix: &TablePrefix,
+    journal: bool,
+    check: Check,
+) -> Result<Found, StoreError> {
     let io = |source| StoreError::Io {
         path: path.to_owned(),
         source,
@@ -52,7 +84,7 @@ pub(super) async fn inspect(path: &Path, prefix: &TablePrefix) -> Result<Found, 
     if header != MAGIC {
         return Err(damaged("it does not begin like a database".to_owned()));
     }
-    let result = read_version(path, prefix).await;
+    let result = read_version(path, prefix, journal, check).await;
     result.map_err(|error| match error {
         Unsound::Contents(message) => damaged(message),
         Unsound::Database(error) if is_damage(&error) => damaged(error.to_string()),
@@ -72,19 +104,21 @@ impl From<sqlx::Error> for Unsound {
     }
 }
 
-async fn read_version(path: &Path, prefix: &TablePrefix) -> Result<Found, Unsound> {
+async fn read_version(
+    path: &Path,
+    prefix: &TablePrefix,
+    journal: bool,
+    check: Check,
+) -> Result<Found, Unsound> {
     // Without a journal beside it the file is all there is, and SQLite need not make its side files either.
-    let journal = fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0);
-    let options = SqliteConnectOptions::new()
-        .filename(path)
-        .read_only(true)
-        .immutable(!journal);
-    let mut connection = options.connect().await?;
-    let verdict: String = sqlx::query_scalar("PRAGMA quick_check(1)")
-        .fetch_one(&mut connection)
-        .await?;
-    if verdict != "ok" {
-        return Err(Unsound::Contents(verdict));
+    let mut connection = reading(path).immutable(!journal).connect().await?;
+    if check == Check::Whole {
+        let verdict: String = sqlx::query_scalar("PRAGMA quick_check(1)")
+            .fetch_one(&mut connection)
+            .await?;
+        if verdict != "ok" {
+            return Err(Unsound::Contents(verdict));
+        }
     }
     let tables: i64 = sqlx::query_scalar("SELECT count(*) FROM sqlite_schema")
         .fetch_one(&mut connection)

@@ -20,6 +20,8 @@ pub(super) struct Statements {
     pub(super) prune_resource: Arc<str>,
     pub(super) prune_age: Arc<str>,
     pub(super) history: Arc<str>,
+    pub(super) recent: Arc<str>,
+    pub(super) instance: Arc<str>,
 }
 
 /// One statement in all its sizes.
@@ -81,9 +83,14 @@ impl Statements {
             ),
             prune_age: fixed("DELETE FROM {p}history WHERE instance = ?1 AND ended_at < ?2"),
             history: fixed(
-                "SELECT entry FROM {p}history WHERE instance = ?1 AND uid = ?2
+                "SELECT epoch, entry FROM {p}history WHERE instance = ?1 AND uid = ?2
                  ORDER BY epoch DESC, invocation DESC LIMIT ?3",
             ),
+            recent: fixed(
+                "SELECT epoch, entry FROM {p}history WHERE instance = ?1
+                 ORDER BY ended_at DESC, epoch DESC, invocation DESC LIMIT ?2",
+            ),
+            instance: fixed("SELECT epoch, revision FROM {p}instances WHERE instance = ?1"),
         }
     }
 }

@@ -298,3 +298,95 @@ async fn a_stored_catalog_of_every_schema_version_opens() {
         assert!(opened.rows.iter().all(|entry| entry.unreadable.is_none()));
     }
 }
+
+/// What lies in a folder: names and bytes.
+fn contents_of(folder: &TempDir) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files: Vec<_> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.clone(), fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    files
+}
+
+fn names(stored: &Stored) -> Vec<String> {
+    let mut names: Vec<String> = stored
+        .rows
+        .iter()
+        .map(|entry| entry.row.name.to_string())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_look_needs_no_owner_and_leaves_everything_as_it_is() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    let reader = SqliteReader::new(&path);
+    assert!(reader.read("flights").await.unwrap().rows.is_empty());
+    assert!(!path.exists(), "a look makes no catalog");
+    make(&path).await;
+    let before = contents_of(&folder);
+    for _ in 0..2 {
+        let stored = reader.read("flights").await.unwrap();
+        assert_eq!(
+            (names(&stored), stored.epoch),
+            (vec!["one".into(), "two".into()], Epoch(1))
+        );
+        assert!(reader.recent("flights", 10).await.unwrap().is_empty());
+    }
+    assert!(reader.read("elsewhere").await.unwrap().rows.is_empty());
+    assert!(contents_of(&folder) == before, "something was written");
+}
+
+#[tokio::test]
+async fn a_look_beside_an_owner_sees_what_is_committed() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    let store = SqliteStore::open(&path).await.unwrap();
+    let reader = SqliteReader::new(&path);
+    let opened = Store::open(&store, "flights").await.unwrap();
+    let epoch = opened.stored.epoch;
+    for (number, name) in [(1, "one"), (2, "two"), (3, "three")] {
+        opened
+            .catalog
+            .commit(&put(epoch, vec![row(number, name)]))
+            .await
+            .unwrap();
+        let stored = reader.read("flights").await.unwrap();
+        assert_eq!(stored.rows.len(), number as usize);
+        assert_eq!(stored.epoch, epoch, "a look takes no lease");
+    }
+    opened
+        .catalog
+        .commit(&put(epoch, vec![row(4, "four")]))
+        .await
+        .unwrap();
+    opened.catalog.close().await;
+    store.close().await;
+    assert_eq!(reader.read("flights").await.unwrap().rows.len(), 4);
+}
+
+#[tokio::test]
+async fn a_look_into_what_is_no_catalog_of_this_version_says_so() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    fs::write(&path, "notes").unwrap();
+    let reader = SqliteReader::new(&path);
+    let damaged = reader.read("flights").await.unwrap_err();
+    assert!(matches!(damaged, StoreError::Damaged { .. }), "{damaged}");
+    fs::remove_file(&path).unwrap();
+    make(&path).await;
+    tamper(
+        &path,
+        "INSERT INTO watershed_migrations VALUES (99, 'from the future', 0)",
+    )
+    .await;
+    let newer = reader.read("flights").await.unwrap_err();
+    assert!(matches!(newer, StoreError::Newer { found: 99, .. }), "{newer}");
+    tamper(&path, "DELETE FROM watershed_migrations").await;
+    let older = reader.read("flights").await.unwrap_err();
+    assert!(matches!(older, StoreError::Older { found: 0, .. }), "{older}");
+}

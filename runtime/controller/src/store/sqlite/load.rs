@@ -1,0 +1,91 @@
+//! Reading rows and history.
+//!
+//! Rows are decoded as they come, so that a catalog of any size costs no more memory than its rows.
+
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use sqlx::sqlite::{SqliteConnection, SqliteRow};
+use sqlx::{AssertSqlSafe, Row as _};
+use watershed_core::{HistoryRow, Revision, Stored, Uid};
+
+use super::columns::{self, ColumnError};
+use super::statements::Statements;
+use super::{HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database};
+
+const CATALOG: &str = "read the catalog";
+const HISTORY: &str = "read the history";
+
+/// The catalog of an instance whose epoch and revision are in `instance_row`.
+pub(super) async fn stored(
+    connection: &mut SqliteConnection,
+    statements: &Statements,
+    instance: &str,
+    instance_row: &SqliteRow,
+) -> Result<Stored, StoreError> {
+    let mut stored = Stored {
+        epoch: columns::epoch(instance_row, 0).map_err(unreadable(CATALOG))?,
+        revision: columns::natural(instance_row, 1)
+            .map(Revision)
+            .map_err(unreadable(CATALOG))?,
+        rows: Vec::new(),
+    };
+    let query = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
+    let mut rows = query.fetch(connection);
+    while let Some(row) = rows.try_next().await.map_err(database(CATALOG))? {
+        stored
+            .rows
+            .push(columns::read(&row).map_err(unreadable(CATALOG))?);
+    }
+    Ok(stored)
+}
+
+/// The newest entries of one resource.
+pub(super) async fn history(
+    connection: &mut SqliteConnection,
+    statements: &Statements,
+    instance: &str,
+    uid: Uid,
+    limit: u32,
+) -> Result<Vec<HistoryRow>, StoreError> {
+    let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.history)))
+        .bind(instance)
+        .bind(columns::uid_bytes(uid))
+        .bind(limit.min(HISTORY_PER_RESOURCE))
+        .fetch_all(connection);
+    entries(&rows.await.map_err(database(HISTORY))?)
+}
+
+/// The newest entries of all resources.
+pub(super) async fn recent(
+    connection: &mut SqliteConnection,
+    statements: &Statements,
+    instance: &str,
+    limit: u32,
+) -> Result<Vec<HistoryRow>, StoreError> {
+    let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.recent)))
+        .bind(instance)
+        .bind(limit.min(HISTORY_AT_ONCE))
+        .fetch_all(connection);
+    entries(&rows.await.map_err(database(HISTORY))?)
+}
+
+fn entries(rows: &[SqliteRow]) -> Result<Vec<HistoryRow>, StoreError> {
+    rows.iter()
+        .map(entry)
+        .collect::<Result<_, _>>()
+        .map_err(unreadable(HISTORY))
+}
+
+/// The column of the epoch counts: entries that were written long ago don't repeat it in their text.
+fn entry(row: &SqliteRow) -> Result<HistoryRow, ColumnError> {
+    let json: &str = row.try_get(1)?;
+    Ok(HistoryRow {
+        epoch: columns::epoch(row, 0)?,
+        ..serde_json::from_str(json)?
+    })
+}
+
+fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
+    move |source| StoreError::Database { doing, source }
+}

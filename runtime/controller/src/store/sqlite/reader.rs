@@ -1,0 +1,128 @@
+//! Looking into a catalog file without owning it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
+use watershed_core::{HistoryRow, Stored, Uid};
+
+use super::open::{self, Found};
+use super::schema::{MIGRATIONS, TablePrefix};
+use super::statements::Statements;
+use super::{StoreError, database, load};
+
+/// How often a look is taken again because somebody began to use the file meanwhile.
+const LOOKS: usize = 3;
+
+/// Reads a catalog file for those who only look: takes no lease, raises no epoch, writes nothing, and neither needs
+/// an owner nor disturbs one. What it reads is committed, and of one moment for each call.
+#[derive(Debug)]
+pub struct SqliteReader {
+    path: PathBuf,
+    statements: Statements,
+}
+
+/// What tells whether a file was written to.
+type Stamp = Option<(u64, SystemTime)>;
+
+impl SqliteReader {
+    /// A reader of the file at `path`. A file that is not there is an empty catalog.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            statements: Statements::new(&TablePrefix::default()),
+        }
+    }
+
+    /// The catalog of an instance, with the epoch that was taken last.
+    ///
+    /// # Errors
+    /// When the file is damaged, of another version, or can't be read.
+    pub async fn read(&self, instance: &str) -> Result<Stored, StoreError> {
+        let statements = &self.statements;
+        self.look(async |connection| {
+            let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
+            let known = known.fetch_optional(&mut *connection).await;
+            match known.map_err(database("read the catalog"))? {
+                Some(row) => load::stored(connection, statements, instance, &row).await,
+                None => Ok(Stored::default()),
+            }
+        })
+        .await
+    }
+
+    /// The newest entries of a resource's history, newest first, also of one that is no longer there.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn history(&self, instance: &str, uid: Uid, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        self.look(async |connection| load::history(connection, &self.statements, instance, uid, limit).await)
+            .await
+    }
+
+    /// The newest entries of the whole instance, newest first, those of deleted resources among them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn recent(&self, instance: &str, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        self.look(async |connection| load::recent(connection, &self.statements, instance, limit).await)
+            .await
+    }
+
+    /// Reads through a connection that can't write.
+    ///
+    /// Without a journal the file is all there is, and SQLite is told so, for it would make side files otherwise.
+    /// Should somebody begin to write meanwhile, the look is taken again.
+    async fn look<T: Default>(
+        &self,
+        read: impl AsyncFn(&mut SqliteConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        for _ in 0..LOOKS {
+            let before = self.stamp();
+            if before.is_none() {
+                return Ok(T::default());
+            }
+            let journal = open::has_journal(&self.path);
+            let result = self.look_once(journal, &read).await;
+            let undisturbed = !open::has_journal(&self.path) && self.stamp() == before;
+            if journal || undisturbed {
+                return result;
+            }
+        }
+        self.look_once(true, &read).await
+    }
+
+    async fn look_once<T: Default>(
+        &self,
+        journal: bool,
+        read: &impl AsyncFn(&mut SqliteConnection) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let found = open::inspect_version(&self.path, &TablePrefix::default(), journal).await?;
+        let known = MIGRATIONS.last().map_or(0, |step| step.version);
+        match found {
+            Found::Nothing => return Ok(T::default()),
+            Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
+            Found::Version(found) if found < known => return Err(StoreError::Older { found, known }),
+            Found::Version(_) => {}
+        }
+        let failed = database("read the catalog");
+        let options = open::reading(&self.path).immutable(!journal);
+        let mut connection = options.connect().await.map_err(&failed)?;
+        let mut transaction = connection.begin().await.map_err(&failed)?;
+        let result = read(&mut transaction).await;
+        transaction.rollback().await.map_err(&failed)?;
+        connection.close().await.map_err(failed)?;
+        result
+    }
+
+    fn stamp(&self) -> Stamp {
+        stamp(&self.path)
+    }
+}
+
+fn stamp(path: &Path) -> Stamp {
+    let meta = fs::metadata(path).ok()?;
+    Some((meta.len(), meta.modified().ok()?))
+}
