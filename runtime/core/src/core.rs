@@ -15,7 +15,7 @@ use crate::resource::Slot;
 use crate::slots::Slots;
 use crate::stopping::Service;
 use crate::timeline::Timeline;
-use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, Revision};
+use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision};
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -45,7 +45,7 @@ pub struct Core {
     pub(crate) queue: VecDeque<Slot>,
     /// Resources that wait for a commit, by the revision that they wait for.
     pub(crate) awaiting: BTreeMap<Revision, Vec<Slot>>,
-    pub(crate) runs: HashMap<InvocationId, Slot>,
+    pub(crate) runs: HashMap<InvocationId, Slot, QuickHash>,
     pub(crate) next_invocation: InvocationId,
     /// How many invocations are lingering: not cancelled although an ancestor was asked for.
     pub(crate) lingering: usize,
@@ -75,7 +75,7 @@ impl Core {
             cycles: Cycles::default(),
             queue: VecDeque::new(),
             awaiting: BTreeMap::new(),
-            runs: HashMap::new(),
+            runs: HashMap::default(),
             next_invocation: InvocationId(1),
             lingering: 0,
             unsettled: 0,

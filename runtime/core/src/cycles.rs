@@ -11,7 +11,7 @@ use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
 use crate::resource::{CycleId, Slot};
-use crate::{Error, Key};
+use crate::{Error, Key, QuickHash};
 
 /// The code of the error that the members of a cycle carry.
 pub(crate) const CYCLE_CODE: &str = "cycle";
@@ -181,10 +181,10 @@ impl Core {
 
     /// Everything below the seeds, themselves included, with its edges as indexes into the first list.
     fn reach(&mut self, seeds: &[Slot]) -> (Vec<Slot>, Vec<Vec<u32>>) {
-        let mut index_of: HashMap<Slot, u32> = HashMap::new();
+        let mut index_of: HashMap<Slot, u32, QuickHash> = HashMap::default();
         let mut nodes: Vec<Slot> = Vec::new();
         let mut children: Vec<Vec<u32>> = Vec::new();
-        let visit = |slot: Slot, nodes: &mut Vec<Slot>, index_of: &mut HashMap<Slot, u32>| {
+        let visit = |slot: Slot, nodes: &mut Vec<Slot>, index_of: &mut HashMap<Slot, u32, QuickHash>| {
             *index_of.entry(slot).or_insert_with(|| {
                 nodes.push(slot);
                 index_u32(nodes.len() - 1)
@@ -239,7 +239,7 @@ impl Core {
     /// A shortest way from a member of a cycle over refs back to itself, each member once.
     fn way_round(&self, from: Slot) -> Vec<Slot> {
         let cycle = self.slots[from].cycle;
-        let mut reached_from: HashMap<Slot, Slot> = HashMap::new();
+        let mut reached_from: HashMap<Slot, Slot, QuickHash> = HashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(slot) = queue.pop_front() {
             for parent in self

@@ -11,6 +11,7 @@
 //! Both are updated once per edge. Busy children of settled resources are not kept; they are summed up when the
 //! resource becomes unsettled.
 
+use crate::QuickHash;
 use crate::core::Core;
 use crate::names::Referrer;
 use crate::resource::{Life, Link, NameId, Slot};
@@ -69,7 +70,7 @@ impl Core {
     pub(crate) fn attach(&mut self, slot: Slot) {
         let refs = self.slots[slot].row.refs.clone();
         let mut links: Vec<Link> = Vec::with_capacity(refs.len());
-        let mut edges = std::collections::HashSet::new();
+        let mut edges = std::collections::HashSet::<NameId, QuickHash>::default();
         for (index, reference) in refs.iter().enumerate() {
             let kind = self.kinds.intern(&reference.kind);
             let name = self.names.intern(kind, &reference.name);

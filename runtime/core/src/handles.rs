@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::core::Core;
 use crate::resource::{Life, Slot, Stage};
-use crate::{Answer, CallId, InvocationId, RunOutcome, Settlement};
+use crate::{Answer, CallId, InvocationId, QuickHash, RunOutcome, Settlement};
 
 /// What a handle still waits for.
 #[derive(Clone, Copy, Debug)]
@@ -27,14 +27,14 @@ struct Group {
 /// All who wait.
 #[derive(Debug, Default)]
 pub(crate) struct Handles {
-    open: HashMap<CallId, Open>,
+    open: HashMap<CallId, Open, QuickHash>,
     /// Per resource: who waits for the first run that starts from this invocation on.
-    outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>>,
-    groups: HashMap<u64, Group>,
+    outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>, QuickHash>,
+    groups: HashMap<u64, Group, QuickHash>,
     next_group: u64,
     /// Per resource: the groups that wait for it to settle.
-    waits: HashMap<Slot, Vec<u64>>,
-    latest: HashMap<Slot, u64>,
+    waits: HashMap<Slot, Vec<u64>, QuickHash>,
+    latest: HashMap<Slot, u64, QuickHash>,
     idle: Vec<CallId>,
     /// Raised with every change of the graph's edges.
     pub(crate) edges_changed: u64,
@@ -116,7 +116,8 @@ impl Core {
 
     /// A resource and its descendants, as far as they are unsettled.
     fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
-        let mut seen = HashSet::from([slot]);
+        let mut seen = HashSet::<Slot, QuickHash>::default();
+        seen.insert(slot);
         let mut members = vec![slot];
         let mut next = 0;
         while let Some(member) = members.get(next).copied() {

@@ -1,6 +1,7 @@
 //! Newtypes for identities and versions.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -8,8 +9,16 @@ use uuid::Uuid;
 /// Identity of one resource from its creation to the end of its deletion, through renames; never used again.
 ///
 /// Handed in with the create, so that the core stays free of randomness.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Uid(pub Uuid);
+
+impl Hash for Uid {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let (high, low) = self.0.as_u64_pair();
+        state.write_u64(high);
+        state.write_u64(low);
+    }
+}
 
 impl fmt::Display for Uid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

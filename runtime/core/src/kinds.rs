@@ -1,9 +1,9 @@
 //! The kinds that the catalog knows, registered or not, with the queue of each.
 
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
-use crate::queue::Ready;
+use crate::ready::ReadyQueue;
 use crate::resource::KindId;
 use crate::{Kind, KindOptions, Phase};
 
@@ -13,9 +13,9 @@ pub(crate) struct KindEntry {
     /// None if no reconciler of it is registered here.
     pub(crate) options: Option<KindOptions>,
     pub(crate) running: usize,
-    deletes: BinaryHeap<Ready>,
-    renames: BinaryHeap<Ready>,
-    reconciles: BinaryHeap<Ready>,
+    deletes: ReadyQueue,
+    renames: ReadyQueue,
+    reconciles: ReadyQueue,
 }
 
 impl KindEntry {
@@ -24,7 +24,7 @@ impl KindEntry {
         limit.is_none_or(|limit| self.running < limit)
     }
 
-    pub(crate) fn ready(&mut self, phase: Phase) -> &mut BinaryHeap<Ready> {
+    pub(crate) fn ready(&mut self, phase: Phase) -> &mut ReadyQueue {
         match phase {
             Phase::Delete => &mut self.deletes,
             Phase::Rename => &mut self.renames,
@@ -68,9 +68,9 @@ impl Kinds {
             kind: kind.clone(),
             options: None,
             running: 0,
-            deletes: BinaryHeap::new(),
-            renames: BinaryHeap::new(),
-            reconciles: BinaryHeap::new(),
+            deletes: ReadyQueue::default(),
+            renames: ReadyQueue::default(),
+            reconciles: ReadyQueue::default(),
         });
         self.by_name.insert(kind.clone(), id);
         id

@@ -51,6 +51,7 @@ mod effect;
 mod error;
 mod graph;
 mod handles;
+mod hashing;
 mod holds;
 mod ids;
 mod input;
@@ -61,6 +62,7 @@ mod marks;
 mod name;
 mod names;
 mod queue;
+mod ready;
 mod reason;
 mod requests;
 mod resource;
@@ -87,6 +89,7 @@ pub use effect::{
     StopReason, Unreturned, Write,
 };
 pub use error::{Error, ErrorKind, Place, Refusal};
+pub use hashing::{QuickHash, QuickHasher};
 pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
 pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};
 pub use kind::{AtStart, KindOptions, Limits, Nudging, OnTimedAncestor, Parents, RetryPolicy};

@@ -55,6 +55,21 @@ impl Name {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }
 
+    /// Its first folded bytes as a number: of two names with different ones, the lesser has the lesser.
+    pub(crate) fn prefix(&self) -> u128 {
+        let mut bytes = [0; 16];
+        if self.0.is_ascii() {
+            let length = self.0.len().min(bytes.len());
+            bytes[..length].copy_from_slice(&self.0.as_bytes()[..length]);
+            bytes.make_ascii_lowercase();
+        } else {
+            let folded: String = self.folded().take(bytes.len()).collect();
+            let length = folded.len().min(bytes.len());
+            bytes[..length].copy_from_slice(&folded.as_bytes()[..length]);
+        }
+        u128::from_be_bytes(bytes)
+    }
+
     fn folded(&self) -> impl Iterator<Item = char> + '_ {
         self.0.chars().flat_map(char::to_lowercase)
     }
@@ -92,20 +107,23 @@ impl Ord for Name {
 }
 
 impl Hash for Name {
+    /// By words of eight folded bytes, in whichever alphabet.
     fn hash<H: Hasher>(&self, state: &mut H) {
         if self.0.is_ascii() {
-            for byte in self.0.bytes() {
-                state.write_u8(byte.to_ascii_lowercase());
+            for chunk in self.0.as_bytes().chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                word.make_ascii_lowercase();
+                state.write_u64(u64::from_le_bytes(word));
             }
         } else {
-            let mut buffer = [0; 4];
-            for letter in self.folded() {
-                for byte in letter.encode_utf8(&mut buffer).bytes() {
-                    state.write_u8(byte);
-                }
+            let folded: String = self.folded().collect();
+            for chunk in folded.as_bytes().chunks(8) {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                state.write_u64(u64::from_le_bytes(word));
             }
         }
-        state.write_u8(0xff);
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
 use crate::resource::{KindId, NameId, Slot};
-use crate::{Cause, Name};
+use crate::{Cause, Name, QuickHash};
 
 /// A ref that names this name: link `index` of `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,7 +32,7 @@ pub(crate) struct NameEntry {
 pub(crate) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
-    by_key: HashMap<(KindId, Name), NameId>,
+    by_key: HashMap<(KindId, Name), NameId, QuickHash>,
     /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
     held: Option<Vec<NameId>>,
     /// Names that were given up meanwhile, and by whom.

@@ -1,31 +1,9 @@
 //! The queue: what is considered, what is ready, and what starts first within the limits (C12).
 
-use std::cmp::Ordering;
-
 use crate::core::Core;
+use crate::ready::Ready;
 use crate::resource::{KindId, Life, NameId, Op, Slot, Stage};
-use crate::{Name, Parents, Phase, Required, Revision, RunResult, Settled};
-
-/// A resource that is ready to start, in the order of starts within its kind: by name, late ones last.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Ready {
-    late: bool,
-    name: Name,
-    slot: Slot,
-}
-
-impl Ord for Ready {
-    /// Greatest first, as heaps want it.
-    fn cmp(&self, other: &Self) -> Ordering {
-        (other.late, &other.name, other.slot).cmp(&(self.late, &self.name, self.slot))
-    }
-}
-
-impl PartialOrd for Ready {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
+use crate::{Parents, Phase, Required, Revision, RunResult, Settled};
 
 /// What can be done with a resource now.
 #[derive(Debug)]
@@ -221,11 +199,7 @@ impl Core {
             return;
         }
         let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
-        let ready = Ready {
-            late,
-            name: resource.row.name.clone(),
-            slot,
-        };
+        let ready = Ready::new(late, resource.row.name.clone(), slot);
         let kind = resource.kind;
         self.kinds[kind].ready(phase).push(ready);
     }

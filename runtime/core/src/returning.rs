@@ -39,11 +39,8 @@ impl Core {
     /// Takes the invocation out of the stage; the resource is pending in name until its end is decided.
     fn take_run(&mut self, slot: Slot) -> Option<Running> {
         let resource = &mut self.slots[slot];
-        if !resource.is_running() {
-            return None;
-        }
         let pending = Pending {
-            reason: Arc::new(Reason::bare(Why::Recovered)),
+            reason: resource.run()?.reason.clone(),
             cancelled: false,
             late: false,
         };
@@ -299,10 +296,15 @@ impl Core {
     /// Whatever waited for this invocation to be out of the way of a name is considered again.
     fn free_names(&mut self, slot: Slot, run: &Running) {
         for &name in &run.under {
-            let entry = &self.names[name];
-            let waiting: Vec<Slot> = entry.others.iter().copied().chain(entry.live).collect();
-            for other in waiting.into_iter().filter(|other| *other != slot) {
-                self.enqueue(other);
+            let mut index = 0;
+            while let Some(other) = self.names[name].others.get(index).copied() {
+                index += 1;
+                if other != slot {
+                    self.enqueue(other);
+                }
+            }
+            if let Some(live) = self.names[name].live.filter(|live| *live != slot) {
+                self.enqueue(live);
             }
         }
         let gone = self

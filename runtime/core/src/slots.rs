@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 
-use crate::Uid;
 use crate::resource::{Resource, Slot};
+use crate::{QuickHash, Uid};
 
 /// All resources that are stored, or gone with an invocation that has yet to return.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,
-    by_uid: HashMap<Uid, Slot>,
+    by_uid: HashMap<Uid, Slot, QuickHash>,
 }
 
 impl Slots {
@@ -19,7 +19,7 @@ impl Slots {
         Self {
             entries: Vec::with_capacity(count),
             free: Vec::new(),
-            by_uid: HashMap::with_capacity(count),
+            by_uid: HashMap::with_capacity_and_hasher(count, QuickHash::default()),
         }
     }
 

@@ -88,8 +88,15 @@ impl Core {
             spec_version: row.spec_version,
             refreshes: row.refreshes,
             formats: self.formats(slot),
-            refs: self.refs_now(slot).collect(),
+            refs: self.seen_refs(slot),
         }
+    }
+
+    fn seen_refs(&self, slot: Slot) -> Arc<[SeenRef]> {
+        if self.slots[slot].links.is_empty() {
+            return Arc::default(); // needs no memory
+        }
+        self.refs_now(slot).collect()
     }
 
     /// Versions of the kind's messages; 0 for what is not registered.

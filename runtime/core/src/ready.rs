@@ -1,0 +1,132 @@
+//! What is ready to start, in the order of starts within a kind.
+//!
+//! Much becomes ready at once (a start, a wide fan) and leaves in order. So it is sorted once and taken from the end,
+//! which touches memory in order; what comes meanwhile waits in a heap until that has grown to be worth a merge.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+
+use crate::Name;
+use crate::resource::Slot;
+
+/// A heap of fewer entries is never merged.
+const WORTH_A_MERGE: usize = 64;
+/// The heap is merged when it is larger than this part of what is sorted: each entry is then moved a few times only.
+const MERGE_PART: usize = 4;
+
+/// A resource that is ready to start: by name, late ones last.
+#[derive(Clone, Debug)]
+pub(crate) struct Ready {
+    pub(crate) late: bool,
+    /// The beginning of the name, folded, so that most comparisons need not look at the name itself.
+    prefix: u128,
+    pub(crate) name: Name,
+    pub(crate) slot: Slot,
+}
+
+impl Ready {
+    pub(crate) fn new(late: bool, name: Name, slot: Slot) -> Self {
+        let prefix = name.prefix();
+        Self {
+            late,
+            prefix,
+            name,
+            slot,
+        }
+    }
+}
+
+impl Ord for Ready {
+    /// Greatest first, as heaps want it.
+    fn cmp(&self, other: &Self) -> Ordering {
+        let beginning = (other.late, other.prefix).cmp(&(self.late, self.prefix));
+        beginning
+            .then_with(|| other.name.cmp(&self.name))
+            .then_with(|| other.slot.cmp(&self.slot))
+    }
+}
+
+impl PartialOrd for Ready {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ready {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ready {}
+
+/// The entries of one kind and phase.
+#[derive(Debug, Default)]
+pub(crate) struct ReadyQueue {
+    /// The next to start last.
+    sorted: Vec<Ready>,
+    fresh: BinaryHeap<Ready>,
+}
+
+impl ReadyQueue {
+    pub(crate) fn push(&mut self, ready: Ready) {
+        self.fresh.push(ready);
+    }
+
+    /// Takes the next to start.
+    pub(crate) fn pop(&mut self) -> Option<Ready> {
+        if self.fresh.len() > WORTH_A_MERGE.max(self.sorted.len() / MERGE_PART) {
+            self.sorted.extend(std::mem::take(&mut self.fresh));
+            // Finds what is sorted already and merges.
+            self.sorted.sort();
+        }
+        if self.fresh.peek() > self.sorted.last() {
+            self.fresh.pop()
+        } else {
+            self.sorted.pop()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_leave_in_order_of_lateness_and_name_however_they_came() {
+        let mut state = 7_u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        let mut queue = ReadyQueue::default();
+        let mut expected: Vec<Ready> = Vec::new();
+        for round in 0..200 {
+            for _ in 0..random(400) {
+                let name = format!("Name with a long beginning {}", random(5_000));
+                let name = if random(2) == 0 {
+                    name
+                } else {
+                    format!("n{}", random(5_000))
+                };
+                let slot = Slot(u32::try_from(random(1 << 20)).unwrap());
+                let ready = Ready::new(random(5) == 0, Name::new(name), slot);
+                expected.push(ready.clone());
+                queue.push(ready);
+            }
+            expected.sort_by(|a, b| {
+                (a.late, &a.name, a.slot)
+                    .cmp(&(b.late, &b.name, b.slot))
+                    .reverse()
+            });
+            let wanted = if round == 199 { u64::MAX } else { random(400) };
+            for _ in 0..wanted {
+                let popped = queue.pop();
+                assert_eq!(popped, expected.pop());
+                if popped.is_none() {
+                    break;
+                }
+            }
+        }
+    }
+}
