@@ -1,9 +1,11 @@
 //! What a reconciler gets to see and may do.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
+use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 use watershed_core::{
     Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion, Uid,
@@ -116,12 +118,12 @@ impl<R: Reconciler> Context<R> {
 impl<R: Reconciler> Context<R> {
     /// Cancelled when the invocation is to end early.
     pub fn cancellation(&self) -> &CancellationToken {
-        &self.link.cancellation
+        self.link.cancellation()
     }
 
     /// Whether the invocation is to end early.
     pub fn is_cancelled(&self) -> bool {
-        self.link.cancellation.is_cancelled()
+        self.link.cancelled.load(Ordering::SeqCst)
     }
 
     /// Writes the resource's state: taken also after a cancel, until the invocation returns.
@@ -160,7 +162,7 @@ impl<R: Reconciler> Context<R> {
             reply: Reply::Once(reply),
         };
         // A loop that has ended drops the reply, which the wait for the commit reports.
-        let _ = self.link.signals.send(Signal::WriteState(command));
+        let _ = self.link.shared.signals.send(Signal::WriteState(command));
         *on_the_way = Some(answer);
         Ok(())
     }
@@ -178,7 +180,7 @@ impl<R: Reconciler> Context<R> {
         let is_first = slot.replace(text.into()).is_none();
         drop(slot);
         if is_first {
-            let _ = self.link.signals.send(Signal::Progress(self.invocation()));
+            let _ = self.link.shared.signals.send(Signal::Progress(self.invocation()));
         }
     }
 
@@ -210,9 +212,13 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
 /// What ties an invocation to the loop, on both sides.
 #[derive(Debug)]
 pub(crate) struct Link {
-    cancellation: CancellationToken,
+    /// Made when the reconciler asks for it; most never do.
+    cancellation: OnceLock<CancellationToken>,
+    cancelled: AtomicBool,
+    /// The task that the invocation became if it had to wait.
+    task: OnceLock<AbortHandle>,
+    aborted: AtomicBool,
     shared: Arc<Shared>,
-    signals: mpsc::UnboundedSender<Signal>,
     /// The latest progress text that the loop has not taken; it is told when the slot becomes full.
     progress: Mutex<Option<Arc<str>>>,
     /// The answer to the state write that is on its way.
@@ -222,16 +228,46 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self {
-            cancellation: CancellationToken::new(),
-            signals: shared.signals.clone(),
+            cancellation: OnceLock::new(),
+            cancelled: AtomicBool::new(false),
+            task: OnceLock::new(),
+            aborted: AtomicBool::new(false),
             shared,
             progress: Mutex::new(None),
             state_write: AsyncMutex::new(None),
         }
     }
 
+    /// The token, made now if need be. A cancel that comes meanwhile finds it or is found by it.
+    fn cancellation(&self) -> &CancellationToken {
+        let token = self.cancellation.get_or_init(CancellationToken::new);
+        if self.cancelled.load(Ordering::SeqCst) {
+            token.cancel();
+        }
+        token
+    }
+
     pub(crate) fn cancel(&self) {
-        self.cancellation.cancel();
+        self.cancelled.store(true, Ordering::SeqCst);
+        if let Some(token) = self.cancellation.get() {
+            token.cancel();
+        }
+    }
+
+    /// The invocation had to wait and is a task of its own from now on.
+    pub(crate) fn goes_on_in(&self, task: AbortHandle) {
+        let task = self.task.get_or_init(|| task);
+        if self.aborted.load(Ordering::SeqCst) {
+            task.abort();
+        }
+    }
+
+    /// Drops the invocation where it stands: the controller has stopped and nobody asks for its outcome.
+    pub(crate) fn abort(&self) {
+        self.aborted.store(true, Ordering::SeqCst);
+        if let Some(task) = self.task.get() {
+            task.abort();
+        }
     }
 
     pub(crate) fn take_progress(&self) -> Option<Arc<str>> {
@@ -243,6 +279,6 @@ impl Link {
 
     pub(crate) fn signal(&self, signal: Signal) {
         // A loop that has ended needs no signals.
-        let _ = self.signals.send(signal);
+        let _ = self.shared.signals.send(signal);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -24,6 +24,7 @@ use crate::store::{Catalog, MemoryStore, Opened, Store};
 use crate::task;
 use crate::view::View;
 use crate::watch::Watching;
+use crate::workers::Workers;
 
 /// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
 const COMMANDS: usize = 1_024;
@@ -201,7 +202,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             commands,
             signals: signals.clone(),
-            view: RwLock::new(Arc::new(view.clone())),
+            view,
             watching: Watching::since(revision),
             catalog: Arc::clone(&catalog),
             next_call: AtomicU64::new(1),
@@ -219,9 +220,10 @@ impl Builder {
                 signals: signals_in,
                 commands: commands_in,
             },
-            view,
             calls: OpenCalls::default(),
-            running: HashMap::new(),
+            running: HashMap::default(),
+            starting: Vec::new(),
+            workers: Workers::spawn(),
             timer: None,
             effects,
         };

@@ -2,13 +2,13 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use watershed_core::{
     Answer, Applied, Batch, Call, CallId, Edit, Expect, HistoryRow, InvocationId, Key, Name, NewResource,
-    Refusal, Revision, StopReason, Target, Uid, Update,
+    Refusal, Revision, Row, StopReason, Target, Uid, Update,
 };
 
 use crate::call::{Command, Reply, RequestReply, Signal};
@@ -41,8 +41,7 @@ pub struct Handle {
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) signals: mpsc::UnboundedSender<Signal>,
-    /// Locked for as long as it takes to clone or to swap the `Arc`.
-    pub(crate) view: RwLock<Arc<View>>,
+    pub(crate) view: View,
     pub(crate) watching: Watching,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) next_call: AtomicU64,
@@ -51,10 +50,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
     pub(crate) fn call_id(&self) -> CallId {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
@@ -224,28 +219,21 @@ impl Handle {
 impl Handle {
     /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
     pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
-        let view = self.shared.view();
-        let target = target.into();
-        let uid = view.find(&target)?;
-        view.get(uid)
-            .ok_or_else(|| Refusal::Unknown(uid.to_string()).into())
+        Ok(self.shared.view.get(&target.into())?)
     }
 
     /// Every resource at one revision; a batch shows whole or not at all.
     pub fn list(&self, hidden: Hidden) -> Listing {
-        let view = self.shared.view();
-        let resources = view.list(|row| hidden == Hidden::Show || !row.hidden);
-        Listing {
-            revision: view.revision(),
-            resources,
-        }
+        let keep = |row: &Row| hidden == Hidden::Show || !row.hidden;
+        let (revision, resources) = self.shared.view.list(keep);
+        Listing { revision, resources }
     }
 
     /// Follows what is committed after `from`, which is the revision of a listing.
     ///
     /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
     pub fn watch(&self, from: Revision) -> Watch {
-        self.shared.watching.watch(from, self.shared.view().revision())
+        self.shared.watching.watch(from, self.shared.view.revision())
     }
 
     /// The newest entries of a resource's history, newest first, at most `limit`.
@@ -254,7 +242,7 @@ impl Handle {
         target: impl Into<Target>,
         limit: u32,
     ) -> Result<Vec<HistoryRow>, HistoryError> {
-        let uid = self.shared.view().find(&target.into())?;
+        let uid = self.shared.view.get(&target.into())?.uid;
         Ok(self.shared.catalog.history(uid, limit).await?)
     }
 
@@ -303,7 +291,7 @@ impl Handle {
         let target = Target::Key(key);
         within(deadline, async {
             loop {
-                let mut watch = self.watch(self.shared.view().revision());
+                let mut watch = self.watch(self.shared.view.revision());
                 let mut seen = None;
                 loop {
                     let found = self.get(target.clone()).ok();

@@ -5,21 +5,22 @@
 //! applied or still where it was.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::sleep_until;
+use tokio::time::{sleep, sleep_until};
 use watershed_core::{
-    Answer, Commit, CommitError, Core, Effect, Input, InvocationId, Kind, Mono, Now, Publish, Refusal, Start,
-    StopReason, Unreturned,
+    Answer, Commit, CommitError, Core, Effect, Input, InvocationId, Kind, Mono, Now, Publish, QuickHash,
+    Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::call::{Command, OpenCalls, Signal};
 use crate::clock::Clock;
+use crate::context::Link;
 use crate::handle::Shared;
-use crate::runner::{Runner, Running};
-use crate::view::View;
+use crate::runner::{Invocation, Runner};
+use crate::workers::{STALL, Workers};
 
 /// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
 const DRAIN: usize = 1_024;
@@ -35,9 +36,11 @@ pub(crate) struct Host {
     pub(crate) runners: BTreeMap<Kind, Arc<dyn Runner>>,
     pub(crate) commits: mpsc::Sender<Commit>,
     pub(crate) inbox: Inbox,
-    pub(crate) view: View,
     pub(crate) calls: OpenCalls,
-    pub(crate) running: HashMap<InvocationId, Running>,
+    pub(crate) running: HashMap<InvocationId, Arc<Link>, QuickHash>,
+    /// Started and not handed to the workers yet.
+    pub(crate) starting: Vec<Invocation>,
+    pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
     pub(crate) effects: Vec<Effect>,
 }
@@ -55,6 +58,8 @@ enum Happened {
     Signal(Signal),
     Command(Command),
     Time,
+    /// Invocations may have waited for a worker for a while.
+    Stalled,
 }
 
 /// How the loop ended.
@@ -96,6 +101,7 @@ impl Host {
     /// the sleep is made anew.
     async fn next(&mut self) -> Happened {
         let accepts_calls = self.core.accepts_calls();
+        let stalled = self.workers.has_backlog();
         let due = self
             .timer
             .map(|due| self.clock.start() + Duration::from_millis(due.0));
@@ -113,12 +119,14 @@ impl Host {
                 Some(due) => sleep_until(due).await,
                 None => std::future::pending().await,
             } } => Happened::Time,
+            () = async { sleep(STALL).await }, if stalled => Happened::Stalled,
         }
     }
 
     /// Turns what happened into the core's input.
     fn take(&mut self, now: Now, happened: Happened) {
         let input = match happened {
+            Happened::Stalled => return self.workers.reinforce(),
             Happened::Shutdown(grace) => Input::Shutdown { grace },
             Happened::Time => {
                 self.timer = None;
@@ -132,7 +140,7 @@ impl Host {
             }
             Happened::Signal(Signal::Progress(invocation)) => {
                 let running = self.running.get(&invocation);
-                let Some(text) = running.and_then(|running| running.link.take_progress()) else {
+                let Some(text) = running.and_then(|link| link.take_progress()) else {
                     return;
                 };
                 Input::Progress { invocation, text }
@@ -170,8 +178,8 @@ impl Host {
             match effect {
                 Effect::Start(start) => self.start(start),
                 Effect::Cancel(invocation) => {
-                    if let Some(running) = self.running.get(&invocation) {
-                        running.link.cancel();
+                    if let Some(link) = self.running.get(&invocation) {
+                        link.cancel();
                     }
                 }
                 Effect::Timer(due) => self.timer = due,
@@ -188,6 +196,9 @@ impl Host {
             }
         }
         self.effects = effects;
+        if !self.starting.is_empty() {
+            self.workers.begin(&mut self.starting);
+        }
         stop
     }
 
@@ -195,17 +206,14 @@ impl Host {
         let invocation = start.invocation;
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        self.running
-            .insert(invocation, Running::start(start, runner.as_ref(), &self.shared));
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared);
+        self.running.insert(invocation, begun.link());
+        self.starting.push(begun);
     }
 
     /// Readers first, then watchers: who hears of a change can read it.
     fn publish(&mut self, publish: Publish) {
-        self.view.apply(&publish);
-        if !publish.rows.is_empty() || !publish.gone.is_empty() {
-            let view = Arc::new(self.view.clone());
-            *self.shared.view.write().unwrap_or_else(PoisonError::into_inner) = view;
-        }
+        self.shared.view.apply(&publish);
         self.shared.watching.publish(publish);
     }
 
@@ -221,9 +229,9 @@ impl Host {
         while let Some(command) = self.inbox.commands.recv().await {
             command.reply.answer(Answer::Refused(refusal.clone()));
         }
-        for running in self.running.values() {
-            running.link.cancel();
-            running.abort();
+        for link in self.running.values() {
+            link.cancel();
+            link.abort();
         }
         self.shared.watching.end();
         // A store that hangs may hang here as well; what it holds goes with the process then.

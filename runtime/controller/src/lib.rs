@@ -73,9 +73,9 @@ mod resource;
 mod runner;
 pub mod store;
 mod task;
-mod uids;
 mod view;
 mod watch;
+mod workers;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use context::Context;

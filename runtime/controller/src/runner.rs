@@ -1,10 +1,10 @@
 //! A reconciler without its types, as the loop runs it.
 
+use std::fmt;
 use std::sync::Arc;
 
-use tokio::task::AbortHandle;
 use tracing::Instrument;
-use watershed_core::{Error, InvocationId, Outcome, Phase, Returned, Row, Start};
+use watershed_core::{Error, Outcome, Phase, Returned, Row, Start};
 
 use crate::call::Signal;
 use crate::context::{Context, Link};
@@ -14,12 +14,14 @@ use crate::panics;
 use crate::reconciler::Reconciler;
 use crate::resource::{spec_of, state_of};
 use crate::store::BoxFuture;
-use crate::task;
+
+/// An invocation on its way: reports its end to the loop by itself.
+pub(crate) type Run = BoxFuture<'static, ()>;
 
 /// Runs the invocations of one kind.
 pub(crate) trait Runner: Send + Sync {
-    /// Runs one invocation to its end.
-    fn run(&self, start: Box<Start>, link: Arc<Link>) -> BoxFuture<'static, Result<Outcome, Error>>;
+    /// Runs one invocation to its end, and says how that went.
+    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run;
 
     /// Whether the bytes of a row can be read.
     fn check(&self, row: &Row) -> Result<(), DecodeError>;
@@ -35,20 +37,26 @@ impl<R: Reconciler> Typed<R> {
 }
 
 impl<R: Reconciler> Runner for Typed<R> {
-    fn run(&self, start: Box<Start>, link: Arc<Link>) -> BoxFuture<'static, Result<Outcome, Error>> {
+    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run {
+        let span = tracing::info_span!(
+            "invocation",
+            resource.kind = %start.resource.kind,
+            resource.name = %start.resource.name,
+            invocation = start.invocation.0,
+            spec_version = start.resource.spec_version.0,
+            reason = start.reason.why.as_str(),
+        );
         let reconciler = Arc::clone(&self.0);
-        Box::pin(async move {
-            let unreadable = |error: DecodeError| Error::permanent(UNREADABLE, error.to_string());
-            let spec = spec_of(&start.resource).map_err(unreadable)?;
-            let state = state_of(&start.resource).map_err(unreadable)?;
-            let phase = start.phase;
-            let context = Context::new(start, spec, state, link);
-            match phase {
-                Phase::Reconcile => reconciler.reconcile(context).await,
-                Phase::Rename => reconciler.rename(context).await,
-                Phase::Delete => reconciler.delete(context).await,
-            }
-        })
+        let run = async move {
+            let invocation = start.invocation;
+            let result = match panics::catch(run(reconciler, start, Arc::clone(&link))).await {
+                Ok(Ok(outcome)) => Returned::Done(outcome),
+                Ok(Err(error)) => Returned::Failed(error),
+                Err(message) => Returned::Panicked(message),
+            };
+            link.signal(Signal::Returned { invocation, result });
+        };
+        Box::pin(run.instrument(span))
     }
 
     fn check(&self, row: &Row) -> Result<(), DecodeError> {
@@ -57,46 +65,56 @@ impl<R: Reconciler> Runner for Typed<R> {
     }
 }
 
+/// One invocation with its types.
+async fn run<R: Reconciler>(
+    reconciler: Arc<R>,
+    start: Box<Start>,
+    link: Arc<Link>,
+) -> Result<Outcome, Error> {
+    let unreadable = |error: DecodeError| Error::permanent(UNREADABLE, error.to_string());
+    let spec = spec_of(&start.resource).map_err(unreadable)?;
+    let state = state_of(&start.resource).map_err(unreadable)?;
+    let phase = start.phase;
+    let context = Context::new(start, spec, state, link);
+    match phase {
+        Phase::Reconcile => reconciler.reconcile(context).await,
+        Phase::Rename => reconciler.rename(context).await,
+        Phase::Delete => reconciler.delete(context).await,
+    }
+}
+
 /// The code of the error on a resource whose bytes can't be read.
 pub(crate) const UNREADABLE: &str = "unreadable";
 
-/// An invocation that has not returned.
-#[derive(Debug)]
-pub(crate) struct Running {
-    pub(crate) link: Arc<Link>,
-    task: AbortHandle,
+/// An invocation that was started and that no worker has begun.
+pub(crate) struct Invocation {
+    start: Box<Start>,
+    runner: Arc<dyn Runner>,
+    link: Arc<Link>,
 }
 
-impl Running {
-    /// Starts an invocation in a task of its own, under a span that names it.
-    pub(crate) fn start(start: Box<Start>, runner: &dyn Runner, shared: &Arc<Shared>) -> Self {
-        let link = Arc::new(Link::new(Arc::clone(shared)));
-        let invocation = start.invocation;
-        let span = tracing::info_span!(
-            "invocation",
-            resource.kind = %start.resource.kind,
-            resource.name = %start.resource.name,
-            invocation = invocation.0,
-            spec_version = start.resource.spec_version.0,
-            reason = start.reason.why.as_str(),
-        );
-        let run = runner.run(start, Arc::clone(&link));
-        let report = report(invocation, run, Arc::clone(&link));
-        let task = task::spawn(report.instrument(span)).abort_handle();
-        Self { link, task }
-    }
-
-    /// Drops the invocation where it stands: the controller has stopped and nobody asks for its outcome.
-    pub(crate) fn abort(&self) {
-        self.task.abort();
+impl fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Invocation").field(&self.start.invocation).finish()
     }
 }
 
-async fn report(invocation: InvocationId, run: BoxFuture<'static, Result<Outcome, Error>>, link: Arc<Link>) {
-    let result = match panics::catch(run).await {
-        Ok(Ok(outcome)) => Returned::Done(outcome),
-        Ok(Err(error)) => Returned::Failed(error),
-        Err(message) => Returned::Panicked(message),
-    };
-    link.signal(Signal::Returned { invocation, result });
+impl Invocation {
+    pub(crate) fn new(start: Box<Start>, runner: Arc<dyn Runner>, shared: &Arc<Shared>) -> Self {
+        Self {
+            start,
+            runner,
+            link: Arc::new(Link::new(Arc::clone(shared))),
+        }
+    }
+
+    /// What ties it to the loop.
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.link)
+    }
+
+    /// The whole of it.
+    pub(crate) fn run(self) -> Run {
+        self.runner.run(self.start, self.link)
+    }
 }

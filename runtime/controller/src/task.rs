@@ -6,12 +6,13 @@ use tokio::task::JoinHandle;
 
 /// Spawns a task on the current runtime; its name is the span that the future is instrumented with.
 ///
-/// There are three sorts. What their panic and their cancellation mean:
+/// There are four sorts. What their panic and their cancellation mean:
 ///
 /// | task | panic | cancellation |
 /// |---|---|---|
 /// | loop | a bug; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
 /// | committer | a store's panic is caught and counts as a failed commit | only with the runtime: as a crash |
+/// | worker | a bug; another one takes over what waits | with the runtime |
 /// | invocation | caught: the invocation's error | when the controller stops before it returned |
 pub(crate) fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where

@@ -1,49 +1,134 @@
-//! What readers see: the committed catalog as an immutable snapshot, and beside it where each resource stands.
+//! What readers see: the committed catalog, and beside it where each resource stands.
 //!
-//! A reader takes a snapshot by cloning one `Arc`; from then on nobody can change it or make it wait, so a listing
-//! of any length shows every batch whole. The snapshot is a pair of persistent maps: publishing a change copies the
-//! few nodes on the way to it and shares the rest, and many changes published together copy a node once.
+//! Resources lie in shards, each behind a lock that is held for the time of one lookup. So a reader never waits for
+//! the loop, and the loop never waits for a reader longer than that. A listing still shows every batch whole: what a
+//! resource was before a publish stays beside it for as long as a listing, or a lookup by name, may want it.
 //!
-//! Invariants:
-//! 1. `live` has exactly the rows without a deletion mark, under their kind and name.
-//! 2. Every row that was published and did not go is in `rows`, also while its delete is unfinished.
+//! Invariants, once a publish is applied:
+//! 1. `names` has exactly the rows without a deletion mark, under their kind and name.
+//! 2. Every row that was published and did not go has an entry, also while its delete is unfinished.
+//! 3. Without a listing under way no entry keeps what it was before.
 //!
-//! Standing, reason and progress move several times in each run and belong to no version, so they live in a cell
-//! that all snapshots share.
+//! Only the loop publishes, so there is one publish at a time.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use rpds::HashTrieMapSync;
 use watershed_core::{
-    Key, Kind, Name, Publish, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target, Uid,
+    Key, Kind, Name, Publish, QuickHash, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target,
+    Uid,
 };
 
 use crate::resource::Resource;
-use crate::uids::UidHash;
 
-/// One snapshot of the catalog.
-#[derive(Debug, Clone)]
+/// More than threads that read at a time, so that they rarely meet.
+const SHARDS: usize = 64;
+
+/// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
+/// publishes keep what they replace until they are applied.
+const IN_PLACE: usize = 4_096;
+
+/// The committed catalog.
+#[derive(Debug)]
 pub(crate) struct View {
-    revision: Revision,
-    rows: HashTrieMapSync<Uid, Entry, UidHash>,
-    live: HashTrieMapSync<Key, Uid>,
+    rows: Shards<Uid, Entry>,
+    names: Shards<Key, Uid>,
     /// How many live resources each kind has; a name alone is looked up in each.
-    kinds: BTreeMap<Kind, usize>,
+    kinds: RwLock<BTreeMap<Kind, usize>>,
+    progress: Mutex<Progress>,
 }
 
-#[derive(Debug, Clone)]
+/// How far publishing has come. Publishes are numbered.
+#[derive(Debug, Default)]
+struct Progress {
+    /// The last one that is applied whole.
+    whole: u64,
+    /// The catalog's revision with it.
+    revision: Revision,
+    /// Listings under way.
+    listings: usize,
+    /// Entries that keep what they were.
+    keeping: Vec<Uid>,
+}
+
+/// One resource.
+#[derive(Debug)]
 struct Entry {
-    row: Arc<Row>,
-    status: Arc<RwLock<Status>>,
+    /// None once it is gone, while somebody may still want what it was.
+    row: Option<Arc<Row>>,
+    status: Status,
+    /// The publish that put the row here.
+    since: u64,
+    before: Option<Box<Former>>,
+}
+
+/// What an entry was before a publish.
+#[derive(Debug)]
+struct Former {
+    row: Option<Arc<Row>>,
+    since: u64,
+    before: Option<Box<Former>>,
+}
+
+/// A row that came, went, or is found by something else than before.
+struct Move {
+    old: Option<Arc<Row>>,
+    new: Option<Arc<Row>>,
+}
+
+/// Whether a publish leaves behind what it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    Drop,
+    Keep,
 }
 
 impl Entry {
-    fn read(&self) -> Resource {
-        let status = self.status.read().unwrap_or_else(PoisonError::into_inner).clone();
+    fn read(&self, row: &Arc<Row>) -> Resource {
         Resource {
-            row: Arc::clone(&self.row),
-            status,
+            row: Arc::clone(row),
+            status: self.status.clone(),
+        }
+    }
+
+    /// Its row as it was when this publish was the last one.
+    fn at(&self, publish: u64) -> Option<&Arc<Row>> {
+        if self.since <= publish {
+            return self.row.as_ref();
+        }
+        let mut former = self.before.as_deref();
+        while let Some(one) = former {
+            if one.since <= publish {
+                return one.row.as_ref();
+            }
+            former = one.before.as_deref();
+        }
+        None
+    }
+
+    /// Its row, present or former, that is found under this key.
+    fn under(&self, key: &Key) -> Option<&Arc<Row>> {
+        let has_it = |row: &&Arc<Row>| is_live(row) && row.kind == key.kind && row.name == key.name;
+        if let Some(row) = self.row.as_ref().filter(has_it) {
+            return Some(row);
+        }
+        let mut former = self.before.as_deref();
+        while let Some(one) = former {
+            if let Some(row) = one.row.as_ref().filter(has_it) {
+                return Some(row);
+            }
+            former = one.before.as_deref();
+        }
+        None
+    }
+
+    fn replace(&mut self, row: Option<Arc<Row>>, publish: u64, replaced: Replaced) {
+        let row = std::mem::replace(&mut self.row, row);
+        let since = std::mem::replace(&mut self.since, publish);
+        if replaced == Replaced::Keep {
+            let before = self.before.take();
+            self.before = Some(Box::new(Former { row, since, before }));
         }
     }
 }
@@ -51,134 +136,296 @@ impl Entry {
 impl View {
     /// The catalog as it was found.
     pub(crate) fn of(stored: &Stored) -> Self {
-        let mut view = Self {
-            revision: stored.revision,
-            rows: HashTrieMapSync::default(),
-            live: HashTrieMapSync::new_sync(),
-            kinds: BTreeMap::new(),
+        let view = Self {
+            rows: Shards::with_capacity(stored.rows.len()),
+            names: Shards::with_capacity(stored.rows.len()),
+            kinds: RwLock::default(),
+            progress: Mutex::new(Progress {
+                revision: stored.revision,
+                ..Progress::default()
+            }),
         };
         for entry in &stored.rows {
-            view.put(&entry.row);
+            let row = &entry.row;
+            let found = Entry {
+                row: Some(Arc::clone(row)),
+                status: unasked(),
+                since: 0,
+                before: None,
+            };
+            view.rows.write(&row.uid).insert(row.uid, found);
+            view.take_name(row);
         }
         view
     }
 
+    /// The revision of the last publish that is applied whole.
     pub(crate) fn revision(&self) -> Revision {
-        self.revision
+        lock(&self.progress).revision
     }
 
-    /// Takes up what was committed. Rows that go or move to another name leave the old one first, so swaps come right.
-    pub(crate) fn apply(&mut self, publish: &Publish) {
-        self.revision = self.revision.max(publish.revision);
-        let mut moving = Vec::new();
+    /// Takes up what was committed. Only the loop calls this.
+    pub(crate) fn apply(&self, publish: &Publish) {
+        let progress = lock(&self.progress);
+        let number = progress.whole + 1;
+        let small = publish.rows.len() <= IN_PLACE && progress.listings == 0;
+        // While the lock is held no listing begins, so nobody wants what a row was before.
+        let (held, replaced) = if small {
+            (Some(progress), Replaced::Drop)
+        } else {
+            drop(progress);
+            (None, Replaced::Keep)
+        };
+        let mut keeping = Vec::new();
+        let mut moves = Vec::new();
         for row in &publish.rows {
-            match self.rows.get_mut(&row.uid) {
-                Some(entry) if stays(&entry.row, row) => entry.row = Arc::clone(row),
-                _ => moving.push(row),
-            }
-        }
-        for uid in moving
-            .iter()
-            .map(|row| row.uid)
-            .chain(publish.gone.iter().map(|gone| gone.uid))
-        {
-            self.leave_name(uid);
+            self.put(row, number, replaced, &mut moves, &mut keeping);
         }
         for gone in &publish.gone {
-            self.rows.remove_mut(&gone.uid);
+            let mut shard = self.rows.write(&gone.uid);
+            if let Some(entry) = shard.get_mut(&gone.uid) {
+                let old = entry.row.clone();
+                moves.push(Move { old, new: None });
+                entry.replace(None, number, Replaced::Keep);
+                keeping.push(gone.uid);
+            }
         }
-        for row in moving {
-            self.put(row);
-        }
+        self.move_names(&moves);
         for update in &publish.statuses {
-            if let Some(entry) = self.rows.get(&update.uid) {
-                *entry.status.write().unwrap_or_else(PoisonError::into_inner) = update.status.clone();
+            if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
+                entry.status.clone_from(&update.status);
+            }
+        }
+        let mut progress = held.unwrap_or_else(|| lock(&self.progress));
+        progress.whole = number;
+        progress.revision = progress.revision.max(publish.revision);
+        progress.keeping.append(&mut keeping);
+        self.forget_former(progress);
+    }
+
+    /// One row. Those that come, or are found by something else than before, move: their former selves stay
+    /// for those who look a name up meanwhile.
+    fn put(
+        &self,
+        row: &Arc<Row>,
+        number: u64,
+        replaced: Replaced,
+        moves: &mut Vec<Move>,
+        keeping: &mut Vec<Uid>,
+    ) {
+        let mut shard = self.rows.write(&row.uid);
+        let entry = shard.entry(row.uid).or_insert_with(|| Entry {
+            row: None,
+            status: unasked(),
+            since: 0,
+            before: None,
+        });
+        let stays = entry.row.as_ref().is_some_and(|old| stays(old, row));
+        let replaced = if stays { replaced } else { Replaced::Keep };
+        if !stays {
+            let (old, new) = (entry.row.clone(), Some(Arc::clone(row)));
+            moves.push(Move { old, new });
+        }
+        entry.replace(Some(Arc::clone(row)), number, replaced);
+        if replaced == Replaced::Keep {
+            keeping.push(row.uid);
+        }
+    }
+
+    /// New names first, then those that nobody has any more: a name that passes from one to another is never free.
+    fn move_names(&self, moves: &[Move]) {
+        for row in moves.iter().filter_map(|one| one.new.as_ref()) {
+            self.take_name(row);
+        }
+        for one in moves {
+            let Some(old) = one.old.as_ref().filter(|old| is_live(old)) else {
+                continue;
+            };
+            let keeps = one
+                .new
+                .as_ref()
+                .is_some_and(|new| is_live(new) && new.name == old.name);
+            if !keeps {
+                self.leave_name(old);
             }
         }
     }
 
-    fn leave_name(&mut self, uid: Uid) {
-        let Some(entry) = self.rows.get(&uid) else { return };
-        let key = entry.row.key();
-        if self.live.get(&key) == Some(&uid) {
-            self.live.remove_mut(&key);
-            if let Some(count) = self.kinds.get_mut(&key.kind) {
+    fn take_name(&self, row: &Arc<Row>) {
+        if !is_live(row) {
+            return;
+        }
+        let key = row.key();
+        let mut names = self.names.write(&key);
+        if names.insert(key, row.uid).is_none() {
+            *write(&self.kinds).entry(row.kind.clone()).or_default() += 1;
+        }
+    }
+
+    fn leave_name(&self, row: &Row) {
+        let key = row.key();
+        let mut names = self.names.write(&key);
+        if names.get(&key) == Some(&row.uid) {
+            names.remove(&key);
+            if let Some(count) = write(&self.kinds).get_mut(&key.kind) {
                 *count -= 1;
             }
         }
     }
 
-    fn put(&mut self, row: &Arc<Row>) {
-        let status = match self.rows.get(&row.uid) {
-            Some(old) => Arc::clone(&old.status),
-            None => Arc::new(RwLock::new(unasked())),
-        };
-        self.rows.insert_mut(
-            row.uid,
-            Entry {
-                row: Arc::clone(row),
-                status,
-            },
-        );
-        if !row.marks.is_deleted() {
-            self.live.insert_mut(row.key(), row.uid);
-            *self.kinds.entry(row.kind.clone()).or_default() += 1;
+    /// Drops what entries were, unless a listing may want it; the last listing comes here as well.
+    fn forget_former(&self, mut progress: MutexGuard<'_, Progress>) {
+        if progress.listings > 0 || progress.keeping.is_empty() {
+            return;
+        }
+        let whole = progress.whole;
+        let keeping = std::mem::take(&mut progress.keeping);
+        drop(progress);
+        for uid in keeping {
+            let mut shard = self.rows.write(&uid);
+            let Some(entry) = shard.get_mut(&uid) else {
+                continue;
+            };
+            // A later publish may be under way, which takes care of what it leaves behind.
+            if entry.since <= whole {
+                entry.before = None;
+                if entry.row.is_none() {
+                    shard.remove(&uid);
+                }
+            }
         }
     }
 
     /// Finds one resource: by name a live one, by uid also one whose delete is unfinished.
-    pub(crate) fn find(&self, target: &Target) -> Result<Uid, Refusal> {
+    pub(crate) fn get(&self, target: &Target) -> Result<Resource, Refusal> {
         match target {
-            Target::Uid(uid) if self.rows.contains_key(uid) => Ok(*uid),
-            Target::Uid(uid) => Err(Refusal::Unknown(uid.to_string())),
-            Target::Key(key) => self
-                .live
-                .get(key)
-                .copied()
-                .ok_or_else(|| Refusal::Unknown(key.to_string())),
-            Target::Name(name) => self.find_name(name),
+            Target::Uid(uid) => self
+                .get_uid(*uid)
+                .ok_or_else(|| Refusal::Unknown(uid.to_string())),
+            Target::Key(key) => self.get_key(key).ok_or_else(|| Refusal::Unknown(key.to_string())),
+            Target::Name(name) => self.get_name(name),
         }
     }
 
-    fn find_name(&self, name: &Name) -> Result<Uid, Refusal> {
-        let keys = self.kinds.keys().map(|kind| Key {
-            kind: kind.clone(),
+    fn get_uid(&self, uid: Uid) -> Option<Resource> {
+        let shard = self.rows.read(&uid);
+        let entry = shard.get(&uid)?;
+        Some(entry.read(entry.row.as_ref()?))
+    }
+
+    fn get_key(&self, key: &Key) -> Option<Resource> {
+        loop {
+            let uid = *self.names.read(key).get(key)?;
+            let shard = self.rows.read(&uid);
+            let entry = shard.get(&uid);
+            if let Some((entry, row)) = entry.and_then(|entry| Some((entry, entry.under(key)?))) {
+                return Some(entry.read(row));
+            }
+            // The name was given to another one between the two looks.
+            drop(shard);
+            std::hint::spin_loop();
+        }
+    }
+
+    fn get_name(&self, name: &Name) -> Result<Resource, Refusal> {
+        let kinds: Vec<Kind> = read(&self.kinds).keys().cloned().collect();
+        let keys = kinds.into_iter().map(|kind| Key {
+            kind,
             name: name.clone(),
         });
-        let found: Vec<(Key, Uid)> = keys
-            .filter_map(|key| self.live.get(&key).map(|uid| (key, *uid)))
-            .collect();
-        match found.as_slice() {
-            [] => Err(Refusal::Unknown(name.to_string())),
-            [(_, uid)] => Ok(*uid),
-            _ => Err(Refusal::Ambiguous {
-                name: name.to_string(),
-                candidates: found.into_iter().map(|(key, _)| key).collect(),
-            }),
+        let mut found: Vec<Resource> = keys.filter_map(|key| self.get_key(&key)).collect();
+        match (found.pop(), found.is_empty()) {
+            (None, _) => Err(Refusal::Unknown(name.to_string())),
+            (Some(only), true) => Ok(only),
+            (Some(last), false) => {
+                found.push(last);
+                Err(Refusal::Ambiguous {
+                    name: name.to_string(),
+                    candidates: found.iter().map(|resource| resource.key()).collect(),
+                })
+            }
         }
     }
 
-    /// The resource with this uid.
-    pub(crate) fn get(&self, uid: Uid) -> Option<Resource> {
-        self.rows.get(&uid).map(Entry::read)
+    /// All resources at one revision, in order of kind, name and uid.
+    pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
+        let (whole, revision) = {
+            let mut progress = lock(&self.progress);
+            progress.listings += 1;
+            (progress.whole, progress.revision)
+        };
+        let mut list = Vec::new();
+        for shard in &self.rows.shards {
+            let shard = read(shard);
+            list.extend(shard.values().filter_map(|entry| {
+                let row = entry.at(whole).filter(|row| keep(row))?;
+                Some(entry.read(row))
+            }));
+        }
+        let mut progress = lock(&self.progress);
+        progress.listings -= 1;
+        self.forget_former(progress);
+        list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
+        (revision, list)
+    }
+}
+
+/// A map in pieces that are locked one by one.
+#[derive(Debug)]
+struct Shards<K, V> {
+    shards: Box<[RwLock<Shard<K, V>>]>,
+}
+
+type Shard<K, V> = HashMap<K, V, QuickHash>;
+
+impl<K: Hash + Eq, V> Shards<K, V> {
+    fn with_capacity(count: usize) -> Self {
+        let shard = || {
+            RwLock::new(HashMap::with_capacity_and_hasher(
+                count / SHARDS,
+                QuickHash::default(),
+            ))
+        };
+        Self {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+        }
     }
 
-    /// All resources in order of kind, name and uid.
-    pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> Vec<Resource> {
-        let mut list: Vec<Resource> = self
-            .rows
-            .values()
-            .filter(|entry| keep(&entry.row))
-            .map(Entry::read)
-            .collect();
-        list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
-        list
+    fn of(&self, key: &K) -> &RwLock<Shard<K, V>> {
+        // Maps use the low bits within a shard.
+        let bits = QuickHash::default().hash_one(key) >> 40;
+        &self.shards[usize::try_from(bits).unwrap_or_default() % SHARDS]
     }
+
+    fn read(&self, key: &K) -> RwLockReadGuard<'_, Shard<K, V>> {
+        read(self.of(key))
+    }
+
+    fn write(&self, key: &K) -> RwLockWriteGuard<'_, Shard<K, V>> {
+        write(self.of(key))
+    }
+}
+
+/// A panic elsewhere leaves what is locked whole: nothing panics between two changes that belong together.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_live(row: &Row) -> bool {
+    !row.marks.is_deleted()
 }
 
 /// Whether a row is found by what it was found by before.
 fn stays(old: &Row, new: &Row) -> bool {
-    old.marks.is_deleted() == new.marks.is_deleted() && old.name.same_case(&new.name)
+    is_live(old) == is_live(new) && old.name.same_case(&new.name)
 }
 
 /// The standing of a row before the core has said anything about it.
@@ -187,5 +434,120 @@ fn unasked() -> Status {
         standing: Standing::Settled(Settled::Idle),
         reason: None,
         progress: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use uuid::Uuid;
+    use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion, Timestamp};
+
+    use super::*;
+
+    /// Resources of the storm.
+    const COUNT: u64 = 100;
+    const PUBLISHES: u64 = 500;
+
+    fn uid(number: u64) -> Uid {
+        Uid(Uuid::from_u128(u128::from(number)))
+    }
+
+    fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
+        Arc::new(Row {
+            uid: uid(number),
+            kind: "thing".into(),
+            name: name.into(),
+            refs: Arc::default(),
+            owner: None,
+            paths: Arc::default(),
+            labels: Arc::default(),
+            marks: Marks::default(),
+            revision: Revision(revision),
+            spec_version: SpecVersion(1),
+            state_version: StateVersion(0),
+            error: None,
+            next_reconcile: None,
+            attempts: 0,
+            paused: false,
+            hidden: false,
+            refreshes: Refreshes::default(),
+            created_at: Timestamp(0),
+            updated_at: Timestamp(0),
+            spec_format: 0,
+            state_format: 0,
+            runs_total: 0,
+            last_run: None,
+            last_success: None,
+            spec: Arc::default(),
+            state: None,
+        })
+    }
+
+    /// Every resource under the name of another one; the one that is left out is not there.
+    fn shuffled(revision: u64) -> Publish {
+        let left_out = revision % COUNT;
+        let rows = (0..COUNT).filter(|number| *number != left_out);
+        let rows = rows.map(|number| row(number, &format!("n{}", (number + revision) % COUNT), revision));
+        Publish {
+            revision: Revision(revision),
+            rows: rows.collect(),
+            gone: vec![Gone {
+                uid: uid(left_out),
+                key: Key::new("thing", "whatever"),
+                revision: Revision(revision),
+            }],
+            statuses: Vec::new(),
+        }
+    }
+
+    fn is_whole(revision: Revision, list: &[Resource]) {
+        assert_eq!(list.len() as u64, COUNT - 1, "at {revision}");
+        for resource in list {
+            assert_eq!(resource.revision, revision, "{}", resource.key());
+        }
+    }
+
+    #[test]
+    fn listings_are_whole_and_names_never_free_while_everything_moves() {
+        let view = View::of(&Stored::default());
+        view.apply(&shuffled(1));
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let (revision, list) = view.list(|_| true);
+                        is_whole(revision, &list);
+                    }
+                });
+                scope.spawn(|| {
+                    let target = Target::Key(Key::new("thing", "n3"));
+                    while !over.load(Ordering::Relaxed) {
+                        // The name that nobody has at a time has an even number.
+                        let found = view.get(&target).expect("somebody has the name");
+                        assert_eq!(found.name, Name::from("n3"));
+                    }
+                });
+            }
+            for revision in 2..PUBLISHES {
+                view.apply(&shuffled(revision));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        let (revision, list) = view.list(|_| true);
+        is_whole(revision, &list);
+        let kept = view.rows.shards.iter().flat_map(|shard| {
+            let shard = read(shard);
+            Some(
+                shard
+                    .values()
+                    .filter(|entry| entry.before.is_some() || entry.row.is_none())
+                    .count(),
+            )
+        });
+        assert_eq!(kept.sum::<usize>(), 0, "nothing is kept without a listing");
     }
 }

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 
 use crate::ready::ReadyQueue;
 use crate::resource::KindId;
-use crate::{Kind, KindOptions, Phase};
+use crate::{Kind, KindOptions, Phase, QuickHash};
 
 #[derive(Debug)]
 pub(crate) struct KindEntry {
@@ -36,7 +36,7 @@ impl KindEntry {
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     entries: Vec<KindEntry>,
-    by_name: HashMap<Kind, KindId>,
+    by_name: HashMap<Kind, KindId, QuickHash>,
     /// Registered ones in order of name, which is the order of starts.
     pub(crate) registered: Vec<KindId>,
 }

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use watershed_core::{
-    Commit, CommitError, Epoch, HistoryRow, InvocationId, Revision, Row, Stored, StoredRow, Uid, Write,
+    Commit, CommitError, Epoch, HistoryRow, InvocationId, QuickHash, Revision, Row, Stored, StoredRow, Uid,
+    Write,
 };
 
 use super::{
     BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError,
 };
-use crate::uids::UidHash;
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
 #[derive(Debug, Clone, Default)]
@@ -55,9 +55,9 @@ impl Store for MemoryStore {
 struct Instance {
     epoch: Epoch,
     revision: Revision,
-    rows: HashMap<Uid, Arc<Row>, UidHash>,
+    rows: HashMap<Uid, Arc<Row>, QuickHash>,
     /// By resource, oldest first.
-    history: HashMap<Uid, VecDeque<Entry>, UidHash>,
+    history: HashMap<Uid, VecDeque<Entry>, QuickHash>,
 }
 
 #[derive(Debug)]

@@ -1,0 +1,252 @@
+//! Who runs invocations: a few workers that take them one by one.
+//!
+//! An invocation that finds nothing to do is over in its first poll, and a hundred thousand of them must not be a
+//! hundred thousand tasks. So a worker polls each invocation once where it stands; only one that has to wait for
+//! something becomes a task of its own.
+//!
+//! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
+//! none is, [`Workers::reinforce`] adds one, so that what blocks is limited by nothing but the controller's limits.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use crate::runner::Invocation;
+use crate::task;
+
+/// Invocations that a worker begins before it lets other tasks have its thread.
+const STRETCH: usize = 32;
+
+/// How long nobody may take the next invocation before a worker is added.
+pub(crate) const STALL: Duration = Duration::from_millis(10);
+
+/// The workers of one controller. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    pool: Arc<Pool>,
+    count: usize,
+    /// How many invocations had been taken when the loop looked last.
+    taken_before: u64,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    queue: Mutex<Queue>,
+    /// How many invocations were taken from the queue.
+    taken: AtomicU64,
+    filled: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    invocations: VecDeque<Invocation>,
+    closed: bool,
+}
+
+/// What a worker finds.
+enum Next {
+    Begin(Invocation),
+    Wait,
+    End,
+}
+
+impl Workers {
+    /// As many as the current runtime has threads.
+    pub(crate) fn spawn() -> Self {
+        let pool = Arc::new(Pool::default());
+        let count = Handle::current().metrics().num_workers();
+        for _ in 0..count {
+            task::spawn(work(Arc::clone(&pool)));
+        }
+        Self {
+            pool,
+            count,
+            taken_before: 0,
+        }
+    }
+
+    /// Hands invocations over; they begin in this order.
+    pub(crate) fn begin(&self, invocations: &mut Vec<Invocation>) {
+        let count = invocations.len();
+        self.pool.lock().invocations.extend(invocations.drain(..));
+        // Each worker that is woken takes what is there, so that a few wake-ups do.
+        for _ in 0..count.min(self.count) {
+            self.pool.filled.notify_one();
+        }
+    }
+
+    /// Whether some invocations wait for a worker.
+    pub(crate) fn has_backlog(&self) -> bool {
+        !self.pool.lock().invocations.is_empty()
+    }
+
+    /// Adds a worker if none has taken anything since this was asked last.
+    pub(crate) fn reinforce(&mut self) {
+        let taken = self.pool.taken.load(Ordering::Relaxed);
+        if taken == self.taken_before && self.has_backlog() {
+            task::spawn(help(Arc::clone(&self.pool)));
+        }
+        self.taken_before = taken;
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let mut queue = self.pool.lock();
+        queue.closed = true;
+        queue.invocations.clear();
+        drop(queue);
+        self.pool.filled.notify_waiters();
+    }
+}
+
+impl Pool {
+    /// A panic elsewhere leaves the queue whole.
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_idle(&self) -> bool {
+        let queue = self.lock();
+        queue.invocations.is_empty() && !queue.closed
+    }
+
+    fn next(&self) -> Next {
+        let mut queue = self.lock();
+        match queue.invocations.pop_front() {
+            Some(invocation) => {
+                self.taken.fetch_add(1, Ordering::Relaxed);
+                Next::Begin(invocation)
+            }
+            None if queue.closed => Next::End,
+            None => Next::Wait,
+        }
+    }
+}
+
+/// Works until the controller has ended.
+async fn work(pool: Arc<Pool>) {
+    let mut begun = 0;
+    loop {
+        match pool.next() {
+            Next::Begin(invocation) => begin(invocation).await,
+            Next::Wait => wait(&pool).await,
+            Next::End => return,
+        }
+        begun += 1;
+        if begun % STRETCH == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Waits until there may be something to begin.
+async fn wait(pool: &Pool) {
+    let mut filled = pin!(pool.filled.notified());
+    // Registered before looking again, so that whatever comes after the look ends the wait.
+    filled.as_mut().enable();
+    if pool.is_idle() {
+        filled.await;
+    }
+}
+
+/// Works until nothing is left to begin.
+async fn help(pool: Arc<Pool>) {
+    while let Next::Begin(invocation) = pool.next() {
+        begin(invocation).await;
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Polls an invocation once. What has to wait goes on as a task of its own.
+async fn begin(invocation: Invocation) {
+    let link = invocation.link();
+    let mut run = invocation.run();
+    let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
+    if !over {
+        link.goes_on_in(task::spawn(run).abort_handle());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicUsize;
+
+    use watershed_core::{Batch, Edit, Error, KindOptions, Limits, NewResource, Outcome};
+
+    use super::*;
+    use crate::{Context, Controller, Reconciler, fresh_uid};
+
+    /// Longer than any of this takes.
+    const SOON: Duration = Duration::from_secs(60);
+
+    async fn run<R: Reconciler>(count: usize, reconciler: R) {
+        let limits = Limits {
+            concurrency: 1_000,
+            ..Limits::default()
+        };
+        let options = KindOptions::new("thing");
+        let controller = Controller::builder().limits(limits).kind(options, reconciler);
+        let controller = controller.start().await.expect("it starts");
+        let things = (0..count).map(|number| {
+            let mut new = NewResource::new(fresh_uid(), "thing", format!("{number}").as_str(), Vec::new());
+            new.spec_format = 0;
+            Edit::create(new)
+        });
+        let edits = things.collect();
+        controller
+            .apply(Batch { edits })
+            .await
+            .expect("the batch is taken");
+        controller.wait_until_idle(SOON).await.expect("everything runs");
+        controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    /// Returns once so many of its invocations run.
+    struct Together(Arc<Barrier>);
+
+    impl Reconciler for Together {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+            let barrier = Arc::clone(&self.0);
+            tokio::task::block_in_place(|| barrier.wait());
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn invocations_that_block_their_threads_do_not_keep_others_from_beginning() {
+        run(8, Together(Arc::new(Barrier::new(8)))).await;
+    }
+
+    /// Counts the tasks of the runtime.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Reconciler for Counting {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+            let tasks = Handle::current().metrics().num_alive_tasks();
+            self.0.fetch_max(tasks, Ordering::Relaxed);
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn invocations_that_wait_for_nothing_are_no_tasks() {
+        let most = Arc::new(AtomicUsize::new(0));
+        run(10_000, Counting(Arc::clone(&most))).await;
+        assert!(most.load(Ordering::Relaxed) < 20, "{most:?}");
+    }
+}
