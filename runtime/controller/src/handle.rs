@@ -186,6 +186,26 @@ impl Handle {
         self.done(Call::Cancel(target.into())).await
     }
 
+    /// Tries now what has failed, its failures forgotten; also a delete or a rename. Does nothing to what has not.
+    pub async fn retry(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Retry(target.into())).await
+    }
+
+    /// Holds further reconciles back; deletes and renames go on, and so do those below. Stored.
+    pub async fn pause(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Pause(target.into())).await
+    }
+
+    /// Ends a pause; what asked for the resource meanwhile counts as one request.
+    pub async fn resume(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Resume(target.into())).await
+    }
+
+    /// Asks for one reconcile although the resource is paused.
+    pub async fn reconcile_once(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
+        self.request(Call::ReconcileOnce(target.into())).await
+    }
+
     async fn done(&self, call: Call) -> Result<(), RequestError> {
         self.call(call).await?;
         Ok(())

@@ -26,6 +26,7 @@ impl Core {
         self.slots[slot].own = true;
         if why.cancels() {
             self.retry_rename_now(slot);
+            self.forget_attempts(slot);
         }
         match &mut self.slots[slot].stage {
             Stage::Settled(_) => return self.unsettle(slot, reason, why),

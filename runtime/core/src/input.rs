@@ -55,6 +55,14 @@ pub enum Call {
     Nudge(Target),
     /// Cancel what runs and what is pending for this resource alone. Answered by `Done`.
     Cancel(Target),
+    /// Try now what has failed, its failures forgotten. Answered by `Done`.
+    Retry(Target),
+    /// Hold further reconciles back. Answered by `Done` once committed.
+    Pause(Target),
+    /// Let them go on; what asked meanwhile counts as one request. Answered by `Done` once committed.
+    Resume(Target),
+    /// Ask for one reconcile although the resource is paused; answered like `Reconcile`.
+    ReconcileOnce(Target),
     /// Answered by `Done` when everything is settled; does not wait for times.
     WaitUntilIdle,
     /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.

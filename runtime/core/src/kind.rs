@@ -54,13 +54,34 @@ impl Default for Nudging {
     }
 }
 
-/// Whether a transient error is tried again. Stored with the kind; only `Never` is in force so far.
+/// Whether a transient error is tried again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum RetryPolicy {
     /// Not by itself.
     #[default]
     Never,
+    /// After the n-th failure in a row it waits `min(base * 2^(n-1), cap)`.
+    Backoff {
+        /// The first wait.
+        base: Duration,
+        /// The longest wait.
+        cap: Duration,
+        /// So many failures in a row are the last: no further retry is set, though any request still runs it.
+        attempts: u32,
+        /// Staying successful for so long forgets the failures.
+        reset_after: Duration,
+    },
+}
+
+/// Whether a resource is asked for when one that it owns has used up its attempts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum OnExhausted {
+    /// It is not.
+    #[default]
+    Nothing,
+    /// It is, so that it can decide what becomes of the rest.
+    AskOwner,
 }
 
 /// A kind as registered by the embedder.
@@ -88,6 +109,12 @@ pub struct KindOptions {
     pub hold_limit: Duration,
     /// Whether transient errors are tried again.
     pub retry: RetryPolicy,
+    /// Whether its resources are asked for when what they own has used up its attempts.
+    pub on_exhausted: OnExhausted,
+    /// How long one invocation may take; then it is cancelled and has failed. None for no such bound.
+    pub deadline: Option<Duration>,
+    /// How long after a completed reconcile the next one is asked for at the latest: drift is found that late.
+    pub resync: Option<Duration>,
 }
 
 impl KindOptions {
@@ -105,6 +132,9 @@ impl KindOptions {
             nudging: Nudging::default(),
             hold_limit: Duration::from_secs(60),
             retry: RetryPolicy::default(),
+            on_exhausted: OnExhausted::default(),
+            deadline: None,
+            resync: None,
         }
     }
 }
@@ -121,6 +151,9 @@ pub struct Limits {
     pub commit_patience: Duration,
     /// How long deletes and renames together hold regular work back at a stretch.
     pub hold_stretch: Duration,
+    /// Spreads the waits before retries over their second half, each controller by its own number; none under
+    /// test, where waits are exact.
+    pub jitter: Option<u64>,
 }
 
 impl Default for Limits {
@@ -130,6 +163,7 @@ impl Default for Limits {
             backlog: 10_000,
             commit_patience: Duration::from_secs(30),
             hold_stretch: Duration::from_secs(60),
+            jitter: None,
         }
     }
 }

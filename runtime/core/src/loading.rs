@@ -132,6 +132,7 @@ impl Core {
             .filter(|slot| self.slots[*slot].is_live())
             .collect();
         for &slot in &live {
+            self.plan_resync(slot);
             self.attach(slot);
             self.gate_if_first(slot);
         }

@@ -63,6 +63,9 @@ impl Core {
         if pending.cancelled {
             return Verdict::Release(Settled::Cancelled);
         }
+        if self.is_held_by_pause(slot) {
+            return Verdict::Release(Settled::Paused);
+        }
         self.regular_verdict(slot, rep)
     }
 
@@ -176,7 +179,9 @@ impl Core {
 
     /// How a resource stands that has nothing to do.
     pub(crate) fn rest(&self, slot: Slot) -> Settled {
-        if self.slots[slot].row.error.is_some() {
+        if self.slots[slot].extra().retry_at.is_some() {
+            Settled::Retrying
+        } else if self.slots[slot].row.error.is_some() {
             Settled::Failed
         } else {
             Settled::Idle
@@ -185,6 +190,9 @@ impl Core {
 
     fn release(&mut self, slot: Slot, why: &Settled) {
         self.counters.releases += 1;
+        if *why == Settled::Paused {
+            self.slots[slot].extra_mut().missed = true;
+        }
         if self.slots[slot].is_live() {
             self.settle(slot, why);
         } else {

@@ -45,9 +45,7 @@ impl Core {
             }
             Call::Refresh { target, full } => {
                 let slot = self.resolve(&target)?;
-                if self.slots[slot].unreadable.is_some() {
-                    return Err(Refusal::Unreadable(self.slots[slot].row.key()));
-                }
+                self.refuse_unreadable(slot)?;
                 self.write(slot, |row| {
                     if full {
                         row.refreshes.full += 1
@@ -68,12 +66,43 @@ impl Core {
                 self.cancel(slot);
                 Ok(Some(Answer::Done))
             }
+            Call::Retry(target) => {
+                let slot = self.resolve_with_deleted(&target)?;
+                self.retry_by_hand(slot, cause);
+                Ok(Some(Answer::Done))
+            }
+            Call::Pause(target) => {
+                let slot = self.resolve(&target)?;
+                self.refuse_unreadable(slot)?;
+                self.pause(slot);
+                Ok(Some(Answer::Done))
+            }
+            Call::Resume(target) => {
+                let slot = self.resolve(&target)?;
+                self.refuse_unreadable(slot)?;
+                self.resume(slot, cause);
+                Ok(Some(Answer::Done))
+            }
+            Call::ReconcileOnce(target) => {
+                let slot = self.resolve(&target)?;
+                if self.slots[slot].row.paused {
+                    self.slots[slot].extra_mut().forced = true;
+                }
+                Ok(self.request(id, by, slot, Why::Requested, cause))
+            }
             Call::WaitUntilIdle if by.is_some() => Err(Refusal::FromInside),
             Call::WaitUntilIdle => {
                 self.handles.wait_until_idle(id);
                 Ok(None)
             }
             Call::WriteState { .. } => Ok(None),
+        }
+    }
+
+    fn refuse_unreadable(&self, slot: Slot) -> Result<(), Refusal> {
+        match self.slots[slot].unreadable {
+            Some(_) => Err(Refusal::Unreadable(self.slots[slot].row.key())),
+            None => Ok(()),
         }
     }
 

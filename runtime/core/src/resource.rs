@@ -73,6 +73,8 @@ pub(crate) enum Cancelled {
     ToRunAgain,
     /// `cancel(name)`: it does not, unless something asks again.
     ByCaller,
+    /// It took too long: it has failed once it returns.
+    ByDeadline,
     /// The controller is shutting down.
     ByShutdown,
 }
@@ -99,6 +101,8 @@ pub(crate) struct Running {
     pub(crate) lingering: bool,
     /// When a lingering invocation is cancelled after all.
     pub(crate) finish_by: Option<Mono>,
+    /// When it has taken too long.
+    pub(crate) deadline: Option<Mono>,
     pub(crate) progress: Option<Arc<str>>,
 }
 
@@ -126,6 +130,28 @@ pub(crate) struct Listed {
     pub(crate) row_dirty: bool,
     pub(crate) status_dirty: bool,
 }
+
+/// What only few resources have at a time.
+#[derive(Default, Debug)]
+pub(crate) struct Extra {
+    /// When a failed reconcile is tried again.
+    pub(crate) retry_at: Option<Mono>,
+    /// When its failures are forgotten if it stays successful.
+    pub(crate) forgive_at: Option<Mono>,
+    pub(crate) resync_at: Option<Mono>,
+    /// Something asked for it while it was paused.
+    pub(crate) missed: bool,
+    /// To be run once although it is paused.
+    pub(crate) forced: bool,
+}
+
+static NOTHING_EXTRA: Extra = Extra {
+    retry_at: None,
+    forgive_at: None,
+    resync_at: None,
+    missed: false,
+    forced: false,
+};
 
 #[derive(Debug)]
 pub(crate) struct Resource {
@@ -157,6 +183,7 @@ pub(crate) struct Resource {
     pub(crate) past_times: u32,
     pub(crate) last_past: Mono,
     pub(crate) nudged: Option<Box<Nudged>>,
+    pub(crate) extra: Option<Box<Extra>>,
     pub(crate) unreadable: Option<Arc<Error>>,
     /// Of a `first` kind and not settled once yet.
     pub(crate) gates: bool,
@@ -189,12 +216,21 @@ impl Resource {
             past_times: 0,
             last_past: Mono(0),
             nudged: None,
+            extra: None,
             unreadable: None,
             gates: false,
             stored: false,
             published: false,
             listed: Listed::default(),
         }
+    }
+
+    pub(crate) fn extra(&self) -> &Extra {
+        self.extra.as_deref().unwrap_or(&NOTHING_EXTRA)
+    }
+
+    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
     }
 
     pub(crate) fn is_live(&self) -> bool {

@@ -27,7 +27,12 @@ impl Core {
             self.timeline
                 .clear(by, crate::timeline::Alarm::FinishBy(invocation));
         }
+        if let Some(at) = run.deadline {
+            self.timeline
+                .clear(at, crate::timeline::Alarm::Deadline(invocation));
+        }
         let result = match result {
+            _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
             Returned::Done(outcome) => Ok(outcome),
             Returned::Failed(error) => Err(Arc::new(error)),
             Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
@@ -58,7 +63,7 @@ impl Core {
         if self.slots[slot].life == Life::Gone {
             return self.conclude_gone(slot, run, result);
         }
-        if run.cancelled != Cancelled::No {
+        if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) {
             return self.conclude_cancelled(slot, run);
         }
         match run.phase {
@@ -71,7 +76,9 @@ impl Core {
     /// It was deleted at once while this ran: only history is left to be written.
     fn conclude_gone(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
         let (ended, error) = match result {
-            _ if run.cancelled != Cancelled::No => (RunResult::Cancelled, None),
+            _ if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) => {
+                (RunResult::Cancelled, None)
+            }
             Ok(outcome) => (RunResult::Done(outcome.work), None),
             Err(error) => (RunResult::Failed, Some(error)),
         };
@@ -115,16 +122,22 @@ impl Core {
         let next = past.or(self.slots[slot].retrigger);
         let (now, done) = (self.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
+        let attempts = self.attempts_after(slot, !done);
         self.write(slot, |row| {
             row.runs_total += 1;
             row.error = error;
-            row.attempts = if done { 0 } else { row.attempts.saturating_add(1) };
+            row.attempts = attempts;
             row.next_reconcile = next;
             if done {
                 row.last_success = Some(now);
             }
         });
         self.write_last_run(slot, run, ended);
+        let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
+        self.plan_resync(slot);
+        if let Some(extra) = &mut self.slots[slot].extra {
+            extra.forced = false;
+        }
         self.answer_outcome(
             slot,
             run.invocation,
@@ -140,6 +153,9 @@ impl Core {
             },
         );
         self.go_on(slot, run, past.is_some());
+        if exhausted {
+            self.ask_owner(slot);
+        }
     }
 
     /// After a completed reconcile: run again, rename, or settle.
@@ -203,7 +219,7 @@ impl Core {
 
     /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
     fn op_failed(&mut self, slot: Slot, run: &Running, error: Arc<Error>) {
-        let cancelled = run.cancelled != Cancelled::No;
+        let cancelled = !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline);
         let on_cycle = self.slots[slot].cycle.is_some();
         self.write(slot, |row| {
             row.runs_total += u64::from(!cancelled);

@@ -14,8 +14,10 @@ pub enum Settled {
     Idle,
     /// Its last run failed; the error is in its row.
     Failed,
-    /// It waits for a retry of a delete or rename that failed.
+    /// What failed, be it a reconcile, a delete or a rename, is tried again later.
     Retrying,
+    /// It is paused, and something asked for it.
+    Paused,
     /// It is on a cycle; its row's error spells it out.
     OnCycle,
     /// A ref that must exist or be ready is not.

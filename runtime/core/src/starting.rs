@@ -23,6 +23,8 @@ impl Core {
             Stage::Pending(pending) => pending.reason.clone(),
             _ => Arc::new(Reason::bare(Why::Recovered)),
         };
+        let deadline = self.set_deadline(slot, invocation);
+        let resource = &mut self.slots[slot];
         let answers = phase == Phase::Reconcile && std::mem::take(&mut resource.own);
         let running = Running {
             invocation,
@@ -37,6 +39,7 @@ impl Core {
             busy,
             lingering: false,
             finish_by: None,
+            deadline,
             progress: None,
         };
         let (kind, row) = (resource.kind, resource.row.clone());

@@ -30,6 +30,14 @@ pub(crate) enum Alarm {
     Nudge(Slot),
     /// A retrigger time in the past is taken up.
     Past(Slot),
+    /// A failed reconcile is tried again.
+    Retry(Slot),
+    /// A resource has stayed successful for long enough to forget its failures.
+    Forgive(Slot),
+    /// It is time to look for drift.
+    Resync(Slot),
+    /// An invocation has taken too long.
+    Deadline(InvocationId),
     /// A failed commit is tried again.
     CommitRetry,
     /// The grace of a shutdown is over.
@@ -114,6 +122,10 @@ impl Core {
                 Alarm::FinishBy(invocation) => self.finish_no_longer(invocation),
                 Alarm::Nudge(slot) => self.nudge_now(slot),
                 Alarm::Past(slot) => self.take_up_past(slot),
+                Alarm::Retry(slot) => self.retry_reconcile(slot),
+                Alarm::Forgive(slot) => self.forgive(slot),
+                Alarm::Resync(slot) => self.resync(slot),
+                Alarm::Deadline(invocation) => self.deadline_is_over(invocation),
                 Alarm::CommitRetry => self.retry_commit(),
                 Alarm::Grace => self.grace_is_over(),
                 Alarm::LastCommit => self.last_commit_is_overdue(),
@@ -129,7 +141,10 @@ impl Core {
     }
 
     fn finish_no_longer(&mut self, invocation: InvocationId) {
-        if let Some(slot) = self.runs.get(&invocation).copied() {
+        let Some(slot) = self.runs.get(&invocation).copied() else {
+            return;
+        };
+        if self.slots[slot].run().is_some_and(|run| run.lingering) {
             self.cancel_run(slot, Cancelled::ToRunAgain);
         }
     }
@@ -206,6 +221,7 @@ impl Core {
 
     /// Nothing is due for this resource any more.
     pub(crate) fn clear_times(&mut self, slot: Slot) {
+        self.clear_retries(slot);
         let resource = &mut self.slots[slot];
         resource.past_times = 0;
         let past = (resource.last_past.after(PAST_INTERVAL), Alarm::Past(slot));

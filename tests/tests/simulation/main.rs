@@ -8,6 +8,7 @@
 mod effects;
 mod model;
 mod moves;
+mod operating;
 mod quiescence;
 mod returns;
 mod rules;

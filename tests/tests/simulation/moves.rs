@@ -24,6 +24,7 @@ impl World {
             31..34 => self.cancel(),
             34..36 => self.wait_until_idle(),
             36..46 => self.call_from_inside(),
+            46..49 => self.operate(),
             72..90 => self.answer_commit(),
             90..96 => self.pass(Duration::from_millis(self.rng.clone().random_range(1..3_000))),
             96 => self.pass(Duration::from_secs(61)),
@@ -41,7 +42,7 @@ impl World {
         self.was_lifted = false;
     }
 
-    fn next_call(&mut self) -> CallId {
+    pub(crate) fn next_call(&mut self) -> CallId {
         self.next_call += 1;
         CallId(self.next_call)
     }
@@ -142,7 +143,7 @@ impl World {
         }
     }
 
-    fn note_ops(&mut self, asked: &Asked, _own: Option<Uid>, before: &crate::model::Catalog) {
+    fn note_ops(&mut self, asked: &Asked, own: Option<Uid>, before: &crate::model::Catalog) {
         let since = self.now.mono;
         for uid in asked.gone.iter().chain(&asked.taken_up) {
             self.ops.remove(uid);
@@ -157,6 +158,7 @@ impl World {
             // What asks anew outdoes an earlier `cancel(name)` of an invocation that has yet to return.
             for run in self.running.values_mut().filter(|run| run.uid == *uid) {
                 run.stopped = false;
+                run.overdue &= own == Some(*uid);
             }
             let item = &self.catalog.items[uid];
             if item.is_marked() && self.is_supported(item) {
@@ -173,6 +175,8 @@ impl World {
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
                 (past.retrigger, past.nudges) = (None, None);
+                (past.attempts, past.retry_at) = (0, None);
+                (past.forgive_at, past.resync_at) = (None, None);
                 // Taken up, it is a new one, and gates like a new one.
                 let over = asked.deleted.contains(uid);
                 (past.seen_settled_since_start, past.seen_through_since_start) = (over, over);
@@ -216,6 +220,10 @@ impl World {
     /// Requests 2 and 4: the resource and all below become pending, and what runs there is cancelled.
     fn note_cancelling(&mut self, uid: Uid) {
         self.note_asked(uid);
+        self.forget_attempts(uid);
+        for run in self.running.values_mut().filter(|run| run.uid == uid) {
+            run.overdue = false;
+        }
         let below = self.catalog.descendants(uid);
         self.must_unsettle.insert(uid);
         self.must_unsettle.extend(below.iter().copied());
@@ -268,19 +276,7 @@ impl World {
                 call: Call::Reconcile(target),
             });
         };
-        self.note_cancelling(uid);
-        self.calls.insert(id, Expected::Handle);
-        let mut members = self.catalog.descendants(uid);
-        members.insert(uid);
-        let handle = Handle {
-            asked: self.step,
-            since: self.last_invocation + 1,
-            members,
-            outcome: false,
-            settled: false,
-            forgotten: false,
-        };
-        self.handles.insert(id, handle);
+        self.expect_handle(id, uid);
         if !refresh {
             return self.input(Input::Call {
                 id,
@@ -320,6 +316,23 @@ impl World {
         })
     }
 
+    /// Request 4, and what its handle has to be told.
+    pub(crate) fn expect_handle(&mut self, id: CallId, uid: Uid) {
+        self.note_cancelling(uid);
+        let mut members = self.catalog.descendants(uid);
+        members.insert(uid);
+        let handle = Handle {
+            asked: self.step,
+            since: self.last_invocation + 1,
+            members,
+            outcome: false,
+            settled: false,
+            forgotten: false,
+        };
+        self.handles.insert(id, handle);
+        self.calls.insert(id, Expected::Handle);
+    }
+
     /// Request 8: the first counts at once; later ones once they pause, or have waited for long.
     fn note_nudge(&mut self, uid: Uid) {
         let (now, nudging) = (self.now.mono, Nudging::default());
@@ -339,8 +352,7 @@ impl World {
     pub(crate) fn nudge_counts(&mut self, uid: Uid) {
         let now = self.now.mono;
         self.past(uid).nudges = Some((now, None));
-        self.must_unsettle.insert(uid);
-        self.note_timed(uid);
+        self.timed_counts(uid);
     }
 
     fn cancel(&mut self) -> Check {
@@ -357,7 +369,7 @@ impl World {
                 let unsettled = self.is_unsettled(uid);
                 self.past(uid).stopped |= unsettled;
                 for run in self.running.values_mut().filter(|run| run.uid == uid) {
-                    run.stopped = true;
+                    (run.stopped, run.overdue) = (true, false);
                 }
             }
         }
@@ -462,7 +474,10 @@ impl World {
         };
         let result = match self.rng.random_range(0..8) {
             0 => {
-                let mut error = Error::permanent("broken", "it does not work");
+                let mut error = match self.rng.random_bool(0.6) {
+                    true => Error::transient("flaky", "it did not work this time"),
+                    false => Error::permanent("broken", "it does not work"),
+                };
                 error.retrigger = retrigger;
                 Returned::Failed(error)
             }

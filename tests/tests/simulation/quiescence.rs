@@ -1,6 +1,6 @@
 //! Nothing external happens any more: the world must come to rest, and rightly so (C11).
 
-use watershed_core::{Input, Outcome, Parents, Required, Returned, Standing, Uid, Work};
+use watershed_core::{Input, Outcome, Parents, Required, Returned, Settled, Standing, Uid, Work};
 
 use crate::world::{Check, World, ensure};
 
@@ -66,13 +66,21 @@ impl World {
     /// Its last completed invocation started after the last request for it and its parents' last completions.
     fn check_c11(&self, uid: Uid) -> Check {
         let item = &self.catalog.items[&uid];
-        let excused = matches!(
-            self.standings.get(&uid),
-            Some(Standing::Settled(why)) if !matches!(why, watershed_core::Settled::Idle | watershed_core::Settled::Failed)
-        );
+        let excused = match self.standings.get(&uid) {
+            Some(Standing::Settled(Settled::Retrying)) => self.ops.contains_key(&uid),
+            Some(Standing::Settled(why)) => !matches!(why, Settled::Idle | Settled::Failed),
+            _ => false,
+        };
         let Some(past) = self.past.get(&uid) else {
             return Ok(());
         };
+        let attempts = self.store.rows[&uid].attempts;
+        ensure(attempts == past.attempts, "retries", || {
+            format!(
+                "{} has failed {attempts} times, not {}",
+                item.key, past.attempts
+            )
+        })?;
         if excused || past.stopped {
             return Ok(());
         }

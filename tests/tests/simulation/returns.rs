@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{CommitError, Input, InvocationId, Mono, Phase, Returned, Uid};
+use watershed_core::{CommitError, Error, ErrorKind, Input, InvocationId, Mono, Phase, Returned, Uid};
 
 use crate::world::{Check, Past, Run, World};
 
@@ -14,11 +14,13 @@ impl World {
             return Ok(());
         };
         let uid = run.uid;
-        let done = matches!(result, Returned::Done(_));
+        let late = Returned::Failed(Error::transient("deadline", "it took too long"));
+        let told = if run.overdue { &late } else { &result };
+        let done = matches!(told, Returned::Done(_));
         if !self.catalog.items.contains_key(&uid) {
             return self.input(Input::Returned { invocation, result });
         }
-        match (run.cancelled, run.phase) {
+        match (run.cancelled && !run.overdue, run.phase) {
             (true, Phase::Reconcile) => {}
             (true, phase) => {
                 let same = self.catalog.items[&uid].deleted == (phase == Phase::Delete);
@@ -34,10 +36,11 @@ impl World {
                     item.former.clear();
                 }
                 self.ops.remove(&uid);
+                self.past(uid).attempts = 0;
                 self.note_asked(uid);
             }
             (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
-            (false, Phase::Reconcile) => self.completed(&run, &result),
+            (false, Phase::Reconcile) => self.completed(&run, told),
         }
         self.input(Input::Returned { invocation, result })
     }
@@ -45,12 +48,20 @@ impl World {
     fn op_failed_if(&mut self, uid: Uid, failed: bool) {
         if let Some(op) = self.ops.get_mut(&uid).filter(|_| failed) {
             op.counts = false;
+            self.past(uid).attempts += 1;
         }
     }
 
     fn completed(&mut self, run: &Run, result: &Returned) {
         let (step, wall) = (self.step, self.now.wall);
         let below = self.catalog.descendants(run.uid);
+        let error = match result {
+            Returned::Done(_) => None,
+            Returned::Failed(error) => Some(&error.kind),
+            Returned::Panicked(_) => Some(&ErrorKind::Permanent),
+        };
+        self.note_result(run.uid, error);
+        self.note_resync(run.uid);
         let past = self.past(run.uid);
         (past.completed_start, past.completed_end) = (run.started, step);
         past.completed_seeing = run.sees_refs_of;
@@ -71,7 +82,7 @@ impl World {
     }
 
     /// A timed request may have come for an ancestor of these.
-    fn note_may_linger(&mut self, below: &[Uid]) {
+    pub(crate) fn note_may_linger(&mut self, below: &[Uid]) {
         let runs = self.running.values_mut();
         for run in runs.filter(|run| below.contains(&run.uid)) {
             run.may_linger = true;
@@ -150,6 +161,8 @@ impl World {
             .collect();
         self.must_cancel.extend(late.iter().copied());
         self.may_cancel.extend(late);
+        self.deadlines_pass();
+        self.retries_fall_due();
         let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
         let nudged: Vec<Uid> = self
             .past

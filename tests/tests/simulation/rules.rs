@@ -190,6 +190,10 @@ impl World {
         ensure(self.holder(uid, item).is_none(), "C6", || {
             format!("{key} starts on a name that is held")
         })?;
+        let forced = self.past.get(&uid).is_some_and(|past| past.forced);
+        ensure(!item.paused || forced, "C19", || {
+            format!("{key} starts although it is paused")
+        })?;
         ensure(!self.is_gated(uid), "request 1", || {
             format!("{key} starts before the first kinds")
         })?;
@@ -292,7 +296,11 @@ impl World {
                 Settled::OnCycle => self.catalog.on_cycle(*uid),
                 Settled::Unsupported => !self.is_supported(item),
                 Settled::Cancelled => self.past.get(uid).is_some_and(|past| past.stopped),
-                Settled::Retrying => self.ops.get(uid).is_some_and(|op| !op.counts),
+                Settled::Retrying => {
+                    self.ops.get(uid).is_some_and(|op| !op.counts)
+                        || self.past.get(uid).is_some_and(|past| past.retry_at.is_some())
+                }
+                Settled::Paused => item.paused,
                 Settled::WaitingForName { .. } => self.holder(*uid, item).is_some() || self.clashes(item),
                 Settled::WaitingForRef(reference) => {
                     self.catalog.live(&reference.key()).is_none() || reference.required == Required::Ready

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
-    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnTimedAncestor,
-    Parents, Phase, Revision, Row, Standing, Timestamp, Uid,
+    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted, OnTimedAncestor,
+    Parents, RetryPolicy, Phase, Revision, Row, Standing, Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
@@ -25,6 +25,9 @@ pub(crate) struct Run {
     pub(crate) names: BTreeSet<Key>,
     pub(crate) started: u64,
     pub(crate) finish_by: Option<Mono>,
+    pub(crate) deadline: Option<Mono>,
+    /// It was cancelled because it took too long, and for nothing else since.
+    pub(crate) overdue: bool,
     /// Whether it may have to end some time after a timed request for an ancestor that is not worked out here.
     pub(crate) may_linger: bool,
     /// The step by which it knows its parents: that of its start, or of its own last edit of its refs.
@@ -67,6 +70,13 @@ pub(crate) struct Past {
     pub(crate) retrigger: Option<Timestamp>,
     /// When the last nudge counted; since when another waits, and when that will count.
     pub(crate) nudges: Option<(Mono, Option<(Mono, Mono)>)>,
+    /// Failures in a row, and when they are tried again, forgotten, and looked for.
+    pub(crate) attempts: u32,
+    pub(crate) retry_at: Option<Mono>,
+    pub(crate) forgive_at: Option<Mono>,
+    pub(crate) resync_at: Option<Mono>,
+    /// To be reconciled once although it is paused.
+    pub(crate) forced: bool,
     /// Times in the past that it returned in a row.
     pub(crate) past_times: u32,
     /// Has settled since the start, as far as readers can tell.
@@ -154,9 +164,21 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
     let mut finish = options("finish");
     finish.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(5));
     finish.concurrency = rng.random_bool(0.5).then_some(1);
+    finish.deadline = rng.random_bool(0.5).then_some(Duration::from_secs(7));
+    finish.resync = rng.random_bool(0.3).then_some(Duration::from_secs(40));
+    let mut plain = options("plain");
+    if rng.random_bool(0.7) {
+        plain.retry = RetryPolicy::Backoff {
+            base: Duration::from_secs(1),
+            cap: Duration::from_secs(3),
+            attempts: rng.random_range(1..5),
+            reset_after: Duration::from_secs(rng.random_range(0..4)),
+        };
+    }
+    plain.on_exhausted = OnExhausted::AskOwner;
     let mut first = options("first");
     first.first = rng.random_bool(0.5);
-    vec![options("plain"), changed, finish, first]
+    vec![plain, changed, finish, first]
 }
 
 impl World {
@@ -300,7 +322,9 @@ impl World {
             let mut item = Item::of(row);
             item.deleted_at = deleted_at.get(uid).copied().unwrap_or(0);
             self.catalog.items.insert(*uid, item);
-            self.past.entry(*uid).or_default().retrigger = row
+            let past = self.past.entry(*uid).or_default();
+            past.attempts = row.attempts;
+            past.retrigger = row
                 .next_reconcile
                 .filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
         }
@@ -322,6 +346,9 @@ impl World {
                 .is_some_and(|options| options.at_start == AtStart::AskAlways)
             {
                 self.note_asked(uid);
+            }
+            if self.catalog.is_live(uid) {
+                self.note_resync(uid);
             }
             self.budget += 3;
         }

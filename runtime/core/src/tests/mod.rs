@@ -5,4 +5,5 @@ mod durability;
 mod found;
 mod marks;
 mod requests;
+mod retries;
 mod scheduling;

@@ -1,0 +1,243 @@
+//! Retries, deadlines, resyncs and pauses.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{
+    Answer, Call, Edit, Error, Key, KindOptions, Limits, OnExhausted, RetryPolicy, Returned, RunOutcome,
+    Settled, Standing, Why,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn flaky() -> Returned {
+    Returned::Failed(Error::transient("flaky", "it did not work this time"))
+}
+
+fn retrying(attempts: u32) -> KindOptions {
+    KindOptions {
+        retry: RetryPolicy::Backoff {
+            base: SECOND,
+            cap: 3 * SECOND,
+            attempts,
+            reset_after: 10 * SECOND,
+        },
+        on_exhausted: OnExhausted::AskOwner,
+        ..KindOptions::new("k")
+    }
+}
+
+fn bench(options: KindOptions) -> Bench {
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.create(&[("a", &[])]);
+    bench.starts();
+    bench
+}
+
+#[test]
+fn retries_wait_twice_as_long_each_time_up_to_their_cap() {
+    let mut bench = bench(retrying(9));
+    for wait in [1, 2, 3, 3] {
+        bench.returns("a", flaky());
+        assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+        bench.pass(wait * SECOND - Duration::from_millis(1));
+        assert!(!bench.is_running("a"));
+        bench.pass(Duration::from_millis(1));
+        assert_eq!(bench.running("a").reason.why, Why::Retry);
+    }
+}
+
+#[test]
+fn retries_spread_within_the_second_half_of_the_wait() {
+    let limits = Limits {
+        jitter: Some(7),
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![retrying(9)], limits);
+    bench.create(&[("a", &[])]);
+    bench.returns("a", flaky());
+    bench.pass(SECOND / 2 - Duration::from_millis(1));
+    assert!(!bench.is_running("a"));
+    bench.pass(SECOND / 2 + Duration::from_millis(1));
+    assert!(bench.is_running("a"));
+}
+
+#[test]
+fn retry_after_replaces_the_wait_once() {
+    let mut bench = bench(retrying(9));
+    let mut error = Error::transient("busy", "come back later");
+    error.retry_after = Some(30 * SECOND);
+    bench.returns("a", Returned::Failed(error));
+    bench.pass(29 * SECOND);
+    assert!(!bench.is_running("a"));
+    bench.pass(SECOND);
+    bench.returns("a", flaky());
+    bench.pass(2 * SECOND);
+    assert!(bench.is_running("a"));
+}
+
+#[test]
+fn retries_are_for_transient_errors_of_kinds_that_want_them() {
+    let mut bench = bench(retrying(9));
+    bench.fail("a");
+    bench.pass(600 * SECOND);
+    assert!(!bench.is_running("a"), "permanent");
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.returns("a", flaky());
+    bench.pass(600 * SECOND);
+    assert!(!bench.is_running("a"), "never");
+}
+
+#[test]
+fn retries_that_are_used_up_ask_the_owner_and_an_edit_starts_anew() {
+    let mut bench = Bench::with(vec![retrying(2)], Limits::default());
+    bench.create(&[("owner", &[])]);
+    let mut owned = bench.new_resource("a", &[]);
+    owned.owner = Some(bench.row("owner").uid);
+    bench.apply(vec![Edit::create(owned)]);
+    bench.finish("owner");
+    bench.returns("a", flaky());
+    bench.pass(SECOND);
+    bench.starts();
+    bench.returns("a", flaky());
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(bench.starts(), ["owner"]);
+    assert_eq!(bench.running("owner").reason.why, Why::Recovered);
+    bench.finish_all();
+    bench.pass(600 * SECOND);
+    assert!(bench.starts().is_empty(), "no further retry is set");
+    bench.edit_spec("a", "new");
+    bench.returns("a", flaky());
+    assert_eq!(bench.row("a").attempts, 1);
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+}
+
+#[test]
+fn attempts_survive_a_restart() {
+    let mut bench = bench(retrying(3));
+    bench.returns("a", flaky());
+    bench.restart();
+    bench.returns("a", flaky());
+    assert_eq!(bench.row("a").attempts, 2);
+    bench.pass(2 * SECOND);
+    bench.returns("a", flaky());
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+}
+
+#[test]
+fn staying_successful_forgets_the_failures_and_failing_again_does_not() {
+    let mut bench = bench(retrying(9));
+    bench.returns("a", flaky());
+    bench.pass(SECOND);
+    bench.finish("a");
+    assert_eq!(bench.row("a").attempts, 1);
+    bench.pass(9 * SECOND);
+    bench.call(Call::Nudge(target("a")));
+    bench.returns("a", flaky());
+    assert_eq!(bench.row("a").attempts, 2);
+    bench.pass(2 * SECOND);
+    bench.finish("a");
+    bench.pass(10 * SECOND);
+    assert_eq!(bench.row("a").attempts, 0);
+}
+
+#[test]
+fn retry_by_hand_runs_what_failed_at_once_and_nothing_else() {
+    let mut bench = bench(retrying(1));
+    bench.returns("a", flaky());
+    bench.call(Call::Retry(target("a")));
+    assert_eq!(bench.running("a").reason.why, Why::Retry);
+    bench.finish("a");
+    bench.starts();
+    bench.call(Call::Retry(target("a")));
+    assert!(bench.starts().is_empty());
+    // Deletes that failed too, though their name is free.
+    bench.delete("a");
+    bench.fail("a");
+    bench.starts();
+    bench.call(Call::Retry(target("a")));
+    assert_eq!(bench.finish_all(), ["delete a"]);
+}
+
+#[test]
+fn an_invocation_that_takes_too_long_is_cancelled_and_has_failed() {
+    let mut options = retrying(9);
+    options.deadline = Some(5 * SECOND);
+    let mut bench = bench(options);
+    let call = bench.reconcile("a");
+    bench.finish("a");
+    bench.pass(4 * SECOND);
+    assert!(!bench.is_cancelled("a"));
+    bench.pass(SECOND);
+    assert!(bench.is_cancelled("a"));
+    bench.finish("a");
+    assert!(bench.answers_to(call).iter().any(|answer| matches!(
+        answer,
+        Answer::Outcome(RunOutcome::Failed { error, .. }) if &*error.code == "deadline"
+    )));
+    bench.pass(SECOND);
+    assert!(bench.is_running("a"), "it is tried again");
+}
+
+#[test]
+fn request_6_a_resync_comes_an_interval_after_the_last_completed_reconcile() {
+    let options = KindOptions {
+        resync: Some(60 * SECOND),
+        ..KindOptions::new("k")
+    };
+    let mut bench = bench(options);
+    bench.finish("a");
+    bench.pass(59 * SECOND);
+    bench.reconcile("a");
+    bench.finish("a");
+    bench.pass(59 * SECOND);
+    assert!(!bench.is_running("a"));
+    bench.pass(SECOND);
+    assert_eq!(bench.running("a").reason.why, Why::Resync);
+    bench.finish("a");
+    bench.delete("a");
+    bench.finish_all();
+    bench.pass(120 * SECOND);
+    assert!(bench.is_idle());
+}
+
+#[test]
+fn c19_a_pause_cancels_nothing_and_what_asks_meanwhile_counts_once_at_resume() {
+    let mut bench = bench(KindOptions::new("k"));
+    bench.create(&[("child", &["a"])]);
+    bench.call(Call::Pause(target("a")));
+    assert!(!bench.is_cancelled("a"));
+    bench.finish("a");
+    bench.finish_all();
+    let call = bench.reconcile("a");
+    bench.reconcile("a");
+    // Those below go on with its last state.
+    assert_eq!(bench.starts(), ["child"]);
+    bench.finish("child");
+    let outcome = Answer::Outcome(RunOutcome::NotRun(Settled::Paused));
+    assert!(bench.answers_to(call).contains(&outcome));
+    bench.restart();
+    bench.finish_all();
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Paused));
+    bench.call(Call::Resume(target("a")));
+    assert_eq!(bench.finish_all(), ["a", "child"]);
+    bench.call(Call::Pause(target("a")));
+    bench.call(Call::Resume(target("a")));
+    assert!(bench.starts().is_empty(), "nothing asked meanwhile");
+}
+
+#[test]
+fn c19_a_paused_resource_runs_once_by_force_and_is_renamed_and_deleted() {
+    let mut bench = bench(KindOptions::new("k"));
+    bench.finish("a");
+    bench.call(Call::Pause(target("a")));
+    bench.starts();
+    bench.call(Call::ReconcileOnce(target("a")));
+    assert_eq!(bench.finish_all(), ["a"]);
+    bench.edit_spec("a", "new");
+    bench.apply(vec![Edit::rename(Key::new("k", "a"), "b")]);
+    assert_eq!(bench.finish_all(), ["rename b"]);
+    bench.delete("b");
+    assert_eq!(bench.finish_all(), ["delete b"]);
+}
