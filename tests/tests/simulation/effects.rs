@@ -58,7 +58,10 @@ impl World {
             started: self.step,
             finish_by: None,
             may_linger: false,
-            deadline: self.options(uid).and_then(|options| options.deadline).map(|wait| self.now.mono.after(wait)),
+            deadline: self
+                .options(uid)
+                .and_then(|options| options.deadline)
+                .map(|wait| self.now.mono.after(wait)),
             overdue: false,
             sees_refs_of: self.step,
         };

@@ -40,10 +40,7 @@ impl World {
     }
 
     fn note_pause(&mut self, uid: Uid, pause: bool) {
-        let waits = matches!(
-            self.standings.get(&uid),
-            Some(Standing::Settled(Settled::Paused))
-        );
+        let waits = matches!(self.standings.get(&uid), Some(Standing::Settled(Settled::Paused)));
         let Some(item) = self.catalog.items.get_mut(&uid) else {
             return;
         };
@@ -148,7 +145,11 @@ impl World {
     pub(crate) fn retries_fall_due(&mut self) {
         let mono = self.now.mono;
         let live: Vec<Uid> = self.catalog.items.keys().copied().collect();
-        for uid in live.into_iter().filter(|uid| self.catalog.is_live(*uid)).collect::<Vec<_>>() {
+        for uid in live
+            .into_iter()
+            .filter(|uid| self.catalog.is_live(*uid))
+            .collect::<Vec<_>>()
+        {
             let past = self.past(uid);
             if past.forgive_at.take_if(|at| *at <= mono).is_some() {
                 past.attempts = 0;

@@ -76,10 +76,7 @@ impl World {
         };
         let attempts = self.store.rows[&uid].attempts;
         ensure(attempts == past.attempts, "retries", || {
-            format!(
-                "{} has failed {attempts} times, not {}",
-                item.key, past.attempts
-            )
+            format!("{} has failed {attempts} times, not {}", item.key, past.attempts)
         })?;
         if excused || past.stopped {
             return Ok(());

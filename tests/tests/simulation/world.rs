@@ -7,8 +7,8 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
-    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted, OnTimedAncestor,
-    Parents, RetryPolicy, Phase, Revision, Row, Standing, Timestamp, Uid,
+    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted,
+    OnTimedAncestor, Parents, Phase, RetryPolicy, Revision, Row, Standing, Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
