@@ -42,6 +42,16 @@ impl<'f> Fields<'f> {
         self.map.get(key).map(|entry| entry.key_at)
     }
 
+    /// Where a field's value stands.
+    pub(crate) fn value_at(&self, key: &str) -> Option<At> {
+        self.map.get(key).map(|entry| entry.value.at)
+    }
+
+    /// Gives back a field that was only looked at.
+    pub(crate) fn put_back(&mut self, key: &str, entry: Entry) {
+        self.map.insert(key.to_owned(), entry);
+    }
+
     fn wrong(&mut self, key: &str, node: &Node, expected: &str) {
         let message = format!("\"{key}\" takes {expected}, not {}", node.data.type_name());
         self.findings.add(node.at, Code::WrongType, message);

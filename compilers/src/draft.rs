@@ -7,7 +7,7 @@ use watershed_proto::{ModelSpec, SqlSource};
 use crate::{
     diagnostics::Span,
     finding::{At, Findings, Role},
-    resource::Kind,
+    resource::{Kind, Spec},
     sql::tokens,
     template::Variant,
     text::{Text, narrow},
@@ -27,7 +27,7 @@ pub(crate) struct Context<'a> {
 }
 
 /// Names of drivers: connectors of these names need no declaration.
-const DRIVERS: [&str; 22] = [
+pub(crate) const DRIVERS: [&str; 22] = [
     "athena",
     "azure",
     "bigquery",
@@ -75,16 +75,33 @@ pub(crate) struct Draft {
     pub(crate) name_at: At,
     pub(crate) tags: Vec<String>,
     pub(crate) refs: Vec<RawRef>,
+    /// Connectors that it uses, if it is no model; they count where they are declared.
+    pub(crate) connectors: Vec<String>,
     pub(crate) body: Body,
     /// It came with another resource; an explicit one of its name wins, quietly.
     pub(crate) implicit: bool,
 }
 
 impl Draft {
+    /// One that says nothing yet.
+    pub(crate) fn new(kind: Kind, name: String, name_at: At) -> Self {
+        Self {
+            kind,
+            name,
+            name_at,
+            tags: Vec::new(),
+            refs: Vec::new(),
+            connectors: Vec::new(),
+            body: Body::Unsupported,
+            implicit: false,
+        }
+    }
+
     /// It can't be compiled: only who it is stays known.
     pub(crate) fn break_off(&mut self) {
         self.body = Body::Broken;
         self.refs.clear();
+        self.connectors.clear();
     }
 }
 
@@ -92,6 +109,8 @@ impl Draft {
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     Model(Box<ModelDraft>),
+    /// Any other kind that is supported; the spec without its meaning.
+    Declared(Box<Spec>),
     Broken,
     Unsupported,
 }

@@ -5,6 +5,7 @@ use watershed_proto::ModelSpec;
 use crate::{
     annotations,
     block::{Uses, read_template},
+    declared,
     decode::Fields,
     diagnostics::{Code, Span},
     draft::{Body, Compiled, Context, Draft, RawRef, TextPlace},
@@ -13,7 +14,7 @@ use crate::{
     model::{self, SqlText},
     names,
     project::FileProblem,
-    resource::Kind,
+    resource::{Kind, Spec},
     template::{Facts, is_template},
     text::Text,
     unsupported,
@@ -112,13 +113,8 @@ impl Group<'_> {
     fn broken(&mut self, kind: FileKind) -> Draft {
         self.nameless = names::problem(base_name(self.files.stem)).is_some();
         Draft {
-            kind: kind.kind(),
-            name: base_name(self.files.stem).to_owned(),
-            name_at: self.start(),
-            tags: Vec::new(),
-            refs: Vec::new(),
             body: Body::Broken,
-            implicit: false,
+            ..Draft::new(kind.kind(), base_name(self.files.stem).to_owned(), self.start())
         }
     }
 
@@ -378,8 +374,10 @@ impl Group<'_> {
         let mut map = match kind {
             FileKind::Source => self.context.manifest.sources.clone(),
             FileKind::Kind(Kind::Model) => self.context.manifest.models.clone(),
-            FileKind::Kind(_) => Map::new(),
+            FileKind::Kind(kind) => self.context.manifest.defaults_of(kind),
         };
+        let files = settings.file.keys().chain(settings.annotations.keys());
+        let own_keys = files.cloned().collect();
         for layer in [&settings.file, &settings.annotations, &settings.over] {
             overlay(&mut map, layer);
         }
@@ -398,6 +396,7 @@ impl Group<'_> {
             name_at: common.name_at,
             tags: common.tags,
             refs: common.refs,
+            connectors: Vec::new(),
             body: Body::Unsupported,
             implicit: false,
         };
@@ -411,7 +410,39 @@ impl Group<'_> {
                     let driver = map.get("driver").and_then(|entry| entry.value.scalar_text());
                     self.connector = driver.map(|driver| (draft.name.clone(), driver));
                 }
-                unsupported::declare(kind, draft, &map, common.version, &mut self.findings)
+                if !kind.is_supported() {
+                    return vec![unsupported::declare(kind, draft, &mut self.findings)];
+                }
+                let name = draft.name.clone();
+                let reader = declared::Reader {
+                    context: self.context,
+                    fields: Fields::new(map, settings.at, &mut self.findings),
+                    about: declared::About {
+                        name: &name,
+                        version: common.version,
+                        display_name: common.display_name,
+                        sql: settings.sql,
+                        templating: settings.templating,
+                        own_keys,
+                    },
+                    uses: Uses::default(),
+                };
+                let (mut drafts, uses) = declared::read(kind, draft, reader);
+                self.uses = uses;
+                self.fill_migration_path(&mut drafts);
+                drafts
+            }
+        }
+    }
+
+    fn fill_migration_path(&self, drafts: &mut [Draft]) {
+        for draft in drafts {
+            if let Body::Declared(spec) = &mut draft.body
+                && let Spec::Migration(spec) = spec.as_mut()
+                && let Some(sql) = &mut spec.sql
+                && let Some((path, _)) = self.files.sql.or(self.files.yaml)
+            {
+                sql.path = path.to_owned();
             }
         }
     }
@@ -468,7 +499,7 @@ impl Group<'_> {
             name = format!("{space}:{name}");
         }
         let tags = fields.texts("tags").unwrap_or_default();
-        fields.text("display_name");
+        let display_name = fields.text("display_name").unwrap_or_default();
         let refs = fields
             .take("refs")
             .map(|entry| refs(&entry.value, fields.findings()))
@@ -484,6 +515,7 @@ impl Group<'_> {
             tags,
             refs,
             version,
+            display_name,
         }
     }
 }
@@ -495,6 +527,7 @@ struct Common {
     tags: Vec<String>,
     refs: Vec<RawRef>,
     version: u32,
+    display_name: String,
 }
 
 fn too_large(size: u64) -> (Code, String) {

@@ -67,8 +67,19 @@ pub(crate) struct Manifest {
     /// Defaults for models and for sources.
     pub(crate) models: Map,
     pub(crate) sources: Map,
+    /// Defaults for other kinds.
+    pub(crate) declared: BTreeMap<Kind, Map>,
+    /// The theme of dashboards that say none.
+    pub(crate) theme: String,
     /// Folders and files that are left out, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
+}
+
+impl Manifest {
+    /// Defaults for a kind other than models.
+    pub(crate) fn defaults_of(&self, kind: Kind) -> Map {
+        self.declared.get(&kind).cloned().unwrap_or_default()
+    }
 }
 
 /// Reads a manifest; findings stand in it.
@@ -184,13 +195,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     ] {
         fields.take(ignored);
     }
-    for text in [
-        "description",
-        "ai_instructions",
-        "ai_connector",
-        "theme",
-        "banner",
-    ] {
+    for text in ["description", "ai_instructions", "ai_connector", "banner"] {
         fields.text(text);
     }
     for (old, new) in [
@@ -203,17 +208,10 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     let (title, name) = (fields.text("title"), fields.text("name"));
     let display_name = fields.text("display_name").or(title).or(name).unwrap_or_default();
     fields.texts("public_paths");
-    for kind in [
-        "metrics_views",
-        "dashboards",
-        "explores",
-        "canvases",
-        "apis",
-        "migrations",
-    ] {
-        fields.map(kind);
-    }
+    fields.map("apis");
     Manifest {
+        declared: declared(fields),
+        theme: fields.text("theme").unwrap_or_default(),
         display_name,
         olap_connector: fields.text("olap_connector").filter(|name| !name.is_empty()),
         connectors: connectors(fields),
@@ -303,13 +301,37 @@ fn defaults(fields: &mut Fields<'_>, key: &str, kind: FileKind) -> Map {
     };
     let mut trial = Findings::default();
     crate::model::try_defaults(map.clone(), at, kind, &mut trial);
-    for finding in trial
-        .iter()
-        .filter(|finding| finding.code == Code::WrongType || finding.code == Code::InvalidValue)
-    {
+    for finding in trial.iter().filter(|finding| is_about_value(finding.code)) {
         fields.findings().push(finding.clone());
     }
     map
+}
+
+/// Defaults of kinds other than models; the older key of a kind wins where both are there.
+fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
+    let mut found = BTreeMap::new();
+    for (key, kind) in [
+        ("metrics_views", Kind::MetricsView),
+        ("dashboards", Kind::MetricsView),
+        ("explores", Kind::Explore),
+        ("canvases", Kind::Canvas),
+        ("migrations", Kind::Migration),
+    ] {
+        let Some((map, at)) = fields.map(key) else {
+            continue;
+        };
+        let mut trial = Findings::default();
+        crate::declared::try_defaults(map.clone(), at, kind, &mut trial);
+        for finding in trial.iter().filter(|finding| is_about_value(finding.code)) {
+            fields.findings().push(finding.clone());
+        }
+        found.insert(kind, map);
+    }
+    found
+}
+
+fn is_about_value(code: Code) -> bool {
+    matches!(code, Code::WrongType | Code::InvalidValue)
 }
 
 fn ignore_paths(fields: &mut Fields<'_>) -> Vec<String> {

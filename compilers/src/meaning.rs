@@ -4,12 +4,16 @@
 //! not. A model that is read counts by its number among the spec's inputs, so that a rename upstream is no change of
 //! what the output depends on.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use serde_json::Value as Json;
 use watershed_proto::{MapValue, Message, ModelSpec, Value};
 
 use crate::{
-    resource::Fingerprint,
+    resource::{Fingerprint, ResourceRef, Spec},
     sql::{SqlAnalysis, SqlParser, TableUse, digest, scan_template},
     template::{Facts, Template, is_template},
 };
@@ -142,6 +146,65 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
         files.invalidate_on_change = true;
     }
     spec
+}
+
+/// Changes with the rules by which fingerprints of kinds other than models are made.
+const DECLARED_RULES: &str = "watershed declared 1";
+
+/// Fingerprints a spec that is no model's. Names of what it refers to count by the order in which it names them.
+pub(crate) fn of_declared(spec: &Spec, refs: &[ResourceRef]) -> Fingerprint {
+    let mut said = spec.said();
+    let order = order_of_names(&said, refs.iter().map(|to| to.name.as_str()));
+    number_names(&mut said, &order);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(said.to_string().as_bytes());
+    for (name, value) in spec.variables().into_iter().flatten() {
+        for text in [name, value] {
+            hasher
+                .update(&(text.len() as u64).to_le_bytes())
+                .update(text.as_bytes());
+        }
+    }
+    Fingerprint {
+        version: DECLARED_RULES.into(),
+        digest: digest(&hasher),
+    }
+}
+
+/// Those of `names` (in lower case) that a document holds as a text, in the order in which it does.
+pub(crate) fn order_of_names<'n>(said: &Json, names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let names: BTreeSet<String> = names.map(str::to_lowercase).collect();
+    let mut order = Vec::new();
+    each_text(said, &mut |text| {
+        let text = text.to_lowercase();
+        if names.contains(&text) && !order.contains(&text) {
+            order.push(text);
+        }
+    });
+    order
+}
+
+fn each_text(said: &Json, visit: &mut impl FnMut(&str)) {
+    match said {
+        Json::String(text) => visit(text),
+        Json::Array(items) => items.iter().for_each(|item| each_text(item, visit)),
+        Json::Object(map) => map.values().for_each(|value| each_text(value, visit)),
+        _ => {}
+    }
+}
+
+fn number_names(said: &mut Json, order: &[String]) {
+    match said {
+        Json::String(text) => {
+            let lower = text.to_lowercase();
+            if let Some(number) = order.iter().position(|name| *name == lower) {
+                *text = format!("\0{number}");
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| number_names(item, order)),
+        Json::Object(map) => map.values_mut().for_each(|value| number_names(value, order)),
+        _ => {}
+    }
 }
 
 struct Print<'a> {

@@ -20,8 +20,20 @@ pub(crate) fn problem(name: &str) -> Option<String> {
     }
 }
 
+/// A name as people read it: `auction_data` is `Auction Data`, `foo:e1` is `Foo: E1`.
+pub(crate) fn for_people(name: &str) -> String {
+    let words = name.replace(':', ": ");
+    let words = words.split(['_', '-', ' ']).filter(|word| !word.is_empty());
+    let capital = |word: &str| {
+        let mut chars = word.chars();
+        let first = chars.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(chars).collect::<String>()
+    };
+    words.map(capital).collect::<Vec<_>>().join(" ")
+}
+
 /// The known word that an unknown one was likely meant to be: within two slips, fewer for short words.
-pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let allowed = match word.chars().count() {
         0..=2 => 0,
         3 | 4 => 1,
@@ -74,6 +86,13 @@ mod tests {
         assert_eq!(find("id"), None);
         assert_eq!(find("sql"), None);
         assert_eq!(find("limit"), None);
+    }
+
+    #[test]
+    fn names_become_words() {
+        assert_eq!(for_people("auction_data"), "Auction Data");
+        assert_eq!(for_people("foo:e1"), "Foo: E1");
+        assert_eq!(for_people("öl-preis  je_t"), "Öl Preis Je T");
     }
 
     #[test]

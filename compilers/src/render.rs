@@ -21,6 +21,8 @@ pub struct Scope {
     pub state: BTreeMap<String, Value>,
     /// The partition that the run is for.
     pub partition: BTreeMap<String, Value>,
+    /// The version that a migration is run for.
+    pub version: Option<u32>,
 }
 
 /// Why a template can't be executed.

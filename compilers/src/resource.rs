@@ -2,8 +2,7 @@
 
 use std::{cmp::Ordering, fmt, sync::Arc};
 
-use prost::Message;
-use watershed_proto::ModelSpec;
+pub use crate::spec::Spec;
 
 /// A kind of resource that project files can declare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,6 +74,11 @@ impl Kind {
             Kind::Theme => "theme",
             Kind::Translation => "translation",
         }
+    }
+
+    /// The kind that documents and the catalog write so.
+    pub fn read(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 }
 
@@ -159,25 +163,6 @@ impl Fingerprint {
         watershed_proto::Fingerprint {
             version: self.version.to_string(),
             digest: self.digest.to_vec(),
-        }
-    }
-}
-
-/// What is wanted of a resource.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Spec {
-    /// Of a model or source.
-    Model(Box<ModelSpec>),
-    /// Nothing is known: the kind is not supported yet, or the files do not compile.
-    None,
-}
-
-impl Spec {
-    /// The spec's bytes as the catalog stores them; equal specs have equal bytes.
-    pub fn encode(&self) -> Vec<u8> {
-        match self {
-            Spec::Model(spec) => spec.encode_to_vec(),
-            Spec::None => Vec::new(),
         }
     }
 }

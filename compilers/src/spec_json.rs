@@ -3,7 +3,10 @@
 use serde_json::{Map, Value, json};
 use watershed_proto::{DataResolver, MapValue, ModelChangeMode, ModelSpec, OutputKind};
 
-use crate::resource::{Resource, Spec};
+use crate::{
+    names,
+    resource::{Resource, Spec},
+};
 
 /// Seconds after which a build is stopped when the spec does not say.
 pub const DEFAULT_TIMEOUT_SECONDS: u32 = 3 * 3600;
@@ -19,6 +22,31 @@ pub fn spec_json(resource: &Resource) -> Value {
     match &resource.spec {
         Spec::Model(spec) => model(spec),
         Spec::None => Value::Null,
+        spec => declared(spec, &resource.name),
+    }
+}
+
+/// The spec of a kind other than models; what people are to call it is made of `name` where it does not say.
+pub fn declared(spec: &Spec, name: &str) -> Value {
+    let mut said = spec.said();
+    let (Spec::MetricsView(_) | Spec::Explore(_) | Spec::Canvas(_), Value::Object(map)) = (spec, &mut said)
+    else {
+        return said;
+    };
+    name_for_people(map, name);
+    for field in ["dimensions", "measures"] {
+        let fields = map.get_mut(field).and_then(Value::as_array_mut);
+        for field in fields.into_iter().flatten().filter_map(Value::as_object_mut) {
+            let name = field.get("name").and_then(Value::as_str).unwrap_or_default();
+            name_for_people(field, &name.to_owned());
+        }
+    }
+    said
+}
+
+fn name_for_people(map: &mut Map<String, Value>, name: &str) {
+    if map.get("display_name").and_then(Value::as_str) == Some("") {
+        map.insert("display_name".to_owned(), names::for_people(name).into());
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::v1::{ListValue, MapValue, Value, value::Kind};
+use serde::{Serialize, Serializer};
+
+use crate::v1::{ListValue, MapValue, SqlSource, Value, value::Kind};
 
 impl Value {
     /// The null value.
@@ -144,6 +146,25 @@ impl From<&MapValue> for serde_json::Value {
                 .map(|(key, value)| (key.clone(), Self::from(value)))
                 .collect(),
         )
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::Value::from(self).serialize(serializer)
+    }
+}
+
+impl Serialize for MapValue {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::Value::from(self).serialize(serializer)
+    }
+}
+
+/// Of SQL people see the text: where it stands is told with what is wrong there.
+impl Serialize for SqlSource {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text.serialize(serializer)
     }
 }
 

@@ -84,6 +84,8 @@ codes! {
     WrongType = Error "wrong-type",
     /// A value is not one that the key takes.
     InvalidValue = Error "invalid-value",
+    /// A name is none of the fields that are meant.
+    UnknownField = Error "unknown-field",
     /// A key that is needed is not there.
     MissingKey = Error "missing-key",
     /// Keys that exclude one another are there.

@@ -296,7 +296,7 @@ impl Project {
                             .collect()
                     })
                     .collect(),
-                Body::Broken | Body::Unsupported => Vec::new(),
+                Body::Declared(_) | Body::Broken | Body::Unsupported => Vec::new(),
             })
             .collect();
         group.judge();
@@ -457,7 +457,7 @@ fn statements(group: &Group) -> impl Iterator<Item = &str> {
         .iter()
         .filter_map(|draft| match &draft.body {
             Body::Model(model) => Some(model),
-            Body::Broken | Body::Unsupported => None,
+            Body::Declared(_) | Body::Broken | Body::Unsupported => None,
         });
     models
         .flat_map(|model| &model.blocks)

@@ -220,6 +220,8 @@ pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
         if let Body::Model(model) = &draft.body {
             names.extend(connectors(model).map(|name| ResourceKey::new(Kind::Connector, name)));
         }
+        let used = draft.connectors.iter();
+        names.extend(used.map(|name| ResourceKey::new(Kind::Connector, name)));
         let unsaid = uses(draft, analyses).into_iter().filter(|one| one.kind.is_none());
         names.extend(unsaid.map(|one| ResourceKey::new(Kind::Model, one.name)));
     }
@@ -321,7 +323,8 @@ fn resource(
     for one in uses(draft, analyses) {
         let kind = one.kind.unwrap_or(Kind::Model);
         let target = ResourceKey::new(kind, one.name);
-        let bound = one.kind.is_some() || (draft.kind == Kind::Model && claims.exists(&target));
+        let binds = matches!(draft.kind, Kind::Model | Kind::MetricsView);
+        let bound = one.kind.is_some() || (binds && claims.exists(&target));
         if !bound || (one.own_look && target == own) {
             continue;
         }
@@ -354,11 +357,33 @@ fn resource(
             }));
             specify(&mut made, model, analyses, inputs, version);
         }
+        Body::Declared(spec) => {
+            // A metrics view on a model leaves the connector to that model.
+            if draft.kind != Kind::MetricsView || inputs.is_empty() {
+                let used = draft.connectors.iter();
+                let bound = used.filter(|name| claims.exists(&ResourceKey::new(Kind::Connector, name)));
+                refs.extend(bound.map(|name| ResourceRef {
+                    kind: Kind::Connector,
+                    name: name.clone(),
+                }));
+            }
+            made.refs = refs.into_iter().collect();
+            declare(&mut made, spec);
+            return made;
+        }
         Body::Broken => made.health = Health::Broken,
         Body::Unsupported => made.health = Health::Unsupported,
     }
     made.refs = refs.into_iter().collect();
     made
+}
+
+/// Takes the spec of a kind other than models.
+fn declare(made: &mut Resource, spec: &Spec) {
+    let meaning = meaning::of_declared(spec, &made.refs);
+    made.spec = spec.clone();
+    made.spec.set_meaning(meaning.to_proto());
+    made.meaning = meaning;
 }
 
 /// The meaning of a resource without a spec.

@@ -99,6 +99,8 @@ impl Project {
         let now = &self.manifest;
         let same = before.models == now.models
             && before.sources == now.sources
+            && before.declared == now.declared
+            && before.theme == now.theme
             && before.olap_connector == now.olap_connector
             && before.connectors == now.connectors;
         if before.connectors != now.connectors {

@@ -146,6 +146,12 @@ fn data(scope: &Scope) -> Value {
         ("self".to_owned(), own.into()),
         ("partition".to_owned(), partition.clone().into()),
         ("split".to_owned(), partition.into()),
+        (
+            "version".to_owned(),
+            scope
+                .version
+                .map_or(Value::Nil, |version| Value::Int(i64::from(version))),
+        ),
         ("user".to_owned(), BTreeMap::<String, Value>::new().into()),
     ])
     .into()

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 use watershed_compilers::{
-    Health, Project, Resource,
+    Health, Kind, Project, Resource,
     diagnostics::{Colour, draw},
     spec_json,
 };
@@ -66,7 +66,40 @@ fn line(text: &mut String, resource: &Resource) {
         return;
     };
     for (key, value) in telling(&spec) {
+        if resource.kind != Kind::Model && is_empty(value) {
+            continue;
+        }
+        let value = if resource.kind == Kind::Model {
+            value.clone()
+        } else {
+            compact(value)
+        };
         writeln!(text, "  {key}: {value}").expect("writes");
+    }
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::Number(number) => number.as_u64() == Some(0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        Value::Bool(true) => false,
+    }
+}
+
+/// A value without the parts that say nothing.
+fn compact(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map
+            .iter()
+            .filter(|(_, value)| !is_empty(value))
+            .map(|(key, value)| (key.clone(), compact(value)))
+            .collect(),
+        Value::Array(items) => items.iter().map(compact).collect(),
+        other => other.clone(),
     }
 }
 

@@ -14,6 +14,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::drop::after_commit",
     "drivers::retag::before_commit",
     "drivers::retag::after_commit",
+    "drivers::migrate::before_commit",
+    "drivers::migrate::after_commit",
     "drivers::checkpoint::before",
     "drivers::checkpoint::after",
     "drivers::close::before",

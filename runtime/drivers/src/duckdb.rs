@@ -11,6 +11,7 @@ mod by_hand;
 mod checkpoint;
 mod engine;
 mod failure;
+mod migrate;
 mod moment;
 mod names;
 mod options;
@@ -39,8 +40,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Failure, Object, Olap, Output, Query, QueryError, Rename, RenameError, Renamed,
-    Rows, Tag,
+    Build, BuildError, Built, Failure, Migrated, Migration, Object, Olap, Output, Query, QueryError, Rename,
+    RenameError, Renamed, Rows, Tag,
 };
 
 impl Olap for Engine {
@@ -102,5 +103,30 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Rows, QueryError>> {
         self.start_query(query, cancel).boxed()
+    }
+
+    fn migrate<'a>(
+        &'a self,
+        migration: &'a Migration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        self.run_migration(migration, cancel).boxed()
+    }
+
+    fn migrated<'a>(
+        &'a self,
+        uid: Uuid,
+        proof: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>> {
+        self.last_migration(uid, proof, cancel).boxed()
+    }
+
+    fn forget_migration<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>> {
+        self.forget_migration_of(uid, cancel).boxed()
     }
 }

@@ -8,6 +8,7 @@
 
 mod build;
 mod failure;
+mod migration;
 mod output;
 mod query;
 mod quote;
@@ -16,6 +17,7 @@ mod value;
 
 pub use build::{Build, BuildError, Built, Check, Rename, RenameError, Renamed};
 pub use failure::{Failure, OpenError, SqlError};
+pub use migration::{Migrated, Migration};
 pub use output::{Object, Output, OutputKind, Tag};
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
@@ -89,4 +91,26 @@ pub trait Olap: Send + Sync + 'static {
         query: Query,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Rows, QueryError>>;
+
+    /// Runs statements of a person's, and records that in the same transaction.
+    fn migrate<'a>(
+        &'a self,
+        migration: &'a Migration,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// What was last run for a resource or, where nothing was, whether the same was run for another.
+    fn migrated<'a>(
+        &'a self,
+        uid: Uuid,
+        proof: &'a str,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>>;
+
+    /// Forgets what was run for a resource; what that did stays. Says whether anything was.
+    fn forget_migration<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<bool, Failure>>;
 }

@@ -4,6 +4,11 @@
 //! |---|---|
 //! | [`project_parser`] | reads the project's files and applies what they declare to the catalog, as one batch |
 //! | [`model`] | builds a view or a table in the engine, when what it is made of changed |
+//! | [`metrics_view`] | tries every dimension and measure against the engine, reading no row |
+//! | [`explore`], [`component`], [`canvas`] | resolve and check the fields that dashboards name |
+//! | [`theme`] | is there for dashboards to read |
+//! | [`connector`] | tries the connection |
+//! | [`migration`] | runs SQL once for each version, before anything else |
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
@@ -14,12 +19,24 @@
     reason = "an error of a run is made once and stored on its resource"
 )]
 
+pub mod canvas;
+pub mod component;
+pub mod connector;
+pub mod explore;
 pub mod messages;
+pub mod metrics_view;
+pub mod migration;
 pub mod model;
 pub mod outputs;
 pub mod project_parser;
 pub mod setup;
 pub mod sql_parser;
+pub mod theme;
+
+mod asking;
+mod places;
+mod refs;
+mod selector;
 
 pub use setup::Setup;
 

@@ -16,9 +16,9 @@ pub mod plan;
 pub mod record;
 pub mod statement;
 
-mod failure;
+pub(crate) mod failure;
 mod inputs;
-mod place;
+pub(crate) mod place;
 mod run;
 mod source;
 

@@ -20,7 +20,10 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_drivers::{
     duckdb::FileProof,
-    olap::{Build, BuildError, Built, Failure, Olap, Output, OutputKind, Rename, RenameError, Renamed, Tag},
+    olap::{
+        Build, BuildError, Built, Failure, Migration, Olap, Output, OutputKind, Rename, RenameError, Renamed,
+        Tag,
+    },
 };
 
 use known::{About, Known};
@@ -84,6 +87,12 @@ impl Outputs {
         self.as_left
     }
 
+    /// Whether the file is as it was left, and nothing was listed or changed in this process since.
+    #[must_use]
+    pub fn is_as_left(&self) -> bool {
+        self.as_left && self.known().is_untouched()
+    }
+
     /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
     /// know that nothing changed.
     ///
@@ -124,7 +133,7 @@ impl Outputs {
     /// # Errors
     /// When the engine can't be opened or listed.
     pub async fn find(&self, uid: Uuid, cancel: &CancellationToken) -> Result<Found, Failure> {
-        if self.as_left && self.known().is_untouched() {
+        if self.is_as_left() {
             return Ok(Found::AsLeft);
         }
         self.look_up(uid, cancel).await.map(Found::Listed)
@@ -280,6 +289,19 @@ impl Outputs {
             }
         });
         Ok(was_there)
+    }
+}
+
+/// Statements of a person's.
+impl Outputs {
+    /// Runs a migration. What it does to outputs is not known: all are listed anew before the next question about one.
+    ///
+    /// # Errors
+    /// As [`Olap::migrate`].
+    pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<(), Failure> {
+        let _only_one = self.listing.lock().await;
+        self.known().meddle();
+        self.olap.migrate(migration, cancel).await
     }
 }
 

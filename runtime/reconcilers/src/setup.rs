@@ -5,9 +5,16 @@ use std::{path::PathBuf, sync::Arc};
 use watershed_controller::Builder;
 
 use crate::{
+    canvas::{self, CanvasReconciler},
+    component::{self, ComponentReconciler},
+    connector::{self, ConnectorReconciler},
+    explore::{self, ExploreReconciler},
+    metrics_view::{self, MetricsViewReconciler},
+    migration::{self, MigrationReconciler},
     model::{self, ModelReconciler},
     outputs::Outputs,
     project_parser::{self, ProjectParser},
+    theme::{self, ThemeReconciler},
 };
 
 /// What the kinds of one project need.
@@ -30,9 +37,21 @@ impl Setup {
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
         let parser = ProjectParser::new(&self.root, self.parse_cache, Arc::clone(&self.outputs));
+        let (outputs, root, environment) = (&self.outputs, &self.root, &self.environment);
+        let migration = MigrationReconciler::new(Arc::clone(outputs), environment);
+        let connector = ConnectorReconciler::new(Arc::clone(outputs), root, environment);
+        let metrics_view = MetricsViewReconciler::new(Arc::clone(outputs), environment);
+        let explore = ExploreReconciler::new(Arc::clone(outputs));
         let model = ModelReconciler::new(self.outputs, &self.root, self.environment);
         builder
             .kind(project_parser::options(), parser)
+            .kind(migration::options(), migration)
+            .kind(connector::options(), connector)
             .kind(model::options(self.jobs), model)
+            .kind(metrics_view::options(self.jobs), metrics_view)
+            .kind(explore::options(), explore)
+            .kind(component::options(), ComponentReconciler)
+            .kind(canvas::options(), CanvasReconciler)
+            .kind(theme::options(), ThemeReconciler)
     }
 }

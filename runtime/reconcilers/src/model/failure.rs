@@ -10,7 +10,7 @@ use watershed_proto::Fault;
 use super::{files::FilesError, source::SourceError};
 
 /// A model whose files do not compile.
-pub(super) fn of_fault(fault: &Fault) -> Error {
+pub(crate) fn of_fault(fault: &Fault) -> Error {
     Error {
         hint: text(&fault.hint),
         place: Some(Place {
@@ -23,7 +23,7 @@ pub(super) fn of_fault(fault: &Fault) -> Error {
 }
 
 /// A ref that names nothing.
-pub(super) fn of_missing_ref(to: &Ref) -> Error {
+pub(crate) fn of_missing_ref(to: &Ref) -> Error {
     let message = format!("{} \"{}\" does not exist", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
 }
@@ -31,6 +31,12 @@ pub(super) fn of_missing_ref(to: &Ref) -> Error {
 /// A ref that failed: the model is skipped, and its last good output stays.
 pub(super) fn of_failed_ref(to: &Ref) -> Error {
     let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
+    Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
+}
+
+/// A ref that failed, to what is looked at and not built.
+pub(crate) fn of_unchecked(to: &Ref) -> Error {
+    let message = format!("not checked, because {} \"{}\" has failed", to.kind, to.name);
     Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
 }
 
@@ -52,7 +58,7 @@ pub(super) fn of_source(error: &SourceError) -> Error {
     }
 }
 
-pub(super) fn of_render(error: &RenderError) -> Error {
+pub(crate) fn of_render(error: &RenderError) -> Error {
     let hint = error.hint.as_deref().map(Arc::from);
     Error {
         hint,
@@ -102,7 +108,7 @@ pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
 }
 
 /// A run that was cancelled: dropped by the controller, whatever it says.
-pub(super) fn of_cancel() -> Error {
+pub(crate) fn of_cancel() -> Error {
     Error::transient("interrupted", "interrupted")
 }
 
@@ -115,7 +121,7 @@ pub(super) fn of_timeout(seconds: u64) -> Error {
     }
 }
 
-pub(super) fn of_failure(failure: &Failure) -> Error {
+pub(crate) fn of_failure(failure: &Failure) -> Error {
     if let Failure::Sql(sql) = failure {
         return of_sql(sql);
     }
@@ -141,7 +147,8 @@ fn of_taken_name(message: String) -> Error {
     }
 }
 
-fn of_sql(error: &SqlError) -> Error {
+/// What the engine says against a statement.
+pub(crate) fn of_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
     Error {
         hint: hint.map(Arc::from),

@@ -7,7 +7,7 @@ use watershed_proto::SqlSource;
 /// The place in the file of byte `offset` of `sent`, which is the text of `source` with its templates executed.
 /// Without an offset, where the SQL begins.
 #[must_use]
-pub(super) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> Place {
+pub(crate) fn in_file(source: &SqlSource, path: &str, sent: &str, offset: Option<usize>) -> Place {
     let offset = offset.map_or(0, |offset| in_text(&source.text, sent, offset));
     in_file_at(source, path, TextPosition::of_byte(&source.text, offset))
 }

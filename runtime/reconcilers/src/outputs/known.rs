@@ -20,6 +20,8 @@ pub(super) struct Known {
     doubtful: HashSet<Uuid>,
     /// A change was begun: the engine's file is not as it was left.
     touched: bool,
+    /// A person's statements were run since the last listing: what they did to outputs is not known.
+    meddled: bool,
 }
 
 #[derive(Debug, Default)]
@@ -53,6 +55,13 @@ impl Known {
         self.touched = true;
     }
 
+    /// A person's statements were run: nothing is known before the next listing.
+    pub(super) fn meddle(&mut self) {
+        self.touched = true;
+        self.meddled = true;
+        self.listing = Listing::Never;
+    }
+
     /// Whether the question can be answered without another listing.
     pub(super) fn can_tell(&self, about: About) -> bool {
         let sure = match about {
@@ -84,7 +93,7 @@ impl Known {
             Listing::Never if as_left => false,
             Listing::Never | Listing::UnderWay(_) => return false,
         };
-        if !self.doubtful.is_empty() {
+        if self.meddled || !self.doubtful.is_empty() {
             return false;
         }
         let mut found = 0;
@@ -112,6 +121,7 @@ impl Known {
             Listing::UnderWay(changed) => changed,
             Listing::Never | Listing::Done => HashSet::new(),
         };
+        self.meddled = false;
         let before = std::mem::take(&mut self.by_uid);
         self.by_name.clear();
         self.doubtful.retain(|uid| changed.contains(uid));

@@ -17,14 +17,14 @@ use std::{
     sync::Arc,
 };
 
-use watershed_compilers::{Health, Resource, Spec};
+use watershed_compilers::{Health, Kind, Resource, Spec};
 use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Row, Uid, Update};
-use watershed_proto::{Diagnostic, Fault, Message, ModelSpec, Severity};
+use watershed_proto::{Diagnostic, Fault, Message, Severity};
 
 use super::renames::{self, Candidate};
 
 /// The kind that others read by name.
-const MODEL: &str = watershed_compilers::Kind::Model.as_str();
+const MODEL: &str = Kind::Model.as_str();
 
 /// Version of the spec messages of parsed kinds.
 const SPEC_FORMAT: u32 = 1;
@@ -149,26 +149,24 @@ impl<'a> Comparison<'a> {
                 .iter()
                 .map(|to| Ref::completed(to.kind.as_str(), to.name.as_str()))
         };
-        if resource.health != Health::Broken || resource.kind != watershed_compilers::Kind::Model {
+        let kind = resource.kind;
+        if resource.health != Health::Broken || !kind.is_supported() {
             return Wanted {
                 resource,
                 spec: resource.spec.encode(),
                 refs: declared().collect(),
             };
         }
-        let last_good = row.and_then(model_spec);
+        let last_good = row.and_then(spec_of);
         let refs = match (&last_good, row) {
             (Some(_), Some(row)) => row.refs.to_vec(),
             _ => declared().collect(),
         };
         let fault = self.fault(resource.paths.iter().map(String::as_str));
-        let spec = ModelSpec {
-            fault: Some(fault),
-            ..last_good.unwrap_or_default()
-        };
+        let spec = last_good.or_else(|| Spec::empty(kind)).unwrap_or(Spec::None);
         Wanted {
             resource,
-            spec: spec.encode_to_vec(),
+            spec: spec.with_fault(fault).encode(),
             refs,
         }
     }
@@ -197,14 +195,12 @@ impl<'a> Comparison<'a> {
             return;
         }
         for wanted in self.wanted.values_mut() {
-            let Spec::Model(spec) = &wanted.resource.spec else {
-                continue;
+            let text = match &wanted.resource.spec {
+                Spec::Model(spec) => spec.sql.as_ref().map(|sql| sql.text.to_lowercase()),
+                Spec::MetricsView(spec) => Some(format!("{} {}", spec.model, spec.table).to_lowercase()),
+                _ => None,
             };
-            let text = spec
-                .sql
-                .as_ref()
-                .map(|sql| sql.text.to_lowercase())
-                .unwrap_or_default();
+            let Some(text) = text else { continue };
             let words = text
                 .split(|c: char| !c.is_alphanumeric() && c != '_')
                 .collect::<HashSet<_>>();
@@ -346,11 +342,7 @@ impl<'a> Comparison<'a> {
 }
 
 fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
-    let spec = ModelSpec {
-        fault: Some(fault.clone()),
-        ..model_spec(row)?
-    }
-    .encode_to_vec();
+    let spec = spec_of(row)?.with_fault(fault.clone()).encode();
     let update = Update {
         spec: Some((spec.as_slice().into(), SPEC_FORMAT)),
         ..Update::default()
@@ -358,10 +350,9 @@ fn set_fault(row: &Row, fault: &Fault) -> Option<Edit> {
     (*spec != *row.spec).then(|| Edit::update(row.uid, update))
 }
 
-/// The stored spec of a model; none for other kinds, and where the bytes can't be read.
-fn model_spec(row: &Row) -> Option<ModelSpec> {
-    let model = row.kind.as_str() == MODEL;
-    model.then(|| ModelSpec::decode(row.spec.as_ref()).ok()).flatten()
+/// The stored spec; none for kinds without one, and where the bytes can't be read.
+fn spec_of(row: &Row) -> Option<Spec> {
+    Spec::decode(Kind::read(row.kind.as_str())?, row.spec.as_ref())
 }
 
 /// Whether a row's spec means what `spec` says, and has the same fault.
@@ -369,53 +360,35 @@ fn says_same(row: &Row, spec: &[u8]) -> bool {
     if *row.spec == *spec {
         return true;
     }
-    let (Some(stored), Ok(spec)) = (model_spec(row), ModelSpec::decode(spec)) else {
+    let wanted = Kind::read(row.kind.as_str()).and_then(|kind| Spec::decode(kind, spec));
+    let (Some(stored), Some(wanted)) = (spec_of(row), wanted) else {
         return false;
     };
-    stored.meaning.is_some() && stored.meaning == spec.meaning && stored.fault == spec.fault
+    stored.meaning().is_some() && stored.meaning() == wanted.meaning() && stored.fault() == wanted.fault()
 }
 
 fn candidate_of_row(row: &Row) -> Option<Candidate> {
-    let spec = model_spec(row)?;
+    let spec = spec_of(row)?;
+    let refs = row.refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()));
     Some(Candidate {
         kind: row.kind.as_str().to_owned(),
         name: row.name.as_str().to_owned(),
-        meaning: spec.meaning.as_ref()?.encode_to_vec(),
-        refs: ordered_refs(
-            &spec,
-            row.refs.iter().map(|to| (to.kind.as_str(), to.name.as_str())),
-        ),
+        meaning: spec.meaning()?.encode_to_vec(),
+        refs: spec.ordered_refs(refs),
         paths: row.paths.iter().map(|path| path.as_ref().to_owned()).collect(),
     })
 }
 
 fn candidate_of_file(wanted: &Wanted<'_>) -> Option<Candidate> {
     let Wanted { resource, refs, .. } = wanted;
-    let Spec::Model(spec) = &resource.spec else {
-        return None;
-    };
+    let refs = refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()));
     Some(Candidate {
         kind: resource.kind.as_str().to_owned(),
         name: resource.name.clone(),
-        meaning: spec.meaning.as_ref()?.encode_to_vec(),
-        refs: ordered_refs(spec, refs.iter().map(|to| (to.kind.as_str(), to.name.as_str()))),
+        meaning: resource.spec.meaning()?.encode_to_vec(),
+        refs: resource.spec.ordered_refs(refs),
         paths: resource.paths.clone(),
     })
-}
-
-/// Refs in an order that survives renames: inputs as they are numbered, then the rest.
-fn ordered_refs<'r>(
-    spec: &ModelSpec,
-    refs: impl Iterator<Item = (&'r str, &'r str)>,
-) -> Vec<(String, String)> {
-    let inputs = spec
-        .inputs
-        .iter()
-        .map(|name| (MODEL.to_owned(), name.to_lowercase()))
-        .collect::<Vec<_>>();
-    let refs = refs.map(|(kind, name)| (kind.to_owned(), name.to_lowercase()));
-    let rest = refs.filter(|to| !inputs.contains(to)).collect::<Vec<_>>();
-    inputs.into_iter().chain(rest).collect()
 }
 
 fn paths(resource: &Resource) -> Arc<[Arc<str>]> {

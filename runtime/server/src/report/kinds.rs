@@ -1,6 +1,9 @@
 //! What documents say about resources of particular kinds.
 
+mod declared;
+
 use serde_json::{Map, Value, json};
+use watershed_compilers::Kind;
 use watershed_core::Row;
 use watershed_proto::{Message, ModelSpec, ModelState, OutputKind, ProjectParserSpec, ProjectParserState};
 
@@ -14,11 +17,14 @@ pub(crate) const PROJECT_PARSER: &str = "project_parser";
 
 /// Whether resources of a kind are run here.
 pub(crate) fn is_supported(kind: &str) -> bool {
-    matches!(kind, MODEL | PROJECT_PARSER)
+    kind == PROJECT_PARSER || Kind::read(kind).is_some_and(Kind::is_supported)
 }
 
 /// What a resource has made.
 pub(crate) fn result(row: &Row) -> Option<Value> {
+    if row.kind.as_str() != MODEL {
+        return declared::result(row);
+    }
     let state = model_state(row)?;
     if state.result_table.is_empty() {
         return None;
@@ -92,7 +98,7 @@ pub(crate) fn spec(row: &Row) -> Value {
         PROJECT_PARSER => ProjectParserSpec::decode(row.spec.as_ref())
             .map(|spec| json!({"environment": spec.environment, "env": spec.variables}))
             .unwrap_or_default(),
-        _ => Value::Null,
+        _ => declared::spec(row),
     }
 }
 
@@ -116,7 +122,7 @@ pub(crate) fn state(row: &Row) -> Value {
         .filter(|_| row.kind.as_str() == PROJECT_PARSER);
     match parser.map(ProjectParserState::decode) {
         Some(Ok(state)) => json!({"display_name": state.display_name, "files": state.files}),
-        _ => Value::Null,
+        _ => declared::state(row),
     }
 }
 

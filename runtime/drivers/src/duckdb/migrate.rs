@@ -1,0 +1,117 @@
+//! SQL that is run once: the statements and the record of them are one transaction, so that after a crash it is known
+//! whether they were run.
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::{Company, Engine};
+use super::failure::Source;
+use super::schema;
+use super::sys::Param;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Failure, Migrated, Migration, Value};
+
+const TABLE: &str = "\
+    CREATE TABLE IF NOT EXISTS _watershed.migrations \
+    (uid UUID NOT NULL, version BIGINT NOT NULL, proof VARCHAR NOT NULL)";
+
+const IS_THERE: &str = "\
+    SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
+    AND schema_name = '_watershed' AND table_name = 'migrations'";
+
+impl Engine {
+    pub(super) async fn run_migration(
+        &self,
+        migration: &Migration,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let (engine, migration) = (self.clone(), migration.clone());
+        // Alone: what a person's statements touch is not known beforehand.
+        self.work(cancel, Company::Alone, move |work| {
+            work.transaction(around!("migrate"), || {
+                work.run_theirs(Source {
+                    prefix: "",
+                    sql: &migration.sql,
+                })?;
+                record(work, &migration)
+            })?;
+            // Tables may have come and gone.
+            let recorded = schema::read_recorded(work)?;
+            let entries = schema::read_entries(work)?;
+            engine.names().reload(entries, recorded);
+            Ok(())
+        })
+        .await
+    }
+
+    pub(super) async fn last_migration(
+        &self,
+        uid: Uuid,
+        proof: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Option<Migrated>, Failure> {
+        let proof = proof.to_owned();
+        self.work(cancel, Company::Others, move |work| {
+            if work.run(IS_THERE, &[])?.is_empty() {
+                return Ok(None);
+            }
+            // A catalog that was lost knows another resource: what was run says that it was the same.
+            let rows = work.run(
+                "SELECT version, proof FROM _watershed.migrations WHERE uid = ? OR proof = ? \
+                 ORDER BY (uid = ?) DESC, version DESC LIMIT 1",
+                &[
+                    Param::Text(&uid.to_string()),
+                    Param::Text(&proof),
+                    Param::Text(&uid.to_string()),
+                ],
+            )?;
+            let row = rows
+                .into_iter()
+                .next()
+                .and_then(|row| <[Value; 2]>::try_from(row).ok());
+            Ok(match row {
+                Some([Value::Integer(version), Value::Text(proof)]) => Some(Migrated {
+                    version: u32::try_from(version).unwrap_or_default(),
+                    proof,
+                }),
+                _ => None,
+            })
+        })
+        .await
+    }
+
+    pub(super) async fn forget_migration_of(
+        &self,
+        uid: Uuid,
+        cancel: &CancellationToken,
+    ) -> Result<bool, Failure> {
+        self.work(cancel, Company::Others, move |work| {
+            if work.run(IS_THERE, &[])?.is_empty() {
+                return Ok(false);
+            }
+            let uid = uid.to_string();
+            let rows = work.run(
+                "DELETE FROM _watershed.migrations WHERE uid = ? RETURNING version",
+                &[Param::Text(&uid)],
+            )?;
+            Ok(!rows.is_empty())
+        })
+        .await
+    }
+}
+
+fn record(work: &Work<'_>, migration: &Migration) -> Result<(), Failure> {
+    let uid = migration.uid.to_string();
+    work.run(TABLE, &[])?;
+    work.run(
+        "DELETE FROM _watershed.migrations WHERE uid = ?",
+        &[Param::Text(&uid)],
+    )?;
+    let insert = format!(
+        "INSERT INTO _watershed.migrations VALUES (?, {}, ?)",
+        migration.version
+    );
+    work.run(&insert, &[Param::Text(&uid), Param::Text(&migration.proof)])?;
+    Ok(())
+}

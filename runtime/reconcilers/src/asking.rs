@@ -1,0 +1,73 @@
+//! Questions to the engine that read no row of a table: what a statement yields, and whether it can be run.
+
+use tokio_util::sync::CancellationToken;
+use watershed_core::Error;
+use watershed_drivers::olap::{Failure, Query, QueryError, SqlError, Value};
+
+use crate::{model::failure, outputs::Outputs};
+
+/// The engine, asked by one invocation; its cancellation interrupts the engine.
+#[derive(Clone, Copy)]
+pub(crate) struct Asking<'a> {
+    pub(crate) outputs: &'a Outputs,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+/// What the engine said of a statement: names and types of its columns, or what is wrong with it.
+pub(crate) type Described = Result<Vec<(String, String)>, SqlError>;
+
+impl Asking<'_> {
+    /// The columns of a query, which is bound and not run.
+    ///
+    /// # Errors
+    /// When the engine can't be asked.
+    pub(crate) async fn describe(&self, query: &str) -> Result<Described, Error> {
+        // On a line of its own, so that offsets are those of the query plus a constant.
+        let sql = format!("{DESCRIBE}{query}");
+        let rows = match self.rows(sql).await? {
+            Ok(rows) => rows,
+            Err(mut error) => {
+                let before = DESCRIBE.len();
+                error.offset = error.offset.map(|offset| offset.saturating_sub(before));
+                return Ok(Err(error));
+            }
+        };
+        let column = |row: Vec<Value>| {
+            let mut texts = row.into_iter().map(|value| value.to_string());
+            Some((texts.next()?, texts.next()?))
+        };
+        Ok(Ok(rows.into_iter().filter_map(column).collect()))
+    }
+
+    /// The rows of a small query.
+    ///
+    /// # Errors
+    /// When the engine can't be asked.
+    pub(crate) async fn rows(&self, sql: String) -> Result<Result<Vec<Vec<Value>>, SqlError>, Error> {
+        let query = Query {
+            sql,
+            limit: None,
+            timeout: None,
+        };
+        let olap = self.outputs.olap();
+        let asked = async {
+            let mut rows = olap.query(query, self.cancel).await?;
+            rows.collect().await
+        };
+        match asked.await {
+            Ok(rows) => Ok(Ok(rows)),
+            Err(QueryError::Failed(Failure::Sql(error))) => Ok(Err(error)),
+            Err(QueryError::Failed(Failure::Interrupted)) => Err(failure::of_cancel()),
+            Err(QueryError::Failed(failure)) => Err(failure::of_failure(&failure)),
+            Err(error) => Ok(Err(SqlError {
+                class: "parser".to_owned(),
+                message: error.to_string(),
+                hint: None,
+                offset: None,
+            })),
+        }
+    }
+}
+
+/// What makes a query a question about its columns.
+const DESCRIBE: &str = "DESCRIBE\n";

@@ -1,0 +1,115 @@
+//! Metrics views: measures and dimensions over a table, tried against the engine.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`whole`] | the spec with what its parent gives it, and the tables that it reads |
+//! | [`probe`] | the statements that try its fields, none of which reads a row |
+//! | `check` | one look: all fields at once, and one by one only to find those that are wrong |
+//!
+//! A look is worth its cost only when something changed: the state keeps what was looked at (the spec's meaning and the
+//! builds of the models that it reads), and while that holds the engine is not opened. A table that is nobody's
+//! output here may change at any time: it is looked at unless the engine's file is as it was left.
+
+pub mod probe;
+pub mod whole;
+
+mod check;
+
+use std::sync::Arc;
+
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Parents, Work};
+use watershed_proto::{MetricsViewSpec, MetricsViewState};
+
+use crate::{asking::Asking, messages::Proto, model::failure, outputs::Outputs, refs, selector::Choosing};
+use check::Check;
+use whole::Whole;
+
+/// The kind's name.
+pub const KIND: &str = "metrics_view";
+
+/// The kind's options; `jobs` looks at once.
+#[must_use]
+pub fn options(jobs: usize) -> KindOptions {
+    KindOptions {
+        parents: Parents::Changed,
+        concurrency: Some(jobs),
+        ..KindOptions::new(KIND)
+    }
+}
+
+/// Tries metrics views.
+pub struct MetricsViewReconciler {
+    outputs: Arc<Outputs>,
+    environment: String,
+}
+
+impl MetricsViewReconciler {
+    /// One that tries them among `outputs`, and tells templates that they run in `environment`.
+    #[must_use]
+    pub fn new(outputs: Arc<Outputs>, environment: impl Into<String>) -> Self {
+        Self {
+            outputs,
+            environment: environment.into(),
+        }
+    }
+
+    /// Whether nothing changed since the last look, which found nothing wrong.
+    fn is_proven(&self, whole: &Whole, state: Option<&MetricsViewState>) -> bool {
+        let same = state.is_some_and(|state| state.proof == whole.proof && state.problems.is_empty());
+        same && (!whole.streaming || self.outputs.is_as_left())
+    }
+}
+
+impl Reconciler for MetricsViewReconciler {
+    type Spec = Proto<MetricsViewSpec>;
+    type State = Proto<MetricsViewState>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(failure::of_fault(fault));
+        }
+        refs::check(context.refs())?;
+        let paths = &context.row().paths;
+        let mut whole = Whole::new(spec, context.refs(), context.refreshes())?;
+        let before = context.state().map(|state| &state.0);
+        if self.is_proven(&whole, before) {
+            return Ok(Outcome::default());
+        }
+        let engine = Asking {
+            outputs: &self.outputs,
+            cancel: context.cancellation(),
+        };
+        whole.complete(&Choosing { engine, paths }).await?;
+        let check = Check {
+            engine,
+            environment: &self.environment,
+            paths,
+        };
+        let found = check.run(&whole).await?;
+        let error = check::error(&found.problems);
+        let valid = if found.problems.is_empty() {
+            Some(whole.spec)
+        } else {
+            before.and_then(|before| before.valid_spec.clone())
+        };
+        let state = Proto(MetricsViewState {
+            valid_spec: valid,
+            table: whole.table,
+            proof: whole.proof,
+            streaming: whole.streaming,
+            problems: found.problems,
+            types: found.types,
+        });
+        if context.state() != Some(&state) {
+            let written = context.set_state(&state).await;
+            written.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
+        error.map_or(Ok(()), Err)?;
+        Ok(Outcome {
+            work: Work::Checked,
+            retrigger: None,
+        })
+    }
+}

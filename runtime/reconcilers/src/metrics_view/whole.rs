@@ -1,0 +1,204 @@
+//! A metrics view with what its parent gives it, and the tables that it reads.
+
+use watershed_core::{Error, RefView, Refreshes};
+use watershed_drivers::olap::quote_identifier;
+use watershed_proto::{MetricsViewSpec, MetricsViewState, ModelState};
+
+use super::KIND;
+use crate::{model, refs, selector::Choosing};
+
+/// A metrics view, ready to be tried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Whole {
+    /// The spec; the parent's fields are in it once it is complete.
+    pub spec: MetricsViewSpec,
+    /// The table that it reads, as SQL writes it.
+    pub table: String,
+    /// Tables of its annotations and rollups, as SQL writes them, in their order.
+    pub annotations: Vec<String>,
+    /// As above.
+    pub rollups: Vec<String>,
+    /// Tables that translate values: by dimension, in their order; empty for one without.
+    pub lookups: Vec<String>,
+    /// Stands for all that a look depends on.
+    pub proof: String,
+    /// It reads a table that is nobody's output here.
+    pub streaming: bool,
+    /// What its fields are taken from, until they are.
+    parent: Option<MetricsViewState>,
+}
+
+impl Whole {
+    /// Puts together what is looked at.
+    ///
+    /// # Errors
+    /// When its parent has not been found to be valid.
+    pub fn new(spec: &MetricsViewSpec, refs: &[RefView], asked: Refreshes) -> Result<Self, Error> {
+        let mut proof = blake3::Hasher::new();
+        let meaning = spec.meaning.as_ref().map(|meaning| meaning.digest.as_slice());
+        proof.update(meaning.unwrap_or_default());
+        proof
+            .update(&asked.plain.to_le_bytes())
+            .update(&asked.full.to_le_bytes());
+        let mut tables = Tables {
+            refs,
+            proof,
+            streaming: false,
+        };
+        let mut whole = spec.clone();
+        whole.fault = None;
+        let mut given_by = None;
+        let table = if spec.parent.is_empty() {
+            tables.main(spec)
+        } else {
+            let parent = parent(spec, refs)?;
+            tables.proof.update(parent.proof.as_bytes());
+            tables.streaming |= parent.streaming;
+            let table = parent.table.clone();
+            given_by = Some(parent);
+            table
+        };
+        let annotations = whole.annotations.iter().map(|one| {
+            let name = if one.model.is_empty() {
+                &one.table
+            } else {
+                &one.model
+            };
+            tables.named(&one.database, &one.database_schema, name)
+        });
+        let annotations = annotations.collect();
+        let rollups = whole.rollups.iter();
+        let rollups = rollups.map(|one| tables.named("", "", &one.model)).collect();
+        let lookups = whole
+            .dimensions
+            .iter()
+            .map(|one| tables.lookup(&one.lookup_table));
+        let lookups = lookups.collect();
+        Ok(Self {
+            spec: whole,
+            table,
+            annotations,
+            rollups,
+            lookups,
+            proof: tables.proof.finalize().to_hex().as_str()[..32].to_owned(),
+            streaming: tables.streaming,
+            parent: given_by,
+        })
+    }
+}
+
+/// Names of tables, and what is known of who made them.
+struct Tables<'a> {
+    refs: &'a [RefView],
+    proof: blake3::Hasher,
+    streaming: bool,
+}
+
+impl Tables<'_> {
+    fn main(&mut self, spec: &MetricsViewSpec) -> String {
+        let name = if spec.model.is_empty() {
+            &spec.table
+        } else {
+            &spec.model
+        };
+        self.named(&spec.database, &spec.database_schema, name)
+    }
+
+    /// A model's output or, where no model has that name, the table of that name.
+    fn named(&mut self, database: &str, schema: &str, name: &str) -> String {
+        let output = refs::find(self.refs, model::KIND, name).and_then(refs::state::<ModelState>);
+        if let Some(output) = output.filter(|output| !output.result_table.is_empty()) {
+            self.proof.update(output.build_id.as_bytes());
+            self.proof.update(output.result_table.as_bytes());
+            return quote_identifier(&output.result_table);
+        }
+        self.streaming = true;
+        let parts = [database, schema, name]
+            .into_iter()
+            .filter(|part| !part.is_empty());
+        parts.map(quote_identifier).collect::<Vec<_>>().join(".")
+    }
+
+    /// A name that may be qualified, as it is written.
+    fn lookup(&mut self, written: &str) -> String {
+        match written.rsplit_once('.') {
+            None if written.is_empty() => String::new(),
+            None => self.named("", "", written.trim_matches('"')),
+            Some((before, last)) => {
+                let named = self.named("", "", last.trim_matches('"'));
+                if self.streaming {
+                    format!("{before}.{last}")
+                } else {
+                    named
+                }
+            }
+        }
+    }
+}
+
+fn parent(spec: &MetricsViewSpec, refs: &[RefView]) -> Result<MetricsViewState, Error> {
+    let view = refs::find(refs, KIND, &spec.parent);
+    view.and_then(refs::state::<MetricsViewState>)
+        .filter(|state| state.valid_spec.is_some())
+        .ok_or_else(|| {
+            let message = format!("metrics view \"{}\" has not been found to be valid", spec.parent);
+            Error::transient("parent-unchecked", message)
+        })
+}
+
+impl Whole {
+    /// Takes from the parent what the spec does not say itself.
+    ///
+    /// # Errors
+    /// When the parent has not the fields that are chosen, or the engine can't say which those are.
+    pub(super) async fn complete(&mut self, choosing: &Choosing<'_>) -> Result<(), Error> {
+        let Some(from) = self.parent.take().and_then(|parent| parent.valid_spec) else {
+            return Ok(());
+        };
+        let spec = &mut self.spec;
+        let names: Vec<&str> = from.dimensions.iter().map(|one| one.name.as_str()).collect();
+        let chosen = spec.parent_dimensions.as_ref();
+        let wanted = choosing.choose(chosen, &names, "dimension").await?;
+        let time = from.time_dimension.as_str();
+        let dimensions = from.dimensions.iter();
+        spec.dimensions = dimensions
+            .filter(|one| wanted.contains(&one.name) || one.name == time)
+            .cloned()
+            .collect();
+        let names: Vec<&str> = from.measures.iter().map(|one| one.name.as_str()).collect();
+        let wanted = choosing
+            .choose(spec.parent_measures.as_ref(), &names, "measure")
+            .await?;
+        let measures = from.measures.iter();
+        spec.measures = measures
+            .filter(|one| wanted.contains(&one.name))
+            .cloned()
+            .collect();
+        inherit(spec, from);
+        Ok(())
+    }
+}
+
+fn inherit(spec: &mut MetricsViewSpec, from: MetricsViewSpec) {
+    spec.connector = from.connector;
+    for (own, parents) in [
+        (&mut spec.time_dimension, from.time_dimension),
+        (&mut spec.smallest_time_grain, from.smallest_time_grain),
+    ] {
+        if own.is_empty() {
+            *own = parents;
+        }
+    }
+    for (own, parents) in [
+        (&mut spec.first_day_of_week, from.first_day_of_week),
+        (&mut spec.first_month_of_year, from.first_month_of_year),
+    ] {
+        if *own == 0 {
+            *own = parents;
+        }
+    }
+    spec.watermark_expression = spec.watermark_expression.take().or(from.watermark_expression);
+    // What the parent forbids, its children forbid too.
+    let own = std::mem::take(&mut spec.security_rules);
+    spec.security_rules = from.security_rules.into_iter().chain(own).collect();
+}

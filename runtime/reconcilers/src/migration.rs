@@ -1,0 +1,221 @@
+//! Migrations: SQL that is run once for each version, before anything else.
+//!
+//! What was run is recorded in the engine, in the transaction that ran it. So a crash neither repeats nor skips it, and
+//! the state is a copy.
+
+use std::sync::Arc;
+
+use watershed_compilers::{Scope, render_text};
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Work};
+use watershed_drivers::olap::{Failure, Migrated, Migration};
+use watershed_proto::{MigrationSpec, MigrationState};
+
+use crate::{messages::Proto, model::failure, outputs::Outputs, places, refs};
+
+/// The kind's name.
+pub const KIND: &str = "migration";
+
+/// The most versions that are run at once: a greater difference is a slip.
+const MOST_VERSIONS: u32 = 100;
+
+/// The kind's options.
+#[must_use]
+pub fn options() -> KindOptions {
+    KindOptions {
+        first: true,
+        ..KindOptions::new(KIND)
+    }
+}
+
+/// Runs migrations.
+pub struct MigrationReconciler {
+    outputs: Arc<Outputs>,
+    environment: String,
+}
+
+impl MigrationReconciler {
+    /// One that runs them in the engine of `outputs`, and tells templates that they run in `environment`.
+    #[must_use]
+    pub fn new(outputs: Arc<Outputs>, environment: impl Into<String>) -> Self {
+        Self {
+            outputs,
+            environment: environment.into(),
+        }
+    }
+
+    /// What was run last, as far as it is known.
+    async fn last(&self, context: &Context<Self>, proof: &str) -> Result<Option<Migrated>, Error> {
+        let copy = context.state().map(|state| Migrated {
+            version: state.0.version,
+            proof: state.0.proof.clone(),
+        });
+        if copy.is_some() && self.outputs.is_as_left() {
+            return Ok(copy);
+        }
+        let olap = self.outputs.olap();
+        let found = olap
+            .migrated(context.uid().0, proof, context.cancellation())
+            .await;
+        found.map_err(|failure| failure::of_failure(&failure))
+    }
+
+    fn sql(&self, spec: &MigrationSpec, version: u32, paths: &[Arc<str>]) -> Result<String, Error> {
+        let source = spec.sql.clone().unwrap_or_default();
+        if !source.templated {
+            return Ok(source.text);
+        }
+        let scope = Scope {
+            environment: self.environment.clone(),
+            variables: spec.variables.clone(),
+            version: Some(version),
+            ..Scope::default()
+        };
+        render_text(&source.text, &scope).map_err(|error| Error {
+            place: Some(places::of_source(paths, &source, &source.text, None)),
+            ..failure::of_render(&error)
+        })
+    }
+}
+
+impl Reconciler for MigrationReconciler {
+    type Spec = Proto<MigrationSpec>;
+    type State = Proto<MigrationState>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(failure::of_fault(fault));
+        }
+        refs::check(context.refs())?;
+        let proof = proof(spec);
+        let last = self.last(&context, &proof).await?;
+        let mut done = false;
+        for version in wanted(spec.version, last.as_ref(), &proof)? {
+            let sql = self.sql(spec, version, &context.row().paths)?;
+            context.progress(format!("version {version}"));
+            let migration = Migration {
+                uid: context.uid().0,
+                version,
+                proof: proof.clone(),
+                sql,
+            };
+            let run = self.outputs.migrate(&migration, context.cancellation()).await;
+            run.map_err(|failure| self.placed(&context, &failure, &migration.sql))?;
+            done = true;
+        }
+        let state = Proto(MigrationState {
+            version: spec.version,
+            proof,
+        });
+        let is_new = context.state() != Some(&state);
+        if is_new {
+            let written = context.set_state(&state).await;
+            written.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
+        let work = match (done, is_new) {
+            (true, _) => Work::Built,
+            (false, true) => Work::Checked,
+            (false, false) => Work::None,
+        };
+        Ok(Outcome {
+            work,
+            retrigger: None,
+        })
+    }
+
+    /// What it did stays; only the record of it goes.
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if context.state().is_none() && self.outputs.is_as_left() {
+            return Ok(Outcome::default());
+        }
+        let olap = self.outputs.olap();
+        let forgotten = olap
+            .forget_migration(context.uid().0, context.cancellation())
+            .await;
+        match forgotten.map_err(|failure| failure::of_failure(&failure))? {
+            true => Ok(Outcome {
+                work: Work::Dropped,
+                retrigger: None,
+            }),
+            false => Ok(Outcome::default()),
+        }
+    }
+}
+
+impl MigrationReconciler {
+    fn placed(&self, context: &Context<Self>, failure: &Failure, sent: &str) -> Error {
+        let Failure::Sql(error) = failure else {
+            return failure::of_failure(failure);
+        };
+        let source = context.spec().0.sql.clone().unwrap_or_default();
+        let paths = &context.row().paths;
+        let own = paths.iter().any(|path| **path == *source.path);
+        let at = if own {
+            crate::model::place::in_file(&source, &source.path, sent, error.offset)
+        } else {
+            places::of_source(paths, &source, sent, error.offset)
+        };
+        Error {
+            place: Some(at),
+            ..failure::of_sql(error)
+        }
+    }
+}
+
+/// Stands for what is run: its text and the variables that it reads.
+fn proof(spec: &MigrationSpec) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let text = spec.sql.as_ref().map(|sql| sql.text.as_str()).unwrap_or_default();
+    hasher.update(text.as_bytes());
+    for (name, value) in &spec.variables {
+        hasher
+            .update(name.as_bytes())
+            .update(b"=")
+            .update(value.as_bytes());
+    }
+    hasher.finalize().to_hex().as_str()[..32].to_owned()
+}
+
+/// The versions that are still to be run. What was edited is run again for its present version.
+fn wanted(
+    version: u32,
+    last: Option<&Migrated>,
+    proof: &str,
+) -> Result<std::ops::RangeInclusive<u32>, Error> {
+    let from = match last {
+        None => 0,
+        Some(last) if last.version < version => last.version + 1,
+        Some(last) if last.proof != proof => version,
+        Some(_) => version + 1,
+    };
+    if version.saturating_sub(from) > MOST_VERSIONS {
+        let message =
+            format!("versions {from} to {version} are to be run, more than {MOST_VERSIONS} at once");
+        return Err(Error::permanent("too-many-versions", message));
+    }
+    Ok(from..=version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_is_run_once_and_an_edited_text_again() {
+        let last = |version| Migrated {
+            version,
+            proof: "p".into(),
+        };
+        let run = |version, last: Option<&Migrated>, proof| {
+            wanted(version, last, proof).map(|versions| versions.collect::<Vec<_>>())
+        };
+        assert_eq!(run(0, None, "p").unwrap(), [0]);
+        assert_eq!(run(2, None, "p").unwrap(), [0, 1, 2]);
+        assert_eq!(run(2, Some(&last(2)), "p").unwrap(), [] as [u32; 0]);
+        assert_eq!(run(3, Some(&last(1)), "p").unwrap(), [2, 3]);
+        assert_eq!(run(2, Some(&last(2)), "q").unwrap(), [2]);
+        assert_eq!(run(1, Some(&last(2)), "p").unwrap(), [] as [u32; 0]);
+        assert!(run(200, None, "p").is_err());
+    }
+}

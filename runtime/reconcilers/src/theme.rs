@@ -1,0 +1,38 @@
+//! Themes: colours. There is nothing to make of them: they are there for dashboards to read.
+
+use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Parents, Work};
+use watershed_proto::ThemeSpec;
+
+use crate::{messages::Proto, model::failure};
+
+/// The kind's name.
+pub const KIND: &str = "theme";
+
+/// The kind's options.
+#[must_use]
+pub fn options() -> KindOptions {
+    KindOptions {
+        parents: Parents::Changed,
+        at_start: AtStart::AskIfUnsettled,
+        ..KindOptions::new(KIND)
+    }
+}
+
+/// Lets themes be.
+pub struct ThemeReconciler;
+
+impl Reconciler for ThemeReconciler {
+    type Spec = Proto<ThemeSpec>;
+    type State = ();
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        match &context.spec().0.fault {
+            Some(fault) => Err(failure::of_fault(fault)),
+            None => Ok(Outcome {
+                work: Work::Checked,
+                retrigger: None,
+            }),
+        }
+    }
+}
