@@ -37,8 +37,8 @@ pub fn declared(spec: &Spec, name: &str) -> Value {
     for field in ["dimensions", "measures"] {
         let fields = map.get_mut(field).and_then(Value::as_array_mut);
         for field in fields.into_iter().flatten().filter_map(Value::as_object_mut) {
-            let name = field.get("name").and_then(Value::as_str).unwrap_or_default();
-            name_for_people(field, &name.to_owned());
+            let name = field.get("name").and_then(Value::as_str).map(str::to_owned);
+            name_for_people(field, &name.unwrap_or_default());
         }
     }
     said

@@ -103,10 +103,13 @@ async fn resolve(
     let computed = choosing
         .choose(spec.measures.as_ref(), &measures, "measure")
         .await?;
-    let names = |names: &[String]| names.iter().map(String::as_str).collect::<Vec<_>>();
     let defaults = match &spec.defaults {
         None => None,
-        Some(defaults) => Some(opening(defaults, &names(&offered), &names(&computed), choosing).await?),
+        Some(defaults) => {
+            let dimensions: Vec<&str> = offered.iter().map(String::as_str).collect();
+            let measures: Vec<&str> = computed.iter().map(String::as_str).collect();
+            Some(opening(defaults, &dimensions, &measures, choosing).await?)
+        }
     };
     Ok(ExploreSpec {
         dimensions: Some(listed(offered)),

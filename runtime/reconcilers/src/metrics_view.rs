@@ -17,11 +17,18 @@ mod check;
 
 use std::sync::Arc;
 
-use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Parents, Work};
 use watershed_proto::{MetricsViewSpec, MetricsViewState};
 
-use crate::{asking::Asking, messages::Proto, model::failure, outputs::Outputs, refs, selector::Choosing};
+use crate::{
+    asking::Asking,
+    messages::Proto,
+    model::{self, failure},
+    outputs::Outputs,
+    refs,
+    selector::Choosing,
+};
 use check::Check;
 use whole::Whole;
 
@@ -61,6 +68,13 @@ impl MetricsViewReconciler {
     }
 }
 
+/// Names of the models that there are, in lower case.
+fn models(context: &Context<MetricsViewReconciler>) -> Vec<String> {
+    let all = context.controller().list(Hidden::Leave).resources;
+    let models = all.iter().filter(|one| one.kind.as_str() == model::KIND);
+    models.map(|one| one.name.as_str().to_lowercase()).collect()
+}
+
 impl Reconciler for MetricsViewReconciler {
     type Spec = Proto<MetricsViewSpec>;
     type State = Proto<MetricsViewState>;
@@ -86,6 +100,7 @@ impl Reconciler for MetricsViewReconciler {
             engine,
             environment: &self.environment,
             paths,
+            models: &|| models(&context),
         };
         let found = check.run(&whole).await?;
         let error = check::error(&found.problems);

@@ -10,7 +10,7 @@ use super::schema;
 use super::sys::Param;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, Migrated, Migration, Value};
+use crate::olap::{Failure, Migrated, Migration, SoleError, SqlError, Value, sole_statement};
 
 const TABLE: &str = "\
     CREATE TABLE IF NOT EXISTS _watershed.migrations \
@@ -30,10 +30,7 @@ impl Engine {
         // Alone: what a person's statements touch is not known beforehand.
         self.work(cancel, Company::Alone, move |work| {
             work.transaction(around!("migrate"), || {
-                work.run_theirs(Source {
-                    prefix: "",
-                    sql: &migration.sql,
-                })?;
+                each_statement(work, &migration.sql)?;
                 record(work, &migration)
             })?;
             // Tables may have come and gone.
@@ -99,6 +96,29 @@ impl Engine {
         })
         .await
     }
+}
+
+/// Runs the statements of a text one by one, so that the place of an error is one in the whole text.
+fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
+    let mut start = 0;
+    while let Some(rest) = sql.get(start..) {
+        let (one, next) = match sole_statement(rest) {
+            Ok(last) => (last, sql.len() + 1),
+            Err(SoleError::Several { offset }) => (rest.get(..offset).unwrap_or(rest), start + offset),
+            Err(SoleError::None) => return Ok(()),
+        };
+        let ran = work.run_theirs(Source { prefix: "", sql: one });
+        ran.map_err(|failure| match failure {
+            Failure::Sql(error) => Failure::Sql(SqlError {
+                // Where the engine says nothing, the statement itself.
+                offset: Some(error.offset.unwrap_or_default() + start),
+                ..error
+            }),
+            other => other,
+        })?;
+        start = next;
+    }
+    Ok(())
 }
 
 fn record(work: &Work<'_>, migration: &Migration) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Scope, nearest_name, render_text};
 use watershed_core::{Error, Place};
 use watershed_drivers::olap::SqlError;
 use watershed_proto::{FieldProblem, SqlSource};
@@ -19,6 +19,8 @@ pub(super) struct Check<'a> {
     pub(super) engine: Asking<'a>,
     pub(super) environment: &'a str,
     pub(super) paths: &'a [Arc<str>],
+    /// The models that there are, for hints.
+    pub(super) models: &'a (dyn Fn() -> Vec<String> + Sync),
 }
 
 /// What a look found.
@@ -77,11 +79,7 @@ impl Check<'_> {
 
     async fn one_by_one(&self, whole: &Whole, prober: &Prober<'_>, found: &mut Found) -> Result<(), Error> {
         if let Err(error) = self.engine.describe(&prober.table()).await? {
-            let place = places::of_spot(self.paths, whole.spec.table_at.as_ref());
-            let told = failure::of_sql(&error);
-            found
-                .problems
-                .push(tell("table", &whole.table.replace('"', ""), &told, place));
+            found.problems.push(self.no_table(whole, &error));
             return Ok(());
         }
         for probe in prober.each() {
@@ -110,6 +108,24 @@ impl Check<'_> {
         }
         self.time(whole, found);
         Ok(())
+    }
+
+    /// The table can't be read. Most often a model's name is misspelled: names of models are what people mean.
+    fn no_table(&self, whole: &Whole, error: &SqlError) -> FieldProblem {
+        let spec = &whole.spec;
+        let place = places::of_spot(self.paths, spec.table_at.as_ref());
+        let (role, name) = if spec.model.is_empty() {
+            ("table", whole.table.replace('"', ""))
+        } else {
+            ("model", spec.model.clone())
+        };
+        let mut told = failure::of_sql(error);
+        let models = (self.models)();
+        let near = nearest_name(&name.to_lowercase(), models.iter().map(String::as_str));
+        if let Some(near) = near {
+            told.hint = Some(format!("did you mean `{near}`?").into());
+        }
+        tell(role, &name, &told, place)
     }
 
     fn problem(&self, probe: &Probe, error: &SqlError) -> FieldProblem {

@@ -31,7 +31,7 @@ pub struct Probe {
 }
 
 /// Expressions with their templates executed, by the text that they had.
-pub trait Render {
+pub trait Render: Sync {
     /// The text to be sent for an expression.
     ///
     /// # Errors

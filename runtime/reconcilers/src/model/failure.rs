@@ -158,9 +158,16 @@ pub(crate) fn of_sql(error: &SqlError) -> Error {
 
 /// Whether a hint proposes one of the engine's own tables, which nobody means.
 fn names_internals(hint: &str) -> bool {
-    ["duckdb_", "pg_", "sqlite_", "information_schema", "_watershed"]
-        .iter()
-        .any(|prefix| hint.contains(&format!("\"{prefix}")))
+    [
+        "duckdb_",
+        "pg_",
+        "pragma_",
+        "sqlite_",
+        "information_schema",
+        "_watershed",
+    ]
+    .iter()
+    .any(|prefix| hint.contains(&format!("\"{prefix}")))
 }
 
 /// A stable code for what an engine says against a statement.

@@ -83,6 +83,11 @@ impl Site {
         ByHand::open(&self.engine_file()).run(sql);
     }
 
+    /// Makes another database with these statements.
+    pub(super) fn database(&self, path: &std::path::Path, sql: &str) {
+        ByHand::open(path).run(sql);
+    }
+
     fn engine_file(&self) -> PathBuf {
         self.state.path().join("main.duckdb")
     }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 use watershed_compilers::{Fingerprint, Kind, ResourceRef};
 use watershed_core::{Change, Marks, Refreshes, Revision, SpecVersion, StateVersion, Target, Timestamp};
-use watershed_proto::SqlSource;
+use watershed_proto::{ModelSpec, SqlSource};
 
 use super::*;
 

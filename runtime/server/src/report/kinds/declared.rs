@@ -36,7 +36,7 @@ pub(super) fn result(row: &Row) -> Option<Value> {
         }
         Kind::Canvas => {
             let valid = CanvasState::decode(state).ok()?.valid_spec?;
-            Some(json!({"rows": valid.rows.len()}))
+            Some(json!({"board_rows": valid.rows.len()}))
         }
         Kind::Connector => {
             let answered = ConnectorState::decode(state).ok()?.answered;
