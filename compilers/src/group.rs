@@ -14,6 +14,7 @@ use crate::{
     model::{self, SqlText},
     names,
     project::FileProblem,
+    refs,
     resource::{Kind, Spec},
     template::{Facts, is_template},
     text::Text,
@@ -502,7 +503,7 @@ impl Group<'_> {
         let display_name = fields.text("display_name").unwrap_or_default();
         let refs = fields
             .take("refs")
-            .map(|entry| refs(&entry.value, fields.findings()))
+            .map(|entry| refs::read(&entry.value, fields.findings()))
             .unwrap_or_default();
         *map = fields.rest();
         if let Some(problem) = names::problem(&name) {
@@ -541,65 +542,4 @@ fn too_large(size: u64) -> (Code, String) {
 /// The last part of a path.
 pub(crate) fn base_name(stem: &str) -> &str {
     stem.rsplit('/').next().unwrap_or(stem)
-}
-
-/// Refs as YAML writes them: a name, `kind/name`, or a mapping.
-fn refs(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
-    let single;
-    let items = match node.as_list() {
-        Some(items) => items,
-        None => {
-            single = [node.clone()];
-            &single
-        }
-    };
-    items
-        .iter()
-        .filter_map(|item| reference(item, findings))
-        .collect()
-}
-
-fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
-    let (kind, name) = match &node.data {
-        Data::Map(map) => {
-            let text = |key: &str| map.get(key).and_then(|entry| entry.value.scalar_text());
-            let Some(name) = text("name") else {
-                findings.add(node.at, Code::InvalidRef, "invalid ref: a `name` is missing");
-                return None;
-            };
-            (text("kind").or_else(|| text("type")), name)
-        }
-        _ => {
-            let Some(text) = node.scalar_text() else {
-                let message = format!(
-                    "invalid ref: expected a name or a mapping, not {}",
-                    node.data.type_name()
-                );
-                findings.add(node.at, Code::InvalidRef, message);
-                return None;
-            };
-            match text.split_once('/') {
-                Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
-                None => (None, text),
-            }
-        }
-    };
-    let kind = match kind.as_deref().map(FileKind::read) {
-        None => None,
-        Some(Some(kind)) => Some(kind.kind()),
-        Some(None) => {
-            let message = format!("invalid ref: unknown kind \"{}\"", kind.unwrap_or_default());
-            findings.add(node.at, Code::InvalidRef, message);
-            return None;
-        }
-    };
-    if name.trim().is_empty() {
-        findings.add(node.at, Code::InvalidRef, "invalid ref: the name is empty");
-        return None;
-    }
-    Some(RawRef {
-        kind,
-        name,
-        own_look: false,
-    })
 }

@@ -40,6 +40,7 @@ mod metrics_view;
 mod migration;
 mod model;
 mod names;
+mod refs;
 mod resolver;
 mod schedule;
 mod security;
