@@ -95,6 +95,20 @@ impl Dependency {
         1 + self.details.as_ref().map_or(0, |details| details.others.len())
     }
 
+    /// Whether it is only on one target. A description does not count.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.details.as_ref().is_none_or(|details| {
+            let flags =
+                details.recreate_when_modified || details.deleted_with_external || details.order_only;
+            details.others.is_empty() && details.predicate.is_none() && !flags
+        })
+    }
+
+    /// The target, if that is all there is to it.
+    pub(crate) fn bare_target(&self) -> Option<&Ref> {
+        self.details.is_none().then_some(&self.target)
+    }
+
     /// The condition on the target's value.
     pub fn predicate(&self) -> Option<&Predicate> {
         self.details.as_ref()?.predicate.as_ref()

@@ -6,13 +6,16 @@
 //! 2. `edges` of a filled slot has one entry per target of its item, in the order of the item's
 //!    dependencies; each has its counterpart in the target's `dependents`.
 //! 3. `attention` holds exactly the slots whose item a later call must look at unasked.
+//! 4. `tally` counts the items; a place is plain if its item is missing or [`Spec::is_plain`].
 
 mod changes;
 mod diff;
 mod groups;
+mod fingerprint;
 mod stored;
+mod tally;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 pub use diff::{Difference, ItemChange};
@@ -20,7 +23,8 @@ pub use groups::{Group, GroupPath};
 
 use crate::item::{Item, Spec};
 use crate::order::Order;
-use crate::reference::Ref;
+use crate::reference::{Ref, RefMap};
+use tally::Tally;
 
 /// The place of a ref in one graph; means nothing in another.
 pub(crate) type Slot = u32;
@@ -38,6 +42,7 @@ struct Edge {
 struct Place<V> {
     reference: Ref,
     group: u32,
+    is_plain: bool,
     item: Option<Item<V>>,
     edges: Box<[Edge]>,
     dependents: Vec<Slot>,
@@ -86,8 +91,8 @@ pub struct Graph<V> {
     /// While a call is under way no slot is freed, so that the planner may keep them; those that nothing
     /// needs any more wait here.
     unneeded: Option<Vec<Slot>>,
-    index: HashMap<Ref, Slot>,
-    count: usize,
+    index: RefMap<Slot>,
+    tally: Tally,
     attention: BTreeSet<Slot>,
     /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
     displaced: BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)>,
@@ -104,8 +109,8 @@ impl<V> Graph<V> {
             places: Vec::new(),
             free: Vec::new(),
             unneeded: None,
-            index: HashMap::new(),
-            count: 0,
+            index: RefMap::default(),
+            tally: Tally::default(),
             attention: BTreeSet::new(),
             displaced: BTreeMap::new(),
             order: OnceLock::new(),
@@ -131,12 +136,12 @@ impl<V> Graph<V> {
 
     /// How many items there are.
     pub fn len(&self) -> usize {
-        self.count
+        self.tally.items()
     }
 
     /// Whether there is no item.
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.len() == 0
     }
 
     /// The item with this ref.
@@ -181,6 +186,15 @@ impl<V> Graph<V> {
         self.index.get(reference).copied()
     }
 
+    /// Whether this is the slot of a ref, as far as a glance tells: a slot that is free may still have one.
+    pub(crate) fn is_at(&self, reference: &Ref, slot: Slot) -> bool {
+        let Some(place) = self.places.get(slot as usize) else {
+            return false;
+        };
+        (place.item.is_some() || !place.dependents.is_empty())
+            && (place.reference.is_shared_with(reference) || &place.reference == reference)
+    }
+
     pub(crate) fn item(&self, slot: Slot) -> Option<&Item<V>> {
         self.places.get(slot as usize)?.item.as_ref()
     }
@@ -210,6 +224,23 @@ impl<V> Graph<V> {
     pub(crate) fn slots(&self) -> std::ops::Range<Slot> {
         // `intern` refuses to grow beyond what a slot can count.
         0..self.places.len() as Slot
+    }
+
+    /// Whether the item in a slot, if any, has no dependency but on one other each, without conditions.
+    pub(crate) fn is_plain(&self, slot: Slot) -> bool {
+        self.places.get(slot as usize).is_none_or(|place| place.is_plain)
+    }
+
+    pub(crate) fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// The replacement of an item.
+    pub(crate) fn alias_of(&self, reference: &Ref) -> Option<&Item<V>> {
+        if self.tally.aliases() == 0 {
+            return None;
+        }
+        self.get(&reference.alias())
     }
 
     pub(crate) fn attention(&self) -> impl Iterator<Item = Slot> {

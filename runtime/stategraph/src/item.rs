@@ -116,6 +116,11 @@ impl<V> Spec<V> {
             .flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
     }
 
+    /// Whether every dependency is on one target and nothing else: no condition, no flag, no choice.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.needs.iter().all(Dependency::is_plain)
+    }
+
     /// The value.
     pub fn value(&self) -> &V {
         &self.value
@@ -164,6 +169,8 @@ pub(crate) struct Record<V> {
     pub(crate) failure: Option<Failure>,
     /// On a replacement: the dependents that were already turned to it.
     pub(crate) switched: Vec<Ref>,
+    /// Its create failed, and what is left of it is or was to be deleted.
+    pub(crate) unmade: bool,
 }
 
 impl<V> Default for Record<V> {
@@ -174,6 +181,7 @@ impl<V> Default for Record<V> {
             witnessed: Vec::new(),
             failure: None,
             switched: Vec::new(),
+            unmade: false,
         }
     }
 }
@@ -185,6 +193,7 @@ impl<V> Record<V> {
             && self.witnessed.is_empty()
             && self.failure.is_none()
             && self.switched.is_empty()
+            && !self.unmade
     }
 }
 
@@ -287,6 +296,16 @@ impl<V> Item<V> {
             .map(|(_, target)| target)
     }
 
+    /// The target that the item relies on by a dependency on the same targets, wherever it stands now.
+    pub(crate) fn relied_on_by(&self, need: &Dependency) -> Option<&Ref> {
+        let known = |(at, _): &&(usize, Ref)| {
+            let old = self.spec.needs.get(*at);
+            old.is_some_and(|old| old.targets().eq(need.targets()))
+        };
+        let record = self.record.as_ref()?;
+        record.relied.iter().find(known).map(|(_, target)| target)
+    }
+
     pub(crate) fn next(&self) -> Option<&Arc<Spec<V>>> {
         self.record.as_ref()?.next.as_ref()
     }
@@ -300,9 +319,14 @@ impl<V> Item<V> {
             .map(|(_, fingerprint)| *fingerprint)
     }
 
-    /// Whether it is an item of ours that was created, by the state alone.
-    pub(crate) fn exists(&self) -> bool {
-        self.state.is_created()
+    /// Whether it counts as created. One whose create failed does not, also not when what is left of it
+    /// could not be deleted.
+    pub fn is_created(&self) -> bool {
+        self.state.is_created() && !self.is_unmade()
+    }
+
+    pub(crate) fn is_unmade(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.unmade)
     }
 
     /// Whether a later call must look at it even if nobody names it.

@@ -55,12 +55,12 @@ pub struct Log {
 pub(crate) type Line = Option<usize>;
 
 impl Log {
-    pub(crate) fn open(&mut self, entry: Entry) -> Line {
+    pub(crate) fn open(&mut self, entry: impl FnOnce() -> Entry) -> Line {
         if self.entries.len() >= MOST_ENTRIES {
             self.left_out += 1;
             return None;
         }
-        self.entries.push(entry);
+        self.entries.push(entry());
         Some(self.entries.len() - 1)
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::graph::Slot;
 use crate::item::{Operation, Spec, Timestamp};
 use crate::log::Line;
 use crate::reference::Ref;
@@ -41,6 +42,8 @@ pub enum Ending {
 #[derive(Debug, Clone)]
 pub struct Running<V> {
     pub(crate) reference: Ref,
+    /// Where its item was in the current graph when it started.
+    pub(crate) slot: Slot,
     pub(crate) operation: Operation,
     pub(crate) ground: Ground,
     pub(crate) ending: Ending,

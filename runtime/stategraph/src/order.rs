@@ -26,8 +26,11 @@ impl Order {
     /// Looks at a whole graph.
     pub(crate) fn of<V>(graph: &Graph<V>) -> Self {
         let mut order = Self::default();
-        let size = graph.slots().len();
-        order.ranks = vec![0; size];
+        if let Some(ranks) = ranks_as_inserted(graph) {
+            order.ranks = ranks;
+            return order;
+        }
+        order.ranks = vec![0; graph.slots().len()];
         let (mut sorted, mut knots) = order.links(graph, |_| true).components();
         while !knots.is_empty() && order.leave_out(graph, &knots) {
             let tangled: BTreeSet<Slot> = knots.concat().into_iter().collect();
@@ -53,6 +56,11 @@ impl Order {
 
     pub(crate) fn is_stuck(&self, slot: Slot) -> bool {
         !self.stuck.is_empty() && self.stuck.contains(&slot)
+    }
+
+    /// Whether no alternative is left out.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.left_out.is_empty()
     }
 
     pub(crate) fn is_left_out(&self, slot: Slot, position: usize) -> bool {
@@ -175,6 +183,20 @@ impl Order {
         }
         open.values().any(|open| !open)
     }
+}
+
+/// The ranks of a graph whose items were inserted after what they depend on, as most are rendered: one
+/// walk finds them, and there is no cycle.
+fn ranks_as_inserted<V>(graph: &Graph<V>) -> Option<Vec<u32>> {
+    let mut ranks: Vec<u32> = Vec::with_capacity(graph.slots().len());
+    for slot in graph.slots() {
+        let mut rank = 0;
+        for target in graph.edges(slot) {
+            rank = rank.max(ranks.get(target as usize)? + 1);
+        }
+        ranks.push(rank);
+    }
+    Some(ranks)
 }
 
 fn walk_back(came_from: &BTreeMap<Slot, Slot>, last: Slot) -> Vec<Slot> {

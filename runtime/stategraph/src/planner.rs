@@ -19,7 +19,9 @@
 
 mod cancel;
 mod course;
+mod differ;
 mod effects;
+mod endgame;
 mod gates;
 mod jobs;
 mod lay;
@@ -122,6 +124,12 @@ pub struct Planner<'a, V: Value> {
     tasks: BTreeMap<OperationId, TaskId>,
     /// What running operations are related to, as far as it was asked.
     relations: relation::Relations,
+    /// Items that could not be got out of each other's way but by deleting them first.
+    insisted: BTreeSet<Ref>,
+    /// How often the course was laid, and how many operations had succeeded when it was last.
+    looks: u32,
+    succeeded: u64,
+    succeeded_before: u64,
     /// Slots that must be looked at again because an operation ended that this course did not start.
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
@@ -158,6 +166,10 @@ impl<'a, V: Value> Planner<'a, V> {
             course: Course::default(),
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
+            insisted: BTreeSet::new(),
+            looks: 0,
+            succeeded: 0,
+            succeeded_before: 0,
             dirty: BTreeSet::new(),
             effects: Vec::new(),
             log: Log::default(),
@@ -218,7 +230,7 @@ impl<'a, V: Value> Planner<'a, V> {
                     if self.is_busy() {
                         return;
                     }
-                    if self.dirty.is_empty() {
+                    if self.dirty.is_empty() && !self.can_go_on() {
                         return self.finish();
                     }
                     self.look_again();
@@ -235,6 +247,8 @@ impl<'a, V: Value> Planner<'a, V> {
 
     /// Surveys anew what is not over, with what operations of earlier calls have brought about.
     fn look_again(&mut self) {
+        self.looks += 1;
+        self.succeeded_before = self.succeeded;
         let seeds = self
             .course
             .unfinished()

@@ -23,6 +23,68 @@ const ALIAS_SUFFIX: &str = "#next";
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Ref(Arc<str>);
 
+/// A map by ref. Refs are short and looked up by the hundred thousand: a hash of few multiplications,
+/// with a seed of the process, does for them.
+pub(crate) type RefMap<T> = std::collections::HashMap<Ref, T, RefHashing>;
+
+/// Makes [`RefHasher`]s with one seed.
+#[derive(Clone)]
+pub(crate) struct RefHashing(u64);
+
+impl Default for RefHashing {
+    fn default() -> Self {
+        use std::hash::BuildHasher;
+        static SEED: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+        Self(*SEED.get_or_init(|| std::collections::hash_map::RandomState::new().hash_one(0)))
+    }
+}
+
+impl fmt::Debug for RefHashing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RefHashing")
+    }
+}
+
+impl std::hash::BuildHasher for RefHashing {
+    type Hasher = RefHasher;
+
+    fn build_hasher(&self) -> RefHasher {
+        RefHasher(self.0)
+    }
+}
+
+/// Folds eight bytes at a time.
+pub(crate) struct RefHasher(u64);
+
+impl RefHasher {
+    fn fold(&mut self, word: u64) {
+        let wide = u128::from(self.0 ^ word) * 0x9E37_79B9_7F4A_7C15;
+        self.0 = (wide as u64) ^ ((wide >> 64) as u64);
+    }
+}
+
+impl std::hash::Hasher for RefHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        let mut words = bytes.chunks_exact(8);
+        for word in words.by_ref() {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(word);
+            self.fold(u64::from_le_bytes(eight));
+        }
+        let rest = words.remainder();
+        let mut eight = [0; 8];
+        eight[..rest.len()].copy_from_slice(rest);
+        self.fold(u64::from_le_bytes(eight) ^ ((bytes.len() as u64) << 56));
+    }
+
+    /// The end of a text; its length is hashed already.
+    fn write_u8(&mut self, _: u8) {}
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// Why a text is no ref.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
@@ -77,6 +139,11 @@ impl Ref {
     /// The name within the type.
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or("", |(_, name)| name)
+    }
+
+    /// Whether both are the very same allocation, which a glance tells: no answer about other ones.
+    pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The whole as text.

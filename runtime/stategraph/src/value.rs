@@ -54,9 +54,21 @@ impl Fingerprint {
         let mut sink = Sink(blake3::Hasher::new());
         // The sink never fails, and what fails to serialise fails again, visibly, when it is stored.
         let _ = serde_json::to_writer(&mut sink, value);
+        Self::short(&sink.0.finalize())
+    }
+
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        Self::short(&blake3::hash(bytes))
+    }
+
+    fn short(hash: &blake3::Hash) -> Self {
         let mut short = [0; 16];
-        sink.0.finalize_xof().fill(&mut short);
+        short.copy_from_slice(&hash.as_bytes()[..16]);
         Self(u128::from_be_bytes(short))
+    }
+
+    pub(crate) fn as_number(self) -> u128 {
+        self.0
     }
 }
 

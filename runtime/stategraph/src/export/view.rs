@@ -142,7 +142,7 @@ impl View {
         );
         for need in item.dependencies() {
             let serves = |target: &Ref| {
-                let target = now.get(target).filter(|target| target.state().is_created());
+                let target = now.get(target).filter(|target| target.is_created());
                 target.is_some_and(|target| {
                     let named =
                         |name: &str, value: &V| types.named(target.reference().type_name(), name, value);

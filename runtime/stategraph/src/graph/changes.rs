@@ -81,18 +81,27 @@ impl<V> Graph<V> {
     /// Puts an item into its slot, linked.
     pub(crate) fn place(&mut self, group: u32, item: Item<V>) -> Slot {
         let slot = self.intern(&item.reference);
+        self.place_at(slot, group, item, None);
+        slot
+    }
+
+    /// Puts an item into the slot of its ref. Whoever knows the slots of its targets, in their order,
+    /// saves looking them up.
+    pub(crate) fn place_at(&mut self, slot: Slot, group: u32, item: Item<V>, targets: Option<&[Slot]>) {
         let keeps_order = self.keeps_order(slot, &item.spec);
-        self.link(slot, &item.spec);
+        self.link(slot, &item.spec, targets);
+        let is_plain = item.spec.is_plain();
+        self.tally.add(&item, is_plain);
         let place = &mut self.places[slot as usize];
         place.group = group;
-        if place.item.replace(item).is_none() {
-            self.count += 1;
+        let was_plain = std::mem::replace(&mut place.is_plain, is_plain);
+        if let Some(old) = place.item.replace(item) {
+            self.tally.subtract(&old, was_plain);
         }
         self.note_attention(slot);
         if !keeps_order {
             self.order.take();
         }
-        slot
     }
 
     /// Changes an item in a way that leaves its dependencies alone.
@@ -115,19 +124,37 @@ impl<V> Graph<V> {
         if !self.keeps_order(slot, &spec) {
             self.order.take();
         }
-        self.link(slot, &spec);
-        self.alter(slot, |item| item.spec = spec);
+        self.link(slot, &spec, None);
+        let Some(item) = self.take_for_change(slot) else { return };
+        self.put_back(slot, Item { spec, ..item });
     }
 
     /// Takes the item out of a slot, which is free afterwards unless somebody mentions it.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Item<V>> {
-        let item = self.places.get_mut(slot as usize)?.item.take()?;
+        let item = self.take_for_change(slot)?;
         self.unlink(slot, self.places[slot as usize].edges.len());
-        self.count -= 1;
         self.attention.remove(&slot);
         self.order.take();
         self.release(slot);
         Some(item)
+    }
+
+    /// Takes an item out of its place and off the tally, its edges left as they are.
+    fn take_for_change(&mut self, slot: Slot) -> Option<Item<V>> {
+        let place = self.places.get_mut(slot as usize)?;
+        let item = place.item.take()?;
+        let was_plain = std::mem::replace(&mut place.is_plain, true);
+        self.tally.subtract(&item, was_plain);
+        Some(item)
+    }
+
+    fn put_back(&mut self, slot: Slot, item: Item<V>) {
+        let is_plain = item.spec.is_plain();
+        self.tally.add(&item, is_plain);
+        let place = &mut self.places[slot as usize];
+        place.is_plain = is_plain;
+        place.item = Some(item);
+        self.note_attention(slot);
     }
 
     /// Whether the ranks found earlier also hold with this spec: the item was there and its edges stay.
@@ -138,21 +165,27 @@ impl<V> Graph<V> {
     fn note_attention(&mut self, slot: Slot) {
         if self.item(slot).is_some_and(Item::needs_attention) {
             self.attention.insert(slot);
-        } else {
+        } else if !self.attention.is_empty() {
             self.attention.remove(&slot);
         }
     }
 
-    fn link(&mut self, slot: Slot, spec: &Spec<V>) {
-        if self
-            .item(slot)
-            .is_some_and(|old| spec.targets().eq(old.spec.targets()))
-        {
+    fn link(&mut self, slot: Slot, spec: &Spec<V>, targets: Option<&[Slot]>) {
+        let unchanged = |old: &Item<V>| spec.targets().eq(old.spec.targets());
+        if self.item(slot).is_some_and(unchanged) {
             return;
         }
-        let targets: Vec<Slot> = spec.targets().map(|(_, target)| self.intern(target)).collect();
         // New edges first, so that a target that stays keeps its slot.
-        let new: Vec<Edge> = targets.into_iter().map(|to| self.attach(slot, to)).collect();
+        let new: Vec<Edge> = if let Some(targets) = targets {
+            targets.iter().map(|&to| self.attach(slot, to)).collect()
+        } else {
+            let targets: Vec<Slot> = spec.targets().map(|(_, target)| self.intern(target)).collect();
+            targets.into_iter().map(|to| self.attach(slot, to)).collect()
+        };
+        if self.places[slot as usize].edges.is_empty() {
+            self.places[slot as usize].edges = new.into_boxed_slice();
+            return;
+        }
         let edges = std::mem::take(&mut self.places[slot as usize].edges);
         let before = edges.len();
         self.places[slot as usize].edges = edges.into_iter().chain(new).collect();
@@ -207,6 +240,7 @@ impl<V> Graph<V> {
         let place = Place {
             reference: reference.clone(),
             group: 0,
+            is_plain: true,
             item: None,
             edges: Box::default(),
             dependents: Vec::new(),

@@ -49,6 +49,8 @@ pub(crate) struct StoredItem<V> {
     failure: Option<Failure>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     switched: Vec<Ref>,
+    #[serde(default, skip_serializing_if = "is_default")]
+    unmade: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -81,6 +83,7 @@ impl<V: Value> StoredItem<V> {
             witnessed: record.witnessed,
             failure: record.failure,
             switched: record.switched,
+            unmade: record.unmade,
         }
     }
 
@@ -104,6 +107,7 @@ impl<V: Value> StoredItem<V> {
                 witnessed: self.witnessed,
                 failure: self.failure,
                 switched: self.switched,
+                unmade: self.unmade,
             }
         });
         (self.group, item)
@@ -113,9 +117,6 @@ impl<V: Value> StoredItem<V> {
 impl<V: Value> Graph<V> {
     fn stored(&self) -> StoredGraph<V> {
         let group_of = |item: &Item<V>| self.group_of(&item.reference).cloned().unwrap_or_default();
-        let displaced = self.displaced.iter().map(|(reference, (group, spec))| {
-            StoredItem::of(&Item::from_spec(reference.clone(), spec.clone()), group.clone())
-        });
         StoredGraph {
             name: self.name.clone(),
             description: self.description.clone(),
@@ -124,13 +125,15 @@ impl<V: Value> Graph<V> {
                 .items()
                 .map(|item| StoredItem::of(item, group_of(item)))
                 .collect(),
-            displaced: displaced.collect(),
+            displaced: self.stored_displaced(),
         }
     }
 
-    /// A hash of all that is stored of the graph.
-    pub fn fingerprint(&self) -> Fingerprint {
-        Fingerprint::of(self)
+    pub(super) fn stored_displaced(&self) -> Vec<StoredItem<V>> {
+        let displaced = self.displaced.iter().map(|(reference, (group, spec))| {
+            StoredItem::of(&Item::from_spec(reference.clone(), spec.clone()), group.clone())
+        });
+        displaced.collect()
     }
 }
 

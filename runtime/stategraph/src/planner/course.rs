@@ -160,6 +160,10 @@ pub(super) struct Node<V> {
     /// Nodes that wait for this one to be calm, with the position of their dependency.
     pub(super) above: Vec<(Id, u32)>,
     pub(super) on_course: bool,
+    /// All its dependencies are plain, so that `open` counts them without a note of each.
+    pub(super) counts_plainly: bool,
+    /// It was given to the survey to be judged.
+    pub(super) is_drawn: bool,
 }
 
 impl<V> Node<V> {
@@ -184,6 +188,12 @@ impl<V> Node<V> {
     pub(super) fn is_over(&self) -> bool {
         match self.job {
             Job::Wait => false,
+            // What is then still to be done is found by looking again, before anything relies on it.
+            Job::Adopt | Job::DropAlias => matches!(self.finish.stage, Stage::Failed | Stage::Stopped),
+            Job::DeleteBoth if self.verdict == Verdict::In => {
+                let failed = |task: &Task| matches!(task.stage, Stage::Failed | Stage::Stopped);
+                failed(&self.down) || failed(&self.finish)
+            }
             Job::Replace => self.up.stage.is_over(),
             _ => [&self.down, &self.up, &self.finish]
                 .iter()
@@ -214,14 +224,47 @@ impl Hasher for SlotHasher {
     }
 }
 
-pub(super) type SlotMap<T> = HashMap<Slot, T, BuildHasherDefault<SlotHasher>>;
+/// The nodes by slot: a list as long as the graph where most of it is looked at, else a map.
+pub(super) enum SlotIndex {
+    /// One more than the id; zero for none.
+    Dense(Vec<Id>),
+    Sparse(HashMap<Slot, Id, BuildHasherDefault<SlotHasher>>),
+}
+
+impl SlotIndex {
+    fn get(&self, slot: Slot) -> Option<Id> {
+        match self {
+            Self::Dense(ids) => ids.get(slot as usize)?.checked_sub(1),
+            Self::Sparse(ids) => ids.get(&slot).copied(),
+        }
+    }
+
+    fn insert(&mut self, slot: Slot, id: Id) {
+        match self {
+            Self::Dense(ids) => {
+                let at = slot as usize;
+                if ids.len() <= at {
+                    ids.resize((at + 1).next_power_of_two(), 0);
+                }
+                ids[at] = id + 1;
+            }
+            Self::Sparse(ids) => {
+                ids.insert(slot, id);
+            }
+        }
+    }
+}
+
 pub(super) type IdSet = HashSet<Id, BuildHasherDefault<SlotHasher>>;
+
+/// So many nodes are worth a list of all slots.
+const MANY_NODES: usize = 1_000;
 
 /// The nodes of a call. Maps find them and are never walked, so that their order never shows.
 pub(super) struct Course<V> {
     pub(super) nodes: Vec<Node<V>>,
-    of_current: SlotMap<Id>,
-    of_intended: SlotMap<Id>,
+    of_current: SlotIndex,
+    of_intended: SlotIndex,
     /// Nodes with something to do, in no particular order.
     pub(super) active: Vec<Id>,
     /// These, and those that depend on them.
@@ -237,8 +280,10 @@ pub(super) struct Course<V> {
     pub(super) is_soft: bool,
     /// An item went on while alternatives of it had things to do.
     pub(super) has_jumped: bool,
-    /// Deletes that go on although this dependent is still there: they are on a cycle.
+    /// Deletes that go on although this dependent, which could do without, is still to go.
     pub(super) waived: HashSet<(Id, Id)>,
+    /// Deletes that go on although this dependent is still there: they are on a cycle of the current graph.
+    pub(super) circular: HashSet<(Id, Id)>,
     /// What waits for nothing, deletes first, then in order of ref.
     pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
 }
@@ -247,8 +292,8 @@ impl<V> Default for Course<V> {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
-            of_current: SlotMap::default(),
-            of_intended: SlotMap::default(),
+            of_current: SlotIndex::Sparse(HashMap::default()),
+            of_intended: SlotIndex::Sparse(HashMap::default()),
             active: Vec::new(),
             on_course: Vec::new(),
             moves: HashSet::new(),
@@ -259,11 +304,23 @@ impl<V> Default for Course<V> {
             is_soft: false,
             has_jumped: false,
             waived: HashSet::new(),
+            circular: HashSet::new(),
         }
     }
 }
 
 impl<V> Course<V> {
+    /// For about so many nodes, of a call about the whole graph or a part.
+    pub(super) fn new(is_whole: bool, nodes: usize) -> Self {
+        let mut course = Self::default();
+        if is_whole && nodes >= MANY_NODES {
+            course.of_current = SlotIndex::Dense(Vec::new());
+            course.of_intended = SlotIndex::Dense(Vec::new());
+        }
+        course.nodes.reserve(nodes);
+        course
+    }
+
     pub(super) fn node(&self, id: Id) -> &Node<V> {
         &self.nodes[id as usize]
     }
@@ -273,7 +330,11 @@ impl<V> Course<V> {
     }
 
     pub(super) fn known(&self, slot: Slot) -> Option<Id> {
-        self.of_current.get(&slot).copied()
+        self.of_current.get(slot)
+    }
+
+    pub(super) fn known_intended(&self, origin: Slot) -> Option<Id> {
+        self.of_intended.get(origin)
     }
 
     pub(super) fn task(&self, task: TaskId) -> &Task {
@@ -321,6 +382,8 @@ impl<V> Course<V> {
             settled: Vec::new(),
             above: Vec::new(),
             on_course: false,
+            counts_plainly: false,
+            is_drawn: false,
         });
         self.of_current.insert(slot, id);
         if let Some(origin) = origin {
@@ -353,7 +416,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// The node of a slot of the intended graph.
     pub(super) fn node_of_intended(&mut self, origin: Slot) -> Option<Id> {
-        if let Some(&id) = self.course.of_intended.get(&origin) {
+        if let Some(id) = self.course.of_intended.get(origin) {
             return Some(id);
         }
         let intended = self.intent.graph()?;
@@ -379,15 +442,13 @@ impl<V: Value> Planner<'_, V> {
         if !node.need.is_empty() {
             return;
         }
-        let origins: Vec<Slot> = self
-            .intent
-            .graph()
-            .map_or_else(Vec::new, |graph| graph.edges(origin).collect());
-        let need = origins
-            .into_iter()
-            .filter_map(|origin| self.node_of_intended(origin))
-            .collect();
-        self.course.node_mut(id).need = need;
+        let count = self.intent.graph().map_or(0, |graph| graph.edges(origin).len());
+        let mut need = Vec::with_capacity(count);
+        for at in 0..count {
+            let target = self.intent.graph().and_then(|graph| graph.edges(origin).nth(at));
+            need.extend(target.and_then(|target| self.node_of_intended(target)));
+        }
+        self.course.node_mut(id).need = need.into_boxed_slice();
     }
 
     /// Those that depend on an item in the current graph, each once; a replacement counts as its item.

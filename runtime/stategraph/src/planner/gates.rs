@@ -26,11 +26,11 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let intent = Arc::clone(node.intent.as_ref().filter(|_| node.verdict == Verdict::In)?);
         let item = self.current.item(node.slot);
-        let failed = item.is_some_and(|item| item.state == State::Failed(Operation::Create));
+        let failed = item.is_some_and(|item| item.state == State::Failed(Operation::Create) || item.is_unmade());
         let fits = match node.job {
             Job::Create => item.is_none() || failed,
             Job::Remake => item.is_none(),
-            _ => item.is_some_and(Item::exists),
+            _ => item.is_some_and(Item::is_created),
         };
         let can_finish = node.job != Job::Replace || !self.is_leant_on(id);
         if !fits || !can_finish || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
@@ -72,6 +72,11 @@ impl<V: Value> Planner<'_, V> {
     /// A target for each dependency, or nothing if one is not satisfied.
     fn footing(&self, id: Id, intent: &Arc<Spec<V>>) -> Option<Footing> {
         let mut footing = Footing::default();
+        let intended = self.intent.graph().zip(self.node(id).origin);
+        if intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole()) {
+            let mut targets = self.node(id).need.iter();
+            return targets.all(|&target| self.serves(target, None)).then_some(footing);
+        }
         let old = self
             .current
             .item(self.node(id).slot)
@@ -83,25 +88,23 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() {
                 continue;
             }
-            let target = self.serving(id, old.and_then(|old| old.relied_on(at)), need, positions)?;
+            let target = self.serving(id, old.and_then(|old| old.relied_on_by(need)), need, positions)?;
             let reference = self.ref_of(target);
             if need.width() > 1 {
                 footing.relied.push((at, reference.clone()));
             }
             if need.recreates_when_modified() && !footing.witnessed.iter().any(|(seen, _)| seen == reference)
             {
-                let seen = old
-                    .filter(|old| old.exists())
-                    .and_then(|old| old.witnessed(reference));
-                let now = || self.value_now(target).map(Value::fingerprint);
-                footing.witnessed.push((reference.clone(), seen.or_else(now)?));
+                // One that was created against another value is recreated, if it is to rely on this target.
+                let now = self.value_now(target).map(Value::fingerprint)?;
+                footing.witnessed.push((reference.clone(), now));
             }
         }
         Some(footing)
     }
 
-    /// The target that satisfies a dependency now: the one relied on, if it does, or else rather one that
-    /// is not about to change.
+    /// The target that satisfies a dependency now: rather one that is not about to change than the one
+    /// relied on, and that rather than the first.
     fn serving(
         &self,
         id: Id,
@@ -109,17 +112,13 @@ impl<V: Value> Planner<'_, V> {
         need: &Dependency,
         positions: Range<usize>,
     ) -> Option<Id> {
-        let serves = |target: &Id| self.serves(*target, need.predicate());
-        let kept = self
-            .alternatives(id, positions.clone())
-            .find(|&target| Some(self.ref_of(target)) == chosen);
-        let calm = || {
-            self.alternatives(id, positions.clone())
-                .find(|one| self.node(*one).calm && serves(one))
-        };
-        kept.filter(serves)
-            .or_else(calm)
-            .or_else(|| self.alternatives(id, positions.clone()).find(serves))
+        let serving = self
+            .alternatives(id, positions)
+            .filter(|&target| self.serves(target, need.predicate()));
+        serving.min_by_key(|&target| {
+            let is_left = self.course.moves.contains(&(id, target));
+            (is_left, !self.node(target).calm, Some(self.ref_of(target)) != chosen)
+        })
     }
 
     /// Whether a target is there, not about to go, and as it must be, now and with its new value.
@@ -130,7 +129,7 @@ impl<V: Value> Planner<'_, V> {
             Job::Delete | Job::DeleteBoth | Job::Vanish => true,
             _ => matches!(node.verdict, Verdict::Out(_) | Verdict::Gone),
         };
-        if goes || !self.holds_throughout(target, predicate) {
+        if goes || !self.holds_now(node.slot, predicate) {
             return false;
         }
         match (&node.verdict, &node.intent, predicate) {
@@ -139,16 +138,6 @@ impl<V: Value> Planner<'_, V> {
             }
             _ => true,
         }
-    }
-
-    /// Whether a target is there. One that is replaced is there all along: first the old, then the new.
-    pub(super) fn holds_throughout(&self, target: Id, predicate: Option<&Predicate>) -> bool {
-        let node = self.node(target);
-        if node.job != Job::Replace || node.up.stage != Stage::Done {
-            return self.holds_now(node.slot, predicate);
-        }
-        let old = self.current.item(node.slot);
-        old.is_none_or(|old| predicate.is_none_or(|one| self.holds(&old.reference, one, &old.spec.value)))
     }
 
     /// The value that an item counts as created against: of a target that is replaced, the new one.
@@ -169,7 +158,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
-        if dependent == id || !self.stands(dependent) || self.course.waived.contains(&(id, dependent)) {
+        if dependent == id || !self.stands(dependent) || self.course.circular.contains(&(id, dependent)) {
             return false;
         }
         let node = self.node(dependent);
@@ -177,7 +166,8 @@ impl<V: Value> Planner<'_, V> {
             None | Some(Tie::Order) => false,
             // For the deletes of both every target counts, but not those of a replacement that stays.
             Some(Tie::Alternative) => {
-                node.job.has_down()
+                !self.course.waived.contains(&(id, dependent))
+                    && node.job.has_down()
                     && !matches!(node.down.stage, Stage::Done | Stage::Failed)
                     && self.tie_of(node.slot, self.node(id).slot).is_some()
             }

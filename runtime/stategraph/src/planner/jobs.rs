@@ -86,11 +86,11 @@ impl<V: Value> Planner<'_, V> {
 
     /// An item that has an operation gets no other before it has returned.
     fn job_under_way(&self, reference: &Ref) -> Option<Job> {
-        let by_alias = || {
-            self.operations
-                .on(&reference.alias())
-                .filter(|_| self.has_aliases())
-        };
+        if self.operations.is_empty() {
+            return None;
+        }
+        let has_aliases = self.current.tally().aliases() > 0;
+        let by_alias = || has_aliases.then(|| self.operations.on(&reference.alias())).flatten();
         let running = self.operations.on(reference).or_else(by_alias)?;
         Some(if running.ending == Ending::Abandoned {
             Job::Hold
@@ -99,23 +99,20 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Aliases are rare and always need attention: without any, no name has to be made up.
-    fn has_aliases(&self) -> bool {
-        self.current.attention().next().is_some()
-    }
-
     pub(super) fn alias_of(&self, reference: &Ref) -> Option<&Item<V>> {
-        if !self.has_aliases() {
-            return None;
-        }
-        self.current.get(&reference.alias())
+        self.current.alias_of(reference)
     }
 
     fn job_of_wanted(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> (Job, Option<Reason>) {
         let attempts = item.failure().map_or(0, |failure| failure.attempts);
         let inside = self.intent.is_inside(&item.reference);
         let mut reason = Reason::ValueChanged;
-        match item.state {
+        let state = match item.state {
+            // What could not be deleted of it does not matter to the create.
+            State::Failed(_) if item.is_unmade() => State::Failed(Operation::Create),
+            state => state,
+        };
+        match state {
             State::Failed(Operation::Create) if !same(&item.spec, intent) => {
                 return (Job::Create, Some(Reason::Intended));
             }
@@ -167,7 +164,7 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() {
                 return false;
             }
-            let relied = self.will_rely_on(id, item, at, need, positions);
+            let relied = self.will_rely_on(id, item, need, positions);
             let Some(relied) = relied else { return true };
             let target = self.ref_of(relied);
             (need.width() > 1 && item.relied_on(at) != Some(target))
@@ -180,12 +177,11 @@ impl<V: Value> Planner<'_, V> {
         &self,
         id: Id,
         item: &Item<V>,
-        at: usize,
         need: &crate::dependency::Dependency,
         positions: std::ops::Range<usize>,
     ) -> Option<Id> {
         let serving = |target: &Id| self.will_hold(*target, need.predicate());
-        let chosen = item.relied_on(at);
+        let chosen = item.relied_on_by(need);
         let kept = self
             .alternatives(id, positions.clone())
             .find(|&target| Some(self.ref_of(target)) == chosen);
@@ -198,13 +194,13 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let (item, intent) = (self.current.item(node.slot)?, node.intent.as_ref()?);
         let mut position = 0;
-        intent.needs.iter().enumerate().find_map(|(at, need)| {
+        intent.needs.iter().find_map(|need| {
             let positions = position..position + need.width();
             position = positions.end;
             if !need.recreates_when_modified() || need.is_order_only() {
                 return None;
             }
-            let relied = self.will_rely_on(id, item, at, need, positions)?;
+            let relied = self.will_rely_on(id, item, need, positions)?;
             let target = self.ref_of(relied);
             let (seen, will_be) = (item.witnessed(target)?, self.value_to_be(relied)?.fingerprint());
             (seen != will_be).then(|| target.clone())
@@ -275,15 +271,12 @@ impl<V: Value> Planner<'_, V> {
     fn job_with_alias(&self, id: Id, item: Option<&Item<V>>, alias: &Item<V>) -> (Job, Option<Reason>) {
         let node = self.node(id);
         let attempts = alias.failure().map_or(0, |failure| failure.attempts);
-        let unchanged = match (alias.next(), &node.intent) {
-            (Some(next), Some(intent)) => same(next, intent),
-            (None, None) => true,
-            _ => false,
-        };
-        if unchanged && matches!(alias.state, State::Failed(_)) && !self.is_due(alias) {
+        let failed = |one: &&Item<V>| matches!(one.state, State::Failed(_));
+        let mut failed = item.into_iter().chain([alias]).filter(failed);
+        if failed.any(|one| self.waits_to_retry(id, one)) {
             return (Job::Hold, None);
         }
-        let wanted = node.verdict == Verdict::In && alias.exists();
+        let wanted = node.verdict == Verdict::In && alias.is_created();
         let begun = alias
             .record
             .as_ref()
@@ -293,13 +286,23 @@ impl<V: Value> Planner<'_, V> {
             .as_ref()
             .is_some_and(|intent| same(intent, &alias.spec));
         match item {
-            None if alias.exists() => (Job::Adopt, Some(Reason::Replaced)),
+            None if alias.is_created() => (Job::Adopt, Some(Reason::Replaced)),
             Some(_) if wanted && (matches || begun) => (Job::Replace, Some(Reason::Retry(attempts))),
-            Some(item) if node.verdict != Verdict::In && item.exists() => {
+            Some(item) if node.verdict != Verdict::In && item.is_created() => {
                 (Job::DeleteBoth, Some(self.reason_to_go(id)))
             }
             None | Some(_) => (Job::DropAlias, Some(Reason::ReplacementFailed)),
         }
+    }
+
+    /// Whether the operation that failed on an item is still intended, and its time has not come.
+    fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
+        let unchanged = match (item.next(), &self.node(id).intent) {
+            (Some(next), Some(intent)) => same(next, intent),
+            (None, None) => true,
+            _ => false,
+        };
+        unchanged && !self.is_due(item)
     }
 
     /// Whether a failed item may be tried again by now.

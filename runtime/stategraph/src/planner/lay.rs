@@ -83,6 +83,7 @@ impl<V: Value> Planner<'_, V> {
             let node = self.course.node_mut(id);
             (node.down, node.up, node.finish) = (Task::default(), Task::default(), Task::default());
             (node.calm, node.open, node.on_course) = (true, 0, false);
+            node.counts_plainly = false;
             node.settled.clear();
             node.above.clear();
             if node.job.is_active() {
@@ -111,9 +112,23 @@ impl<V: Value> Planner<'_, V> {
                 self.after(task(id, Part::Down), task(id, Part::Up));
                 self.after(task(id, Part::Finish), task(id, Part::Down));
             }
-            Job::DeleteBoth => self.after(task(id, Part::Finish), task(id, Part::Down)),
+            Job::DeleteBoth => {
+                for dependent in self.switched(id) {
+                    let (finish, down) = (task(id, Part::Finish), task(dependent, Part::Down));
+                    self.after(finish, down);
+                    self.course.order_edges.push((finish, down));
+                }
+            }
             _ => {}
         }
+    }
+
+    /// The dependents that were turned to an item's replacement.
+    pub(super) fn switched(&self, id: Id) -> Vec<Id> {
+        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| alias.record.as_ref());
+        let switched = alias.into_iter().flat_map(|record| &record.switched);
+        let slots = switched.filter_map(|reference| self.current.slot(reference));
+        slots.filter_map(|slot| self.course.known(slot)).collect()
     }
 
     /// Makes a task wait for another, unless that is over or does not exist.
@@ -133,8 +148,15 @@ impl<V: Value> Planner<'_, V> {
             self.enter(id);
         }
         while let Some(id) = queue.pop().filter(|_| !alone) {
-            for dependent in self.intended_dependents(id) {
-                if !self.node(dependent).on_course {
+            let Some(origin) = self.node(id).origin else { continue };
+            for at in 0..self.intended_mentions(origin) {
+                let dependent = self.intent.graph().map(|graph| graph.dependents_of(origin)[at]);
+                let Some(dependent) = dependent.and_then(|dependent| self.node_of_intended(dependent)) else {
+                    continue;
+                };
+                // What is left alone passes nothing on.
+                let node = self.node(dependent);
+                if !node.on_course && node.verdict != Verdict::Untouched {
                     self.enter(dependent);
                     queue.push(dependent);
                 }
@@ -152,6 +174,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// What an item has to wait for among what it is intended to depend on.
     fn lay_needs(&mut self, id: Id) {
+        if self.lay_plain_needs(id) {
+            return;
+        }
         let Some(intent) = self.node(id).intent.clone() else {
             return;
         };
@@ -170,6 +195,21 @@ impl<V: Value> Planner<'_, V> {
                 self.lay_alternatives(id, at, need, positions);
             }
         }
+    }
+
+    /// Counts the targets of an item that has to wait for them all alike; false if it has not.
+    fn lay_plain_needs(&mut self, id: Id) -> bool {
+        let intended = self.intent.graph().zip(self.node(id).origin);
+        let is_plain = intended.is_some_and(|(intended, origin)| intended.is_plain(origin));
+        if !is_plain || !self.course.moves.is_empty() {
+            return false;
+        }
+        let on_course = |&&target: &&Id| self.node(target).on_course;
+        let open = self.node(id).need.iter().filter(on_course).count();
+        let node = self.course.node_mut(id);
+        // Needs are fewer than 2^32.
+        (node.open, node.counts_plainly) = (open as u32, true);
+        true
     }
 
     fn lay_need(&mut self, id: Id, at: u32, target: Option<Id>) {
@@ -230,6 +270,11 @@ impl<V: Value> Planner<'_, V> {
             self.course.has_jumped = true;
             return;
         }
+        let holding = |&&target: &&Id| self.will_hold(target, need.predicate());
+        let late = busy.iter().filter(holding).all(|&target| self.waits_for_adoption(id, target));
+        if let Some(&target) = busy.iter().find(holding).filter(|_| late && self.node(id).job.has_up()) {
+            self.after(task(id, Part::Up), task(target, Part::Finish));
+        }
         for target in busy {
             self.course.node_mut(target).above.push((id, at));
         }
@@ -261,8 +306,11 @@ impl<V: Value> Planner<'_, V> {
             let job = self.node(dependent).job;
             match (job, tie) {
                 (Job::Remake | Job::Delete | Job::DeleteBoth, _) => {
-                    self.after(down, task(dependent, Part::Down));
-                    if job == Job::DeleteBoth {
+                    let [by_item, by_alias] = self.ties(dependent, id);
+                    if by_item.is_some() || job != Job::DeleteBoth {
+                        self.after(down, task(dependent, Part::Down));
+                    }
+                    if by_alias.is_some() && job == Job::DeleteBoth {
                         self.after(down, task(dependent, Part::Finish));
                     }
                     if self.node(id).job == Job::Replace && !self.waits_for_adoption(dependent, id) {
@@ -312,14 +360,16 @@ impl<V: Value> Planner<'_, V> {
     /// How an item, or its replacement, depends on a target in the current graph, if it does: the
     /// strongest of its ties.
     pub(super) fn tie(&self, id: Id, target: Id) -> Option<Tie> {
+        self.ties(id, target).into_iter().flatten().min()
+    }
+
+    /// How an item, and how its replacement, depends on a target in the current graph.
+    fn ties(&self, id: Id, target: Id) -> [Option<Tie>; 2] {
         let (slot, target) = (self.node(id).slot, self.node(target).slot);
         let alias = self
             .alias_of(self.ref_of(id))
             .and_then(|alias| self.current.slot(&alias.reference));
-        std::iter::once(slot)
-            .chain(alias)
-            .filter_map(|slot| self.tie_of(slot, target))
-            .min()
+        [Some(slot), alias].map(|slot| self.tie_of(slot?, target))
     }
 
     pub(super) fn tie_of(&self, slot: Slot, target: Slot) -> Option<Tie> {
@@ -340,23 +390,20 @@ impl<V: Value> Planner<'_, V> {
         ties.min()
     }
 
-    /// Whether an item relies on this target of one of its dependencies: there is no other, or the other
-    /// that it relied on does not hold any more.
+    /// Whether an item relies on this target of one of its dependencies: no other one will do.
     pub(super) fn relies(&self, item: &Item<V>, at: usize, target: &Ref) -> bool {
         let need = &item.spec.needs[at];
-        let other = item
-            .relied_on(at)
-            .filter(|chosen| need.width() > 1 && *chosen != target);
-        let other = other.and_then(|other| self.current.slot(other));
-        !other.is_some_and(|other| self.is_held_by(other, need.predicate()))
+        let others = need.targets().filter(|&other| other != target);
+        let mut slots = others.filter_map(|other| self.current.slot(other));
+        !slots.any(|other| self.holds_now(other, need.predicate()) && self.stays(other, need.predicate()))
     }
 
-    /// Whether a target is there, if only as the replacement of one that was deleted.
-    fn is_held_by(&self, slot: Slot, predicate: Option<&Predicate>) -> bool {
-        self.course.known(slot).map_or_else(
-            || self.holds_now(slot, predicate),
-            |target| self.holds_throughout(target, predicate),
-        )
+    /// Whether a target that holds goes on to hold, through all that the call does.
+    fn stays(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
+        let known = self.course.known(target);
+        known.is_none_or(|target| {
+            !self.node(target).job.is_interrupted() && self.will_hold(target, predicate)
+        })
     }
 
     /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.
@@ -367,7 +414,7 @@ impl<V: Value> Planner<'_, V> {
             .into_iter()
             .chain(self.alias_of(self.ref_of(id)));
         item.into_iter()
-            .any(|item| item.state != State::Failed(Operation::Create))
+            .any(|item| item.state != State::Failed(Operation::Create) && !item.is_unmade())
     }
 
     /// Whether related tasks may be left unordered by what they wait for.
@@ -385,18 +432,21 @@ impl<V: Value> Planner<'_, V> {
         self.course.has_alternatives || !self.course.moves.is_empty() || self.changes_needs()
     }
 
+    /// Whether any item that the call has to do with depends on something else than it will, or could do
+    /// without some of it: also one that is left as it is, through which others are related.
     fn changes_needs(&self) -> bool {
-        self.course.active.iter().any(|&id| {
-            let node = self.node(id);
-            let Some(item) = self.current.item(node.slot) else {
+        self.course.nodes.iter().any(|node| {
+            let Some(item) = self.current.item(node.slot).filter(|item| !item.is_external()) else {
                 return false;
             };
-            let differs = node
-                .intent
-                .as_ref()
-                .is_some_and(|intent| item.spec.needs != intent.needs);
-            let pending = matches!(node.verdict, Verdict::Out(_)) && node.intent.is_some();
-            differs || pending || (node.job.has_down() && self.has_loose_ends(node.slot, item))
+            match &node.intent {
+                Some(intent) if item.spec.needs != intent.needs => return true,
+                Some(_) if matches!(node.verdict, Verdict::Out(_)) => return true,
+                None if !node.job.has_down() => return true,
+                _ => {}
+            }
+            !self.current.is_plain(node.slot) && self.has_loose_ends(node.slot, item)
+                || (node.job.has_down() && self.has_loose_ends(node.slot, item))
         })
     }
 

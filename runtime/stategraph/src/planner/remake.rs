@@ -31,6 +31,10 @@ impl<V: Value> Planner<'_, V> {
             if let Some(target) = self.recreating_target(id) {
                 self.recreate(id, Reason::TargetModified(target), &mut queue);
             }
+            let changes = matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace);
+            if changes && !self.insisted.is_empty() && self.insisted.contains(self.ref_of(id)) {
+                self.raise(id, Job::Remake, Reason::InTheWay, &mut queue);
+            }
             let job = self.node(id).job;
             if job.is_interrupted() || self.changes_value(id) {
                 queue.push(id);
@@ -143,7 +147,7 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         node.verdict == Verdict::In
             && matches!(node.job, Job::Rest | Job::Relink | Job::Modify | Job::Replace)
-            && self.current.item(node.slot).is_some_and(|item| item.exists())
+            && self.current.item(node.slot).is_some_and(|item| item.is_created())
     }
 
     /// Whether one of an item's intended dependencies has nothing but this target that stays.
@@ -198,6 +202,8 @@ impl<V: Value> Planner<'_, V> {
         let reference = self.ref_of(target).clone();
         match self.broken(id, target) {
             Some(Broken::GoesFirst) => self.raise(id, Job::Remake, Reason::ConditionBroken(reference), queue),
+            // Old and new stand side by side, and the old one goes only when all are turned away from it.
+            Some(Broken::MovesFirst) if self.node(target).job == Job::Replace => {}
             Some(Broken::MovesFirst) => {
                 if self.node(id).job == Job::Rest {
                     self.course.node_mut(id).job = Job::Relink;

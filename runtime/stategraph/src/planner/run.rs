@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::course::{Id, Job, Part, Stage, TaskId};
 use super::gates::Footing;
-use super::lay::task;
+use super::lay::{Tie, task};
 use super::{Effect, Planner, Start};
+use crate::graph::Slot;
 use crate::item::{Item, Operation, Spec, State};
 use crate::log::Entry;
 use crate::operations::{Ending, Ground, Running};
@@ -96,11 +97,11 @@ impl<V: Value> Planner<'_, V> {
     fn attempt_finish(&mut self, id: Id) {
         let finish = task(id, Part::Finish);
         let alias = self.ref_of(id).alias();
-        let Some(state) = self.current.get(&alias).map(Item::state) else {
+        let Some(is_created) = self.current.get(&alias).map(Item::is_created) else {
             return self.over(finish, Stage::Done);
         };
         let gone = self.current.item(self.node(id).slot).is_none();
-        let failed = self.node(id).up.stage == Stage::Failed || !state.is_created();
+        let failed = self.node(id).up.stage == Stage::Failed || !is_created;
         match self.node(id).job {
             Job::Replace if failed => self.drop_alias(finish, alias),
             Job::Replace | Job::Adopt if gone => {
@@ -115,9 +116,19 @@ impl<V: Value> Planner<'_, V> {
                 );
             }
             Job::DropAlias => self.drop_alias(finish, alias),
-            Job::DeleteBoth if gone => self.drop_alias(finish, alias),
+            Job::DeleteBoth if !self.is_alias_leant_on(id) => self.drop_alias(finish, alias),
             _ => self.over(finish, Stage::Stopped),
         }
+    }
+
+    /// Whether something stands that was turned to an item's replacement.
+    fn is_alias_leant_on(&self, id: Id) -> bool {
+        let leans = |&one: &Id| {
+            !self.course.waived.contains(&(id, one))
+                && self.stands(one)
+                && self.tie(one, id) == Some(Tie::Relies)
+        };
+        self.switched(id).iter().any(leans)
     }
 
     fn drop_alias(&mut self, finish: TaskId, alias: Ref) {
@@ -163,18 +174,23 @@ impl<V: Value> Planner<'_, V> {
         if !self.options.only.as_ref().is_none_or(allowed) {
             return self.over(task, Stage::Stopped);
         }
-        let old = self.current.get(&reference).map(|item| Arc::clone(&item.spec));
-        self.mark_started(operation, &reference, intent.as_ref(), &footing, task.node);
-        let previous = self
-            .current
-            .get(&reference)
-            .and_then(Item::failure)
-            .map(|failure| failure.error.clone());
-        let line = self.log.open(Entry {
+        let slot = if reference.is_alias() {
+            self.current.pin(&reference)
+        } else {
+            self.node(task.node).slot
+        };
+        let before = self.current.item(slot);
+        let old = before
+            .filter(|_| operation != Operation::Create)
+            .map(|item| Arc::clone(&item.spec));
+        let previous = before.and_then(Item::failure).map(|failure| failure.error.clone());
+        self.mark_started(operation, slot, &reference, intent.as_ref(), &footing, task.node);
+        let start = self.now;
+        let line = self.log.open(|| Entry {
             reference: reference.clone(),
             operation,
             reason: reason.clone(),
-            start: self.now,
+            start,
             end: None,
             cancelled: None,
             error: None,
@@ -182,6 +198,7 @@ impl<V: Value> Planner<'_, V> {
         });
         let id = self.operations.start(Running {
             reference: reference.clone(),
+            slot,
             operation,
             ground: Ground::Fore,
             ending: Ending::None,
@@ -192,7 +209,6 @@ impl<V: Value> Planner<'_, V> {
         });
         self.course.task_mut(task).stage = Stage::Running;
         self.tasks.insert(id, task);
-        let old = if operation == Operation::Create { None } else { old };
         self.effects.push(Effect::Start(Start {
             id,
             operation,
@@ -207,25 +223,21 @@ impl<V: Value> Planner<'_, V> {
     fn mark_started(
         &mut self,
         operation: Operation,
+        slot: Slot,
         reference: &Ref,
         intent: Option<&Arc<Spec<V>>>,
         footing: &Footing,
         node: Id,
     ) {
-        if operation == Operation::Create {
-            self.place_new(reference, intent, footing, node);
-        }
-        let Some(slot) = self.current.slot(reference) else {
-            return;
-        };
         let state = match operation {
-            Operation::Create => State::Creating,
+            Operation::Create => return self.place_new(slot, reference, intent, footing, node),
             Operation::Modify => State::Modifying,
             Operation::Delete => State::Deleting,
             // The replacement is there all the time; only its name changes.
             Operation::Adopt => return,
         };
         self.current.alter(slot, |item| {
+            let unmade = item.state == State::Failed(Operation::Create) || item.is_unmade();
             item.state = state;
             let attempts = item
                 .record
@@ -236,31 +248,38 @@ impl<V: Value> Planner<'_, V> {
                     record.failure = None;
                 }
                 record.next = intent.cloned();
+                record.unmade = unmade;
             });
         });
     }
 
-    fn place_new(&mut self, reference: &Ref, intent: Option<&Arc<Spec<V>>>, footing: &Footing, node: Id) {
+    fn place_new(
+        &mut self,
+        slot: Slot,
+        reference: &Ref,
+        intent: Option<&Arc<Spec<V>>>,
+        footing: &Footing,
+        node: Id,
+    ) {
         let Some(intent) = intent else { return };
-        let failure = self
-            .current
-            .get(reference)
-            .filter(|old| super::same(&old.spec, intent));
-        let failure = failure.and_then(|old| old.failure().cloned());
+        let before = self.current.item(slot).filter(|old| super::same(&old.spec, intent));
+        let failure = before.and_then(|old| old.failure().cloned());
         let mut item = Item::from_spec(reference.clone(), Arc::clone(intent));
+        item.state = State::Creating;
         item.record(|record| {
             record.failure = failure;
             record.next = Some(Arc::clone(intent));
             record.relied.clone_from(&footing.relied);
             record.witnessed.clone_from(&footing.witnessed);
         });
-        let path = self.intended_group(node).unwrap_or_default();
-        let group = self.current.intern_group(&path);
-        self.current.place(group, item);
-    }
-
-    fn intended_group(&self, id: Id) -> Option<crate::graph::GroupPath> {
-        self.intent.graph()?.group_of(self.ref_of(id)).cloned()
+        let node = self.course.node(node);
+        let path = self.intent.graph().zip(node.origin);
+        let path = path.and_then(|(intended, origin)| intended.path_of(origin));
+        let group = path.map_or(0, |path| self.current.intern_group(path));
+        let targets: Vec<Slot> = node.need.iter().map(|&target| self.course.node(target).slot).collect();
+        let known = intent.targets().count() == targets.len();
+        self.current
+            .place_at(slot, group, item, known.then_some(targets.as_slice()));
     }
 
     /// Ends a task and lets go on what waited for it.
@@ -296,13 +315,42 @@ impl<V: Value> Planner<'_, V> {
                 continue;
             }
             node.calm = true;
-            for (above, at) in self.node(id).above.clone() {
+            self.calm_plain(id, &mut queue);
+            for (above, at) in std::mem::take(&mut self.course.node_mut(id).above) {
                 if self.settle_need(above, at, id) {
                     self.check_ready(task(above, Part::Up));
                     queue.push(above);
                 }
             }
         }
+    }
+
+    /// Counts a calm target for those above that only count.
+    fn calm_plain(&mut self, id: Id, queue: &mut Vec<Id>) {
+        let Some(origin) = self.node(id).origin else { return };
+        for at in 0..self.intended_mentions(origin) {
+            let Some(above) = self.plain_above(origin, at) else {
+                continue;
+            };
+            let node = self.course.node_mut(above);
+            node.open -= 1;
+            if node.open == 0 {
+                self.check_ready(task(above, Part::Up));
+                queue.push(above);
+            }
+        }
+    }
+
+    /// How often an item is mentioned in the intended graph.
+    pub(super) fn intended_mentions(&self, origin: Slot) -> usize {
+        self.intent.graph().map_or(0, |graph| graph.dependents_of(origin).len())
+    }
+
+    /// The dependent of such a mention, if it counts its targets and does not tell them apart.
+    pub(super) fn plain_above(&self, origin: Slot, at: usize) -> Option<Id> {
+        let dependent = *self.intent.graph()?.dependents_of(origin).get(at)?;
+        let above = self.course.known_intended(dependent)?;
+        self.node(above).counts_plainly.then_some(above)
     }
 
     /// Counts a calm target; true if the item waits for no dependency any more.

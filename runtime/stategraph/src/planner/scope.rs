@@ -162,5 +162,5 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
 
 /// Whether an item outside of the part counts as wanted: it is there, or it may be.
 fn stays<V>(item: &Item<V>) -> bool {
-    item.exists() || matches!(item.state, State::Creating | State::Unknown(_))
+    item.is_created() || matches!(item.state, State::Creating | State::Unknown(_))
 }

@@ -64,7 +64,10 @@ impl<V: Value> Planner<'_, V> {
             Stage::Failed
         };
         match result {
-            Ok(()) => self.succeeded(running),
+            Ok(()) => {
+                self.succeeded += 1;
+                self.succeeded(running);
+            }
             Err(error) => self.fail(
                 &running.reference,
                 running.operation,
@@ -89,8 +92,11 @@ impl<V: Value> Planner<'_, V> {
     fn after_task(&mut self, done: super::TaskId, stage: Stage) {
         let node = self.node(done.node);
         let (job, slot) = (node.job, node.slot);
-        if done.part == Part::Finish && job != Job::Replace && stage == Stage::Done {
-            self.dirty.insert(slot);
+        if done.part == Part::Finish && stage == Stage::Done {
+            let (begun, replaced) = (self.node(done.node).up.stage == Stage::Done, job == Job::Replace);
+            if !replaced || (begun && !self.is_as_intended(slot, done.node)) {
+                self.dirty.insert(slot);
+            }
         }
         if done.part == Part::Up && job == Job::Replace && stage == Stage::Failed {
             self.replacement_failed(done.node);
@@ -101,9 +107,16 @@ impl<V: Value> Planner<'_, V> {
         self.over(done, stage);
     }
 
+    /// Whether what was adopted is what is intended: an earlier call may have begun with something else.
+    fn is_as_intended(&self, slot: crate::graph::Slot, id: super::course::Id) -> bool {
+        let both = self.current.item(slot).zip(self.node(id).intent.as_ref());
+        both.is_some_and(|(item, intent)| same(&item.spec, intent))
+    }
+
     fn succeeded(&mut self, running: &Running<V>) {
         let reference = &running.reference;
-        let Some(slot) = self.current.slot(reference) else {
+        let known = Some(running.slot).filter(|&slot| self.current.is_at(reference, slot));
+        let Some(slot) = known.or_else(|| self.current.slot(reference)) else {
             return;
         };
         match running.operation {
@@ -147,6 +160,8 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn adopted(&mut self, slot: crate::graph::Slot, alias: &Ref) {
+        // What leads through the item leads elsewhere now.
+        self.relations.clear();
         let path = self.current.group_of(alias).cloned().unwrap_or_default();
         let Some(mut item) = self.current.take(slot) else {
             return;
@@ -293,7 +308,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.respec(slot, spec);
         self.current.alter(slot, |item| {
             item.state = State::Created;
-            item.record(|record| (record.next, record.failure) = (None, None));
+            item.record(|record| (record.next, record.failure, record.unmade) = (None, None, false));
         });
     }
 }

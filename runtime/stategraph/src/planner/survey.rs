@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::course::{Course, Id, Verdict};
 use super::scope::Extent;
-use super::{Planner, same};
+use super::Planner;
 use crate::dependency::Dependency;
 use crate::graph::Slot;
 use crate::item::{Item, Spec, State};
@@ -46,137 +46,48 @@ impl<V: Value> Planner<'_, V> {
             .collect()
     }
 
-    /// Compares the graphs as wholes.
-    fn all_that_differs(&mut self) -> BTreeSet<Slot> {
-        let mut seeds = BTreeSet::new();
-        let mut absent: Vec<Ref> = Vec::new();
-        if let Some(intended) = self.intent.graph() {
-            for origin in intended.slots() {
-                let Some(item) = intended.item(origin).filter(|item| !item.is_external()) else {
-                    continue;
-                };
-                match self.current.slot(&item.reference) {
-                    Some(slot) if self.is_settled(slot, item) && self.is_in_place(slot, origin) => {}
-                    Some(slot) => {
-                        seeds.insert(slot);
-                    }
-                    None => absent.push(item.reference.clone()),
-                }
-            }
-            if !intended.order().cycles().is_empty() {
-                let stuck = intended
-                    .slots()
-                    .filter(|&origin| intended.order().is_stuck(origin));
-                absent.extend(stuck.map(|origin| intended.reference(origin).clone()));
-            }
-        }
-        let absent = absent
-            .iter()
-            .map(|reference| self.current.pin(reference))
-            .collect::<Vec<_>>();
-        seeds.extend(absent);
-        seeds.extend(self.current.slots().filter(|&slot| self.is_unwanted(slot)));
-        seeds
-    }
-
-    /// Whether an item is as it should be, as far as it and its direct targets can tell.
-    fn is_settled(&self, slot: Slot, wanted: &Item<V>) -> bool {
-        let Some(item) = self.current.item(slot) else {
-            return false;
-        };
-        if item.state != State::Created || !same(&item.spec, &wanted.spec) {
-            return false;
-        }
-        let mut edges = self.current.edges(slot);
-        item.spec.needs.iter().enumerate().all(|(at, need)| {
-            let targets = edges.by_ref().take(need.width());
-            let relied = if need.width() == 1 {
-                targets.last()
-            } else {
-                let chosen = item.relied_on(at);
-                // All are taken, so that the next dependency finds its own.
-                targets
-                    .filter(|&target| Some(self.current.reference(target)) == chosen)
-                    .last()
-            };
-            need.is_order_only() || self.is_need_settled(item, need, relied)
-        })
-    }
-
-    /// Whether an item is in the group that it is intended for.
-    fn is_in_place(&self, slot: Slot, origin: Slot) -> bool {
-        let path = self.intent.graph().and_then(|intended| intended.path_of(origin));
-        path.is_none() || self.current.path_of(slot) == path
-    }
-
-    /// Moves the judged items to the groups that they are intended for, which is no operation.
-    pub(super) fn move_items(&mut self) {
-        for id in 0..self.course.nodes.len() as Id {
-            let node = self.node(id);
-            let Some(origin) = node.origin.filter(|_| node.verdict == Verdict::In) else {
-                continue;
-            };
-            if !self.is_in_place(node.slot, origin) {
-                let path = self
-                    .intent
-                    .graph()
-                    .and_then(|intended| intended.path_of(origin))
-                    .cloned();
-                let reference = self.ref_of(id).clone();
-                // One that is yet to be created is put there when it is.
-                let _ = self.current.move_to(&reference, path.unwrap_or_default());
-            }
-        }
-    }
-
-    fn is_need_settled(&self, item: &Item<V>, need: &Dependency, relied: Option<Slot>) -> bool {
-        relied.is_some_and(|target| {
-            self.holds_now(target, need.predicate())
-                && (!need.recreates_when_modified() || self.is_witnessed(item, target))
-        })
-    }
-
-    fn is_witnessed(&self, item: &Item<V>, target: Slot) -> bool {
-        let now = self
-            .current
-            .item(target)
-            .map(|target| target.spec.value.fingerprint());
-        now.is_some() && item.witnessed(self.current.reference(target)) == now
-    }
-
-    /// Whether an item of the current graph is not intended, or a replacement is left over.
-    fn is_unwanted(&self, slot: Slot) -> bool {
-        let Some(item) = self.current.item(slot).filter(|item| !item.is_external()) else {
-            return false;
-        };
-        let intended = self
-            .intent
-            .graph()
-            .and_then(|intended| intended.get(&item.reference));
-        item.needs_attention() || intended.is_none()
-    }
-
     /// Judges the items in these slots and all that is drawn in.
     pub(super) fn survey(&mut self, seeds: BTreeSet<Slot>) {
-        self.course = Course::default();
-        let mut queue = BinaryHeap::new();
+        self.relations.clear();
+        self.course = Course::new(self.intent.extent == Extent::Everything, seeds.len());
+        let mut queue = BinaryHeap::with_capacity(seeds.len());
         for slot in seeds {
             let base = self.base_slot(slot);
             let id = self.node_at(base);
-            queue.push(Reverse((self.rank(id), id)));
+            self.draw(&mut queue, id);
         }
+        let mut dependents = Vec::new();
         while let Some(Reverse((_, id))) = queue.pop() {
-            if self.node(id).verdict != Verdict::Unseen {
-                continue;
-            }
             self.judge(id);
             if self.is_disturbed(id) {
-                for dependent in self.drawn_in(id) {
-                    if self.node(dependent).verdict == Verdict::Unseen {
-                        queue.push(Reverse((self.rank(dependent), dependent)));
-                    }
+                self.all_dependents(id, &mut dependents);
+                for dependent in dependents.drain(..) {
+                    self.draw(&mut queue, dependent);
                 }
             }
+        }
+    }
+
+    /// Has an item judged, once.
+    fn draw(&mut self, queue: &mut BinaryHeap<Reverse<(u32, Id)>>, id: Id) {
+        if !std::mem::replace(&mut self.course.node_mut(id).is_drawn, true) {
+            queue.push(Reverse((self.rank(id), id)));
+        }
+    }
+
+    /// Those that depend on an item in either graph; some may be there twice.
+    fn all_dependents(&mut self, id: Id, found: &mut Vec<Id>) {
+        let (slot, origin) = (self.node(id).slot, self.node(id).origin);
+        for at in 0..self.current.dependents_of(slot).len() {
+            let dependent = self.current.dependents_of(slot)[at];
+            let base = self.base_slot(dependent);
+            found.push(self.node_at(base));
+        }
+        let Some(origin) = origin else { return };
+        let count = self.intent.graph().map_or(0, |graph| graph.dependents_of(origin).len());
+        for at in 0..count {
+            let dependent = self.intent.graph().map(|graph| graph.dependents_of(origin)[at]);
+            found.extend(dependent.and_then(|dependent| self.node_of_intended(dependent)));
         }
     }
 
@@ -198,15 +109,10 @@ impl<V: Value> Planner<'_, V> {
             .map_or(0, |(intended, origin)| intended.order().rank_of(origin))
     }
 
-    fn drawn_in(&mut self, id: Id) -> Vec<Id> {
-        let mut dependents = self.intended_dependents(id);
-        dependents.extend(self.current_dependents(id));
-        dependents
-    }
-
     /// Judges an item that was drawn in after the survey.
     pub(super) fn judge_late(&mut self, id: Id) {
         if self.node(id).verdict == Verdict::Unseen {
+            self.course.node_mut(id).is_drawn = true;
             self.judge(id);
         }
     }
@@ -315,16 +221,22 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether a target is there, as it must be, and stays so if it is being modified.
+    /// Whether a target is there, as it must be, and stays so if it is being modified. While there is a
+    /// replacement as well, both must be: whoever depends on the ref may meet either.
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
-        let Some(item) = self.current.item(target).filter(|item| item.exists()) else {
-            return false;
+        let item = self.current.item(target).filter(|item| item.is_created());
+        let alias = self
+            .alias_of(self.current.reference(target))
+            .filter(|alias| alias.is_created());
+        let Some(predicate) = predicate else {
+            return item.or(alias).is_some();
         };
-        predicate.is_none_or(|predicate| {
-            let next = item.next().filter(|_| item.state == State::Modifying);
-            let mut values = std::iter::once(&item.spec).chain(next);
-            values.all(|spec| self.holds(&item.reference, predicate, &spec.value))
-        })
+        item.or(alias).is_some()
+            && item.into_iter().chain(alias).all(|item| {
+                let next = item.next().filter(|_| item.state == State::Modifying);
+                let mut values = std::iter::once(&item.spec).chain(next);
+                values.all(|spec| self.holds(self.current.reference(target), predicate, &spec.value))
+            })
     }
 
     fn problem(&self, id: Id, need: &Dependency, first: usize) -> Problem {

@@ -81,12 +81,16 @@ impl<V: Value> Planner<'_, V> {
                 let next = node.task(part).next.iter().map(|&next| vertex(next));
                 links.add(next.chain(counts.then(|| calm_vertex(id))));
             }
+            let origin = self.node(id).origin;
+            let mentions = origin.map_or(0, |origin| self.intended_mentions(origin));
+            let plain = (0..mentions).filter_map(|at| self.plain_above(origin?, at));
+            let plain = plain.flat_map(|above| [vertex(task(above, Part::Up)), calm_vertex(above)]);
             links.add(
-                self.node(id)
+                plain.chain(self.node(id)
                     .above
                     .iter()
                     .filter(|(above, at)| self.counts_on(*above, *at, id))
-                    .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)]),
+                    .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)])),
             );
         }
         links
@@ -112,7 +116,7 @@ impl<V: Value> Planner<'_, V> {
         }
         let positions = first..first + need.width();
         let chosen = match self.current.item(node.slot) {
-            Some(item) => self.will_rely_on(id, item, at, need, positions),
+            Some(item) => self.will_rely_on(id, item, need, positions),
             None => self
                 .alternatives(id, positions)
                 .find(|&one| self.will_hold(one, need.predicate())),
@@ -150,6 +154,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Where current edges alone form a circle, its members are deleted in order of ref.
     fn break_deletes(&mut self, knots: &[BTreeSet<u32>]) {
+        // What is left out of the order is kept apart when it starts.
+        self.course.is_soft |= !knots.is_empty();
+        self.course.is_mixed |= !knots.is_empty();
         for knot in knots {
             let downs = knot
                 .iter()
@@ -164,7 +171,7 @@ impl<V: Value> Planner<'_, V> {
                 for next in self.node(id).down.next.clone() {
                     if next.part == Part::Down && ids.contains(&next.node) {
                         self.drop_edge(next, task(id, Part::Down));
-                        self.course.waived.insert((next.node, id));
+                        self.course.circular.insert((next.node, id));
                     }
                 }
             }

@@ -35,7 +35,7 @@ pub(crate) struct World {
 pub(crate) fn things(graph: &Graph<Json>) -> BTreeMap<Ref, Thing> {
     graph
         .items()
-        .filter(|item| item.state().is_created())
+        .filter(|item| item.is_created())
         .map(|item| {
             let (value, needs) = (item.value().clone(), item.dependencies().to_vec());
             (
@@ -90,7 +90,7 @@ impl World {
             running: BTreeMap::new(),
             debris: current
                 .items()
-                .filter(|item| !item.state().is_created())
+                .filter(|item| !item.is_created())
                 .map(|item| item.reference().clone())
                 .collect(),
             failed: BTreeSet::new(),
@@ -348,19 +348,16 @@ impl World {
             .then(|| "S2: is left alone, as nothing makes it go".into())
     }
 
-    /// Whether two items depend on each other by what exists.
+    /// Whether two items depend on each other by what exists or existed when the call began.
     fn in_circle(&self, one: &Ref, other: &Ref) -> bool {
         let reaches = |from: &Ref, to: &Ref| {
             let mut seen = BTreeSet::new();
             let mut queue = vec![from.clone()];
             while let Some(at) = queue.pop() {
-                for target in self
-                    .before
-                    .get(&at)
-                    .into_iter()
-                    .flat_map(hard)
-                    .flat_map(Dependency::targets)
-                {
+                let alias = at.alias();
+                let known = [&self.before, &self.things];
+                let known = known.map(|things| [things.get(&at), things.get(&alias)]).concat();
+                for target in known.into_iter().flatten().flat_map(hard).flat_map(Dependency::targets) {
                     if target == to {
                         return true;
                     }
@@ -460,7 +457,11 @@ impl World {
             if thing.external || untouched || self.stuck().contains(reference) {
                 continue;
             }
-            let satisfied = hard(wanted).all(|need| self.satisfied(need, &end));
+            // A target that something stuck keeps from getting its value is planned for deletion.
+            let settled = |target: &Ref| self.things.get(target).map(|thing| &thing.value)
+                == end.get(target).map(|thing| &thing.value);
+            let satisfied = hard(wanted)
+                .all(|need| self.satisfied(need, &end) && need.targets().all(settled));
             if !self.things.contains_key(reference) && satisfied {
                 return Some(format!("S2: {reference} could be created"));
             }
@@ -474,7 +475,10 @@ impl World {
                 .any(|target| target == one)
         };
         let gone =
-            |one: &&Ref| !end.contains_key(*one) && !self.failed.contains(&one.base()) && !leant_on(one);
+            |one: &&Ref| {
+                let excused = self.failed.contains(&one.base()) || stuck.contains(&one.base());
+                !end.contains_key(*one) && !excused && !leant_on(one)
+            };
         let left = self
             .things
             .keys()

@@ -24,6 +24,8 @@ pub(crate) struct Manners {
 pub(crate) struct Outcome {
     pub(crate) done: Vec<(Operation, Ref)>,
     pub(crate) status: Status,
+    /// What was done and why, for people.
+    pub(crate) log: String,
     pub(crate) world: World,
 }
 
@@ -64,8 +66,10 @@ pub(crate) fn call(
                     if let Some(objection) = world.objection(&start) {
                         let (things, wanted) = (show(&world.before), show(&world.wanted));
                         let (operation, reference) = (start.operation, &start.reference);
+                        let open = planner.current().items().filter(|item| item.failure().is_some());
+                        let open: Vec<_> = open.map(|item| (item.reference(), item.state())).collect();
                         panic!(
-                            "{operation} {reference}: {objection}\nbefore\n{things}intended\n{wanted}{}",
+                            "{operation} {reference}: {objection}\nbefore\n{things}intended\n{wanted}open {open:?}\n{}",
                             planner.log()
                         );
                     }
@@ -107,8 +111,13 @@ pub(crate) fn call(
         "the call came to rest without an end\n{}",
         planner.log()
     );
-    let (_, status) = planner.into_report();
-    Outcome { done, status, world }
+    let (log, status) = planner.into_report();
+    Outcome {
+        done,
+        status,
+        log: log.to_string(),
+        world,
+    }
 }
 
 fn result(id: OperationId, fails: bool) -> Result<(), String> {

@@ -1,0 +1,84 @@
+//! When nothing is ready and nothing runs: whether another look at what is left can get further.
+//!
+//! Gates are exact and tasks wait for no more than they must, but what a task waits for is decided before
+//! anything runs. So a course may come to rest with something left that nothing outside prevents. After
+//! some operations have changed the world, it is simply surveyed anew. If that did not help either, the
+//! items that are in each other's way are deleted first, in their old order, and created last, in the new
+//! one: such an order always exists.
+
+use super::Planner;
+use super::course::{Id, IdSet, Job, Stage, Verdict};
+use crate::value::Value;
+
+/// A bound on malice: each look but the first few is worth it only after a success.
+const MOST_LOOKS: u32 = 1_000;
+
+impl<V: Value> Planner<'_, V> {
+    /// Whether something is left to do that nothing outside holds back.
+    pub(super) fn can_go_on(&mut self) -> bool {
+        if self.looks >= MOST_LOOKS {
+            return false;
+        }
+        let mut blocked = self.blocked();
+        if blocked.is_empty() {
+            return false;
+        }
+        let excused = self.excused(&blocked);
+        blocked.retain(|id| !excused.contains(id));
+        if blocked.is_empty() || self.succeeded > self.succeeded_before {
+            return !blocked.is_empty();
+        }
+        let before = self.insisted.len();
+        for id in blocked {
+            if matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace) {
+                self.insisted.insert(self.ref_of(id).clone());
+            }
+        }
+        self.insisted.len() > before
+    }
+
+    /// Nodes with tasks that did not run.
+    fn blocked(&self) -> Vec<Id> {
+        let blocked = |&id: &Id| {
+            let node = self.node(id);
+            let tasks = [&node.down, &node.up, &node.finish];
+            tasks.iter().any(|task| matches!(task.stage, Stage::Waiting | Stage::Stopped))
+        };
+        self.course.active.iter().copied().filter(blocked).collect()
+    }
+
+    /// The blocked ones that something explains which failed, goes on, or is left alone.
+    fn excused(&mut self, blocked: &[Id]) -> IdSet {
+        let blocked: IdSet = blocked.iter().copied().collect();
+        let mut excused = IdSet::default();
+        let mut queue: Vec<Id> = (0..self.course.nodes.len() as Id)
+            .filter(|&id| self.is_excuse(id))
+            .collect();
+        while let Some(id) = queue.pop() {
+            for near in self.around(id) {
+                if blocked.contains(&near) && excused.insert(near) {
+                    queue.push(near);
+                }
+            }
+        }
+        excused
+    }
+
+    fn is_excuse(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let tasks = [&node.down, &node.up, &node.finish];
+        matches!(node.job, Job::Hold | Job::Wait)
+            || (node.verdict == Verdict::Untouched && node.intent.is_some())
+            || tasks.iter().any(|task| matches!(task.stage, Stage::Failed | Stage::Running))
+    }
+
+    /// What an item depends on and what depends on it, in either graph.
+    fn around(&mut self, id: Id) -> Vec<Id> {
+        let mut around = self.current_dependents(id);
+        around.extend(self.intended_dependents(id));
+        around.extend(&self.node(id).need);
+        let slots: Vec<_> = self.current.edges(self.node(id).slot).collect();
+        around.extend(slots.into_iter().map(|slot| self.node_at(slot)));
+        around
+    }
+}
