@@ -48,6 +48,7 @@
 //!   operation; [`Request`] is what [`Handle::reconcile`] returns.
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.
+//! - `stategraph` (feature of that name) is a reconciler for resources that stand for many things.
 //! - [`store`] keeps catalogs in memory or (feature `sqlite`) in SQLite.
 //!
 //! # A good guest
@@ -71,6 +72,8 @@ mod reconciler;
 mod request;
 mod resource;
 mod runner;
+#[cfg(feature = "stategraph")]
+pub mod stategraph;
 pub mod store;
 mod task;
 mod view;

@@ -98,8 +98,7 @@ impl Dependency {
     /// Whether it is only on one target. A description does not count.
     pub(crate) fn is_plain(&self) -> bool {
         self.details.as_ref().is_none_or(|details| {
-            let flags =
-                details.recreate_when_modified || details.deleted_with_external || details.order_only;
+            let flags = details.recreate_when_modified || details.deleted_with_external || details.order_only;
             details.others.is_empty() && details.predicate.is_none() && !flags
         })
     }

@@ -7,6 +7,7 @@
 //!    call is under way. An inbox holds at most three messages for each operation that was started.
 
 mod calls;
+mod keep;
 mod operate;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +30,7 @@ use crate::types::{ItemType, Types};
 use crate::value::Value;
 
 pub(crate) use calls::Message;
+pub use keep::{Keeper, Keeping, KeptError};
 
 /// What a call did, and how things stand after it.
 #[derive(Debug, Clone, PartialEq, Eq)]

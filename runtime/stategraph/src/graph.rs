@@ -10,8 +10,8 @@
 
 mod changes;
 mod diff;
-mod groups;
 mod fingerprint;
+mod groups;
 mod stored;
 mod tally;
 
@@ -97,6 +97,8 @@ pub struct Graph<V> {
     /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
     displaced: BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)>,
     order: OnceLock<Order>,
+    /// How often anything that is stored was changed.
+    changes: u64,
 }
 
 impl<V> Graph<V> {
@@ -114,6 +116,7 @@ impl<V> Graph<V> {
             attention: BTreeSet::new(),
             displaced: BTreeMap::new(),
             order: OnceLock::new(),
+            changes: 0,
         }
     }
 
@@ -251,8 +254,26 @@ impl<V> Graph<V> {
         &self.displaced
     }
 
+    /// A number that rises whenever anything changes that is stored.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
+    }
+
     pub(crate) fn displaced_mut(&mut self) -> &mut BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)> {
+        self.changes += 1;
         &mut self.displaced
+    }
+
+    pub(crate) fn no_longer_displaced(&mut self, reference: &Ref) {
+        if self.displaced.remove(reference).is_some() {
+            self.changes += 1;
+        }
+    }
+
+    pub(crate) fn forget_displaced(&mut self) {
+        if !self.displaced.is_empty() {
+            self.displaced_mut().clear();
+        }
     }
 
     /// Ranks and cycles, found once for each shape of the graph.

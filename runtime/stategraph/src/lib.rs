@@ -36,7 +36,7 @@ mod types;
 mod value;
 
 pub use dependency::Dependency;
-pub use engine::{ApplyError, Executor, Report};
+pub use engine::{ApplyError, Executor, Keeper, Keeping, KeptError, Report};
 pub use export::{JsonEdge, JsonItem, JsonView, Picture};
 pub use graph::{Difference, Graph, GraphError, Group, GroupPath, ItemChange};
 pub use handler::{Context, Handler, HandlerError};

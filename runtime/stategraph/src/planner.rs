@@ -126,6 +126,8 @@ pub struct Planner<'a, V: Value> {
     relations: relation::Relations,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,
+    /// Nothing further is started.
+    is_halted: bool,
     /// How often the course was laid, and how many operations had succeeded when it was last.
     looks: u32,
     succeeded: u64,
@@ -167,6 +169,7 @@ impl<'a, V: Value> Planner<'a, V> {
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
             insisted: BTreeSet::new(),
+            is_halted: false,
             looks: 0,
             succeeded: 0,
             succeeded_before: 0,
@@ -186,6 +189,7 @@ impl<'a, V: Value> Planner<'a, V> {
             Input::Ended { id, result } => self.ended(id, result),
             Input::Background { id } => self.let_go(id),
             Input::Cancel(which) => self.cancel(&which),
+            Input::Halt => self.halt(),
             Input::Tick => self.expire(),
         }
         self.advance();
@@ -230,7 +234,7 @@ impl<'a, V: Value> Planner<'a, V> {
                     if self.is_busy() {
                         return;
                     }
-                    if self.dirty.is_empty() && !self.can_go_on() {
+                    if self.is_halted || (self.dirty.is_empty() && !self.can_go_on()) {
                         return self.finish();
                     }
                     self.look_again();
@@ -248,6 +252,9 @@ impl<'a, V: Value> Planner<'a, V> {
     /// Surveys anew what is not over, with what operations of earlier calls have brought about.
     fn look_again(&mut self) {
         self.looks += 1;
+        if self.succeeded > self.succeeded_before {
+            self.insisted.clear();
+        }
         self.succeeded_before = self.succeeded;
         let seeds = self
             .course

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio_util::sync::CancellationToken;
+
+use super::keep::{Keeper, KeptError, Store};
 use super::operate::Desking;
 use super::{ApplyError, Desk, Executor, Report};
 use crate::graph::Graph;
@@ -37,6 +40,15 @@ pub(crate) enum Message {
         found: Box<dyn std::any::Any + Send>,
     },
     Tick,
+}
+
+async fn written<V: Value>(
+    store: &mut Option<Store<'_, V>>,
+) -> (Result<(), String>, Vec<crate::planner::Start<V>>) {
+    match store {
+        Some(store) => store.written().await,
+        None => std::future::pending().await,
+    }
 }
 
 impl<V: Value> Executor<V> {
@@ -147,38 +159,99 @@ impl<V: Value> Executor<V> {
         extent: &Extent,
         options: Options,
     ) -> Result<Report, CallError> {
+        let never = CancellationToken::new();
+        match self.run(current, intended, extent, options, None, &never).await {
+            Ok(report) => Ok(report),
+            Err(KeptError::Refused(error)) => Err(error),
+            Err(KeptError::NotStored(_)) => unreachable!("nothing is stored without a keeper"),
+        }
+    }
+
+    /// As [`Executor::converge`], and stores the current graph whenever it has changed, and once more at
+    /// the end. After a crash at any moment, a call with the graph that was stored last finds all that was
+    /// done.
+    ///
+    /// When `halt` is cancelled nothing further is started, what runs is cancelled, and the call ends when
+    /// that has returned or its time is up.
+    ///
+    /// # Errors
+    /// What is wrong with the graphs, or that the graph could not be stored.
+    pub async fn converge_kept(
+        &self,
+        current: &mut Graph<V>,
+        intended: Option<&Graph<V>>,
+        extent: &Extent,
+        keeper: &mut dyn Keeper<V>,
+        halt: &CancellationToken,
+    ) -> Result<Report, KeptError> {
+        let options = Options {
+            limit: self.limit,
+            ..Options::default()
+        };
+        self.run(current, intended, extent, options, Some(keeper), halt)
+            .await
+    }
+
+    async fn run(
+        &self,
+        current: &mut Graph<V>,
+        intended: Option<&Graph<V>>,
+        extent: &Extent,
+        options: Options,
+        keeper: Option<&mut dyn Keeper<V>>,
+        halt: &CancellationToken,
+    ) -> Result<Report, KeptError> {
         let desk = self.desk(current.name());
         let graph = current.name().to_owned();
+        let mut store = keeper.map(|keeper| Store::new(keeper, current));
         let mut work = desk.work.lock().await;
         let work = &mut *work;
         work.generation += 1;
-        let mut planner = Planner::new(
-            &self.types,
-            current,
-            &mut work.operations,
-            intended,
-            extent,
-            options,
-        )?;
-        let mut desking = Desking::new(self, &desk, &graph, work.generation);
+        let operations = &mut work.operations;
+        let mut planner = Planner::new(&self.types, current, operations, intended, extent, options)?;
+        let mut desking = Desking::new(self, &desk, &graph, work.generation, store.is_some());
         while let Ok(message) = work.inbox.try_recv() {
             self.take(&mut planner, &desk, work.generation, message, &mut desking);
         }
         desking.carry_out(planner.step((self.clock)(), Input::Begin));
+        let (mut is_halted, mut not_stored) = (false, None);
         loop {
             while let Some(input) = desking.at_hand.pop_front() {
                 desking.carry_out(planner.step((self.clock)(), input));
             }
-            if planner.is_done() {
+            if let Some(store) = store.as_mut().filter(|_| not_stored.is_none()) {
+                store.write(planner.current(), &mut desking);
+            }
+            let is_writing = store.as_ref().is_some_and(Store::is_writing);
+            if planner.is_done() && !is_writing {
                 break;
             }
-            let Some(message) = work.inbox.recv().await else {
-                break;
-            };
-            self.take(&mut planner, &desk, work.generation, message, &mut desking);
+            // Each of the three is cancel safe. What has been stored lets operations start, so it goes first.
+            tokio::select! {
+                biased;
+                (result, covered) = written(&mut store), if is_writing => match result {
+                    Ok(()) => desking.begin(covered),
+                    Err(error) => {
+                        not_stored = Some(error);
+                        desking.give_up(covered);
+                        desking.carry_out(planner.step((self.clock)(), Input::Halt));
+                    }
+                },
+                () = halt.cancelled(), if !is_halted => {
+                    is_halted = true;
+                    desking.give_up_parked();
+                    self.cancel(&graph, |_, _| true);
+                    desking.carry_out(planner.step((self.clock)(), Input::Halt));
+                }
+                Some(message) = work.inbox.recv() => {
+                    self.take(&mut planner, &desk, work.generation, message, &mut desking);
+                }
+            }
         }
         let (log, status) = planner.into_report();
-        Ok(Report { log, status })
+        not_stored.map_or(Ok(Report { log, status }), |error| {
+            Err(KeptError::NotStored(error))
+        })
     }
 
     fn take(

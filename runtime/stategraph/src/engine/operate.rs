@@ -18,6 +18,9 @@ use crate::planner::{Effect, Input, Observed, Start};
 use crate::reference::Ref;
 use crate::value::Value;
 
+/// What an operation failed with that did not come to start.
+const NOT_STARTED: &str = "was not started";
+
 type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The side of a call that deals with handlers.
@@ -27,6 +30,10 @@ pub(super) struct Desking<'a, V: Value> {
     graph: &'a str,
     generation: u64,
     pub(super) at_hand: AtHand<V>,
+    /// Whether operations may have to wait until the graph is stored.
+    parks: bool,
+    /// Those that wait.
+    pub(super) parked: Vec<Start<V>>,
 }
 
 impl<V: Value> Executor<V> {
@@ -57,6 +64,7 @@ impl<'a, V: Value> Desking<'a, V> {
         desk: &'a Arc<Desk<V>>,
         graph: &'a str,
         generation: u64,
+        parks: bool,
     ) -> Self {
         Self {
             executor,
@@ -64,12 +72,15 @@ impl<'a, V: Value> Desking<'a, V> {
             graph,
             generation,
             at_hand: AtHand::new(),
+            parks,
+            parked: Vec::new(),
         }
     }
 
     pub(super) fn carry_out(&mut self, effects: Vec<Effect<V>>) {
         for effect in effects {
             match effect {
+                Effect::Start(start) if self.must_be_stored(&start) => self.parked.push(start),
                 Effect::Start(start) => self.start(start),
                 Effect::Ask { reference, old, new } => {
                     self.ask(reference, old.value().clone(), new.value().clone())
@@ -79,6 +90,32 @@ impl<'a, V: Value> Desking<'a, V> {
                 Effect::Cancel { .. } | Effect::Done => {}
             }
         }
+    }
+
+    /// Whether a crash in the middle of an operation would leave something that nobody finds.
+    fn must_be_stored(&self, start: &Start<V>) -> bool {
+        let known = self.executor.types.get(start.reference.type_name());
+        self.parks && (start.operation == Operation::Create || !known.is_some_and(|known| known.observes))
+    }
+
+    pub(super) fn begin(&mut self, starts: Vec<Start<V>>) {
+        for start in starts {
+            self.start(start);
+        }
+    }
+
+    /// Operations that will not start have failed.
+    pub(super) fn give_up(&mut self, starts: Vec<Start<V>>) {
+        let ended = starts.into_iter().map(|start| Input::Ended {
+            id: start.id,
+            result: Err(NOT_STARTED.to_owned()),
+        });
+        self.at_hand.extend(ended);
+    }
+
+    pub(super) fn give_up_parked(&mut self) {
+        let parked = std::mem::take(&mut self.parked);
+        self.give_up(parked);
     }
 
     fn start(&mut self, start: Start<V>) {

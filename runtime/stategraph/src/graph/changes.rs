@@ -59,6 +59,7 @@ impl<V> Graph<V> {
         let slot = slot.ok_or_else(|| GraphError::Missing(reference.clone()))?;
         let group = self.intern_group(&path.into());
         self.places[slot as usize].group = group;
+        self.changes += 1;
         Ok(())
     }
 
@@ -91,6 +92,7 @@ impl<V> Graph<V> {
         let keeps_order = self.keeps_order(slot, &item.spec);
         self.link(slot, &item.spec, targets);
         let is_plain = item.spec.is_plain();
+        self.changes += 1;
         self.tally.add(&item, is_plain);
         let place = &mut self.places[slot as usize];
         place.group = group;
@@ -112,6 +114,7 @@ impl<V> Graph<V> {
             .and_then(|place| place.item.as_mut())
         {
             change(item);
+            self.changes += 1;
             self.note_attention(slot);
         }
     }
@@ -125,7 +128,9 @@ impl<V> Graph<V> {
             self.order.take();
         }
         self.link(slot, &spec, None);
-        let Some(item) = self.take_for_change(slot) else { return };
+        let Some(item) = self.take_for_change(slot) else {
+            return;
+        };
         self.put_back(slot, Item { spec, ..item });
     }
 
@@ -143,6 +148,7 @@ impl<V> Graph<V> {
     fn take_for_change(&mut self, slot: Slot) -> Option<Item<V>> {
         let place = self.places.get_mut(slot as usize)?;
         let item = place.item.take()?;
+        self.changes += 1;
         let was_plain = std::mem::replace(&mut place.is_plain, true);
         self.tally.subtract(&item, was_plain);
         Some(item)

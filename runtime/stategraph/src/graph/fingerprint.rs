@@ -103,7 +103,11 @@ mod tests {
             change(&|graph| graph.mark_unknown(&b).unwrap()),
             change(&|graph| graph.add_group("empty", "")),
             change(&|graph| drop(graph.remove(&b))),
-            change(&|graph| graph.put(Item::external(b.clone(), json!({"of": "t/b"}))).unwrap()),
+            change(&|graph| {
+                graph
+                    .put(Item::external(b.clone(), json!({"of": "t/b"})))
+                    .unwrap()
+            }),
         ];
         for (at, one) in changed.iter().enumerate() {
             assert!(!changed[..at].contains(one), "change {at} has no effect");

@@ -1,7 +1,7 @@
 //! Cancelling operations, and giving up on those that do not react.
 
-use super::Planner;
 use super::effects::Effect;
+use super::{Phase, Planner};
 use crate::operations::{Ending, Ground, OperationId};
 use crate::value::Value;
 
@@ -9,6 +9,15 @@ use crate::value::Value;
 const NO_REACTION: &str = "did not react to its cancel in time";
 
 impl<V: Value> Planner<'_, V> {
+    /// Starts nothing more and waits for no more answers.
+    pub(super) fn halt(&mut self) {
+        self.is_halted = true;
+        self.awaited.clear();
+        if matches!(self.phase, Phase::Observing | Phase::Asking) {
+            self.phase = Phase::Running;
+        }
+    }
+
     /// The call does not wait for it any longer.
     pub(super) fn let_go(&mut self, id: OperationId) {
         self.operations.set_ground(id, Ground::Back);

@@ -19,7 +19,9 @@ impl<V: Value> Planner<'_, V> {
         if let Some(intended) = self.intent.graph() {
             let mut finder = Finder::default();
             for origin in intended.slots() {
-                let Some(item) = intended.item(origin) else { continue };
+                let Some(item) = intended.item(origin) else {
+                    continue;
+                };
                 match finder.find(self.current, &item.reference) {
                     Some(slot) => {
                         is_intended[slot as usize] = true;

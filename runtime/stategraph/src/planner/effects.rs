@@ -51,6 +51,8 @@ pub enum Input<V> {
     },
     /// Somebody wants these operations cancelled.
     Cancel(Vec<OperationId>),
+    /// Nothing further is to be started: the call ends when what it waits for has.
+    Halt,
     /// A time that was asked for has come.
     Tick,
 }

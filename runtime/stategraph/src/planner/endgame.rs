@@ -42,7 +42,9 @@ impl<V: Value> Planner<'_, V> {
         let blocked = |&id: &Id| {
             let node = self.node(id);
             let tasks = [&node.down, &node.up, &node.finish];
-            tasks.iter().any(|task| matches!(task.stage, Stage::Waiting | Stage::Stopped))
+            tasks
+                .iter()
+                .any(|task| matches!(task.stage, Stage::Waiting | Stage::Stopped))
         };
         self.course.active.iter().copied().filter(blocked).collect()
     }
@@ -69,7 +71,9 @@ impl<V: Value> Planner<'_, V> {
         let tasks = [&node.down, &node.up, &node.finish];
         matches!(node.job, Job::Hold | Job::Wait)
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
-            || tasks.iter().any(|task| matches!(task.stage, Stage::Failed | Stage::Running))
+            || tasks
+                .iter()
+                .any(|task| matches!(task.stage, Stage::Failed | Stage::Running))
     }
 
     /// What an item depends on and what depends on it, in either graph.

@@ -26,7 +26,8 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let intent = Arc::clone(node.intent.as_ref().filter(|_| node.verdict == Verdict::In)?);
         let item = self.current.item(node.slot);
-        let failed = item.is_some_and(|item| item.state == State::Failed(Operation::Create) || item.is_unmade());
+        let failed =
+            item.is_some_and(|item| item.state == State::Failed(Operation::Create) || item.is_unmade());
         let fits = match node.job {
             Job::Create => item.is_none() || failed,
             Job::Remake => item.is_none(),
@@ -75,7 +76,9 @@ impl<V: Value> Planner<'_, V> {
         let intended = self.intent.graph().zip(self.node(id).origin);
         if intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole()) {
             let mut targets = self.node(id).need.iter();
-            return targets.all(|&target| self.serves(target, None)).then_some(footing);
+            return targets
+                .all(|&target| self.serves(target, None))
+                .then_some(footing);
         }
         let old = self
             .current
@@ -112,12 +115,17 @@ impl<V: Value> Planner<'_, V> {
         need: &Dependency,
         positions: Range<usize>,
     ) -> Option<Id> {
-        let serving = self
-            .alternatives(id, positions)
-            .filter(|&target| self.serves(target, need.predicate()));
+        let is_left = |target: Id| self.course.moves.contains(&(id, target));
+        let serving = self.alternatives(id, positions).filter(|&target| {
+            let would_recreate = need.recreates_when_modified() && is_left(target);
+            !would_recreate && self.serves(target, need.predicate())
+        });
         serving.min_by_key(|&target| {
-            let is_left = self.course.moves.contains(&(id, target));
-            (is_left, !self.node(target).calm, Some(self.ref_of(target)) != chosen)
+            (
+                is_left(target),
+                !self.node(target).calm,
+                Some(self.ref_of(target)) != chosen,
+            )
         })
     }
 

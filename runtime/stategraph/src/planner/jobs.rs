@@ -90,7 +90,11 @@ impl<V: Value> Planner<'_, V> {
             return None;
         }
         let has_aliases = self.current.tally().aliases() > 0;
-        let by_alias = || has_aliases.then(|| self.operations.on(&reference.alias())).flatten();
+        let by_alias = || {
+            has_aliases
+                .then(|| self.operations.on(&reference.alias()))
+                .flatten()
+        };
         let running = self.operations.on(reference).or_else(by_alias)?;
         Some(if running.ending == Ending::Abandoned {
             Job::Hold

@@ -112,12 +112,9 @@ impl<V: Value> Planner<'_, V> {
                 self.after(task(id, Part::Down), task(id, Part::Up));
                 self.after(task(id, Part::Finish), task(id, Part::Down));
             }
-            Job::DeleteBoth => {
-                for dependent in self.switched(id) {
-                    let (finish, down) = (task(id, Part::Finish), task(dependent, Part::Down));
-                    self.after(finish, down);
-                    self.course.order_edges.push((finish, down));
-                }
+            // One that stays is then created anew, rather than the replacement adopted.
+            Job::DeleteBoth if self.node(id).verdict == Verdict::In => {
+                self.after(task(id, Part::Down), task(id, Part::Finish));
             }
             _ => {}
         }
@@ -125,7 +122,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// The dependents that were turned to an item's replacement.
     pub(super) fn switched(&self, id: Id) -> Vec<Id> {
-        let alias = self.alias_of(self.ref_of(id)).and_then(|alias| alias.record.as_ref());
+        let alias = self
+            .alias_of(self.ref_of(id))
+            .and_then(|alias| alias.record.as_ref());
         let switched = alias.into_iter().flat_map(|record| &record.switched);
         let slots = switched.filter_map(|reference| self.current.slot(reference));
         slots.filter_map(|slot| self.course.known(slot)).collect()
@@ -148,7 +147,9 @@ impl<V: Value> Planner<'_, V> {
             self.enter(id);
         }
         while let Some(id) = queue.pop().filter(|_| !alone) {
-            let Some(origin) = self.node(id).origin else { continue };
+            let Some(origin) = self.node(id).origin else {
+                continue;
+            };
             for at in 0..self.intended_mentions(origin) {
                 let dependent = self.intent.graph().map(|graph| graph.dependents_of(origin)[at]);
                 let Some(dependent) = dependent.and_then(|dependent| self.node_of_intended(dependent)) else {
@@ -225,7 +226,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether an item needs the new value of a target that is replaced: it is there only after the alias
     /// was adopted.
-    fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
+    pub(super) fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
         let node = self.node(id);
         let Some(intent) = node
             .intent
@@ -271,8 +272,15 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         let holding = |&&target: &&Id| self.will_hold(target, need.predicate());
-        let late = busy.iter().filter(holding).all(|&target| self.waits_for_adoption(id, target));
-        if let Some(&target) = busy.iter().find(holding).filter(|_| late && self.node(id).job.has_up()) {
+        let late = busy
+            .iter()
+            .filter(holding)
+            .all(|&target| self.waits_for_adoption(id, target));
+        if let Some(&target) = busy
+            .iter()
+            .find(holding)
+            .filter(|_| late && self.node(id).job.has_up())
+        {
             self.after(task(id, Part::Up), task(target, Part::Finish));
         }
         for target in busy {
@@ -299,6 +307,7 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         let down = task(id, Part::Down);
+        self.lay_finish(id);
         for dependent in self.current_dependents(id) {
             let Some(tie) = self.tie(dependent, id).filter(|_| dependent != id) else {
                 continue;
@@ -317,7 +326,8 @@ impl<V: Value> Planner<'_, V> {
                         self.after(down, task(dependent, Part::Up));
                         self.course.order_edges.push((down, task(dependent, Part::Up)));
                     }
-                    if tie != Tie::Relies {
+                    // What is left of a failed create goes first, but need not.
+                    if tie != Tie::Relies || !self.stands(dependent) {
                         self.course.order_edges.push((down, task(dependent, Part::Down)));
                     }
                 }
@@ -333,6 +343,18 @@ impl<V: Value> Planner<'_, V> {
                 (Job::Wait, Tie::Relies | Tie::Alternative) => self.course.task_mut(down).waits += 1,
                 _ => {}
             }
+        }
+    }
+
+    /// A replacement that is given up goes after those that were turned to it, unless it depends on them.
+    fn lay_finish(&mut self, id: Id) {
+        if self.node(id).job != Job::DeleteBoth {
+            return;
+        }
+        for dependent in self.switched(id) {
+            let (finish, down) = (task(id, Part::Finish), task(dependent, Part::Down));
+            self.after(finish, down);
+            self.course.order_edges.push((finish, down));
         }
     }
 
@@ -401,9 +423,8 @@ impl<V: Value> Planner<'_, V> {
     /// Whether a target that holds goes on to hold, through all that the call does.
     fn stays(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let known = self.course.known(target);
-        known.is_none_or(|target| {
-            !self.node(target).job.is_interrupted() && self.will_hold(target, predicate)
-        })
+        known
+            .is_none_or(|target| !self.node(target).job.is_interrupted() && self.will_hold(target, predicate))
     }
 
     /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.

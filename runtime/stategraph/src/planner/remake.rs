@@ -101,12 +101,18 @@ impl<V: Value> Planner<'_, V> {
         };
         // What was left of an earlier replacement goes too; then the item is looked at again.
         let leftover = job == Job::Remake && self.alias_of(self.ref_of(id)).is_some();
+        let slot = self.node(id).slot;
+        let leftover = leftover.then_some(if self.is_as_intended(slot, id) {
+            Job::DropAlias
+        } else {
+            Job::DeleteBoth
+        });
         let node = self.course.node_mut(id);
         let (Some(old), Some(new)) = (thoroughness(node.job), thoroughness(job)) else {
             return;
         };
         if new > old {
-            node.job = if leftover { Job::DeleteBoth } else { job };
+            node.job = leftover.unwrap_or(job);
             node.reason = Some(reason);
             queue.push(id);
         }
@@ -166,6 +172,7 @@ impl<V: Value> Planner<'_, V> {
                 other != target
                     && !self.node(other).job.is_interrupted()
                     && self.will_hold(other, need.predicate())
+                    && !self.waits_for_adoption(id, other)
             })
         })
     }

@@ -25,7 +25,7 @@ impl<V: Value> Planner<'_, V> {
     /// Starts all that may start.
     pub(super) fn run(&mut self) {
         let mut held = Vec::new();
-        while self.operations.in_foreground() < self.options.limit.max(1) {
+        while !self.is_halted && self.operations.in_foreground() < self.options.limit.max(1) {
             let Some((part, reference, task)) = self.course.ready.pop_first() else {
                 break;
             };
@@ -183,7 +183,9 @@ impl<V: Value> Planner<'_, V> {
         let old = before
             .filter(|_| operation != Operation::Create)
             .map(|item| Arc::clone(&item.spec));
-        let previous = before.and_then(Item::failure).map(|failure| failure.error.clone());
+        let previous = before
+            .and_then(Item::failure)
+            .map(|failure| failure.error.clone());
         self.mark_started(operation, slot, &reference, intent.as_ref(), &footing, task.node);
         let start = self.now;
         let line = self.log.open(|| Entry {
@@ -262,7 +264,10 @@ impl<V: Value> Planner<'_, V> {
         node: Id,
     ) {
         let Some(intent) = intent else { return };
-        let before = self.current.item(slot).filter(|old| super::same(&old.spec, intent));
+        let before = self
+            .current
+            .item(slot)
+            .filter(|old| super::same(&old.spec, intent));
         let failure = before.and_then(|old| old.failure().cloned());
         let mut item = Item::from_spec(reference.clone(), Arc::clone(intent));
         item.state = State::Creating;
@@ -276,7 +281,11 @@ impl<V: Value> Planner<'_, V> {
         let path = self.intent.graph().zip(node.origin);
         let path = path.and_then(|(intended, origin)| intended.path_of(origin));
         let group = path.map_or(0, |path| self.current.intern_group(path));
-        let targets: Vec<Slot> = node.need.iter().map(|&target| self.course.node(target).slot).collect();
+        let targets: Vec<Slot> = node
+            .need
+            .iter()
+            .map(|&target| self.course.node(target).slot)
+            .collect();
         let known = intent.targets().count() == targets.len();
         self.current
             .place_at(slot, group, item, known.then_some(targets.as_slice()));
@@ -327,7 +336,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Counts a calm target for those above that only count.
     fn calm_plain(&mut self, id: Id, queue: &mut Vec<Id>) {
-        let Some(origin) = self.node(id).origin else { return };
+        let Some(origin) = self.node(id).origin else {
+            return;
+        };
         for at in 0..self.intended_mentions(origin) {
             let Some(above) = self.plain_above(origin, at) else {
                 continue;
@@ -343,7 +354,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// How often an item is mentioned in the intended graph.
     pub(super) fn intended_mentions(&self, origin: Slot) -> usize {
-        self.intent.graph().map_or(0, |graph| graph.dependents_of(origin).len())
+        self.intent
+            .graph()
+            .map_or(0, |graph| graph.dependents_of(origin).len())
     }
 
     /// The dependent of such a mention, if it counts its targets and does not tell them apart.

@@ -105,7 +105,7 @@ impl<'a, V: Value> Intent<'a, V> {
     /// A call about the whole graph knows what is intended: nothing has to be brought back from memory.
     pub(super) fn begin(&self, current: &mut Graph<V>) {
         if self.extent == Extent::Everything {
-            current.displaced_mut().clear();
+            current.forget_displaced();
         }
     }
 }

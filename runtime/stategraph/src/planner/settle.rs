@@ -108,7 +108,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Whether what was adopted is what is intended: an earlier call may have begun with something else.
-    fn is_as_intended(&self, slot: crate::graph::Slot, id: super::course::Id) -> bool {
+    pub(super) fn is_as_intended(&self, slot: crate::graph::Slot, id: super::course::Id) -> bool {
         let both = self.current.item(slot).zip(self.node(id).intent.as_ref());
         both.is_some_and(|(item, intent)| same(&item.spec, intent))
     }
@@ -121,7 +121,7 @@ impl<V: Value> Planner<'_, V> {
         };
         match running.operation {
             Operation::Create => {
-                self.current.displaced_mut().remove(reference);
+                self.current.no_longer_displaced(reference);
                 self.current.alter(slot, |item| Self::stand(item, running));
             }
             Operation::Modify => {

@@ -8,9 +8,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
+use super::Planner;
 use super::course::{Course, Id, Verdict};
 use super::scope::Extent;
-use super::Planner;
 use crate::dependency::Dependency;
 use crate::graph::Slot;
 use crate::item::{Item, Spec, State};
@@ -84,7 +84,10 @@ impl<V: Value> Planner<'_, V> {
             found.push(self.node_at(base));
         }
         let Some(origin) = origin else { return };
-        let count = self.intent.graph().map_or(0, |graph| graph.dependents_of(origin).len());
+        let count = self
+            .intent
+            .graph()
+            .map_or(0, |graph| graph.dependents_of(origin).len());
         for at in 0..count {
             let dependent = self.intent.graph().map(|graph| graph.dependents_of(origin)[at]);
             found.extend(dependent.and_then(|dependent| self.node_of_intended(dependent)));

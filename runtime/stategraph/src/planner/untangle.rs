@@ -86,11 +86,13 @@ impl<V: Value> Planner<'_, V> {
             let plain = (0..mentions).filter_map(|at| self.plain_above(origin?, at));
             let plain = plain.flat_map(|above| [vertex(task(above, Part::Up)), calm_vertex(above)]);
             links.add(
-                plain.chain(self.node(id)
-                    .above
-                    .iter()
-                    .filter(|(above, at)| self.counts_on(*above, *at, id))
-                    .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)])),
+                plain.chain(
+                    self.node(id)
+                        .above
+                        .iter()
+                        .filter(|(above, at)| self.counts_on(*above, *at, id))
+                        .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)]),
+                ),
             );
         }
         links

@@ -44,83 +44,54 @@ fn graph(code: usize, edges: usize, conditions: usize) -> Graph<serde_json::Valu
     graph
 }
 
-/// Converges to the first graph, then to the second, checking every operation on the way.
-fn round(first: &Graph<serde_json::Value>, second: &Graph<serde_json::Value>) {
-    let types = types();
-    let mut rng = rng(7);
-    let mut current = Graph::new("g");
-    for (intended, at) in [(first, 1_000), (second, 200_000)] {
-        let manners = Manners {
-            limit: 3,
-            ..Manners::default()
-        };
-        let outcome = call(
-            &mut rng,
-            &types,
-            &mut current,
-            Some(intended),
-            manners,
-            Timestamp(at),
-        );
-        let alone = outcome
-            .world
-            .stuck()
-            .iter()
-            .any(|one| outcome.world.before.contains_key(one));
-        assert!(
-            alone || things(&current) == outcome.world.end(),
-            "{first:?}\n{second:?}"
-        );
-        let again = call(
-            &mut rng,
-            &types,
-            &mut current,
-            Some(intended),
-            manners,
-            Timestamp(at),
-        );
-        assert_eq!(again.done, []);
+/// Converges to a graph, checking every operation on the way; then nothing is left to do.
+fn converge(current: &mut Graph<serde_json::Value>, intended: &Graph<serde_json::Value>, at: u64) {
+    let (types, mut rng) = (types(), rng(7));
+    let manners = Manners {
+        limit: 3,
+        ..Manners::default()
+    };
+    let before = current.clone();
+    let outcome = call(&mut rng, &types, current, Some(intended), manners, Timestamp(at));
+    let end = outcome.world.end();
+    if things(current) != end {
+        let stuck = outcome.world.stuck();
+        let alone = stuck.iter().any(|one| outcome.world.before.contains_key(one));
+        assert!(alone, "{before:?}\n{intended:?}\n{}", outcome.log);
     }
+    let again = call(&mut rng, &types, current, Some(intended), manners, Timestamp(at));
+    assert_eq!(again.done, [], "{before:?}\n{intended:?}");
 }
 
-/// Edges along one order, which covers every acyclic graph up to names, against all edges of the intent.
-#[test]
-fn every_change_between_two_graphs_of_three_items_is_right() {
-    for before in 0..64 {
-        for edges in 0..8 {
-            let first = graph(before, edges, 0);
-            for after in 0..64 {
-                for edges in 0..64 {
-                    if (before * 31 + after * 7 + edges) % thinning() == 0 {
-                        round(&first, &graph(after, edges, 0));
+/// From every graph to every other: the first has edges along one order, which covers every acyclic graph
+/// up to names.
+fn every_change(edges_after: usize, conditions: impl Fn(usize) -> usize + Sync) {
+    let run = |half: usize| {
+        for before in (half..64).step_by(2) {
+            for edges in 0..8 {
+                let mut first = Graph::new("g");
+                converge(&mut first, &graph(before, edges, conditions(edges)), 1_000);
+                for after in 0..64 {
+                    for edges in 0..edges_after {
+                        let mut current = first.clone();
+                        converge(&mut current, &graph(after, edges, conditions(edges)), 200_000);
                     }
                 }
             }
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| run(0));
+        run(1);
+    });
+}
+
+#[test]
+fn every_change_between_two_graphs_of_three_items_is_right() {
+    every_change(64, |_| 0);
 }
 
 #[test]
 fn every_change_under_conditions_is_right() {
-    for before in 0..64 {
-        for edges in 0..8 {
-            let first = graph(before, edges, edges);
-            for after in 0..64 {
-                for edges in 0..8 {
-                    if (before * 31 + after * 7 + edges) % thinning() == 0 {
-                        round(&first, &graph(after, edges, edges));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Two million changes take minutes: a usual run takes every nth, `STATEGRAPH_EXHAUSTIVE=1` all.
-fn thinning() -> usize {
-    if std::env::var_os("STATEGRAPH_EXHAUSTIVE").is_some() {
-        1
-    } else {
-        41
-    }
+    every_change(8, |edges| edges);
 }

@@ -357,7 +357,12 @@ impl World {
                 let alias = at.alias();
                 let known = [&self.before, &self.things];
                 let known = known.map(|things| [things.get(&at), things.get(&alias)]).concat();
-                for target in known.into_iter().flatten().flat_map(hard).flat_map(Dependency::targets) {
+                for target in known
+                    .into_iter()
+                    .flatten()
+                    .flat_map(hard)
+                    .flat_map(Dependency::targets)
+                {
                     if target == to {
                         return true;
                     }
@@ -458,10 +463,11 @@ impl World {
                 continue;
             }
             // A target that something stuck keeps from getting its value is planned for deletion.
-            let settled = |target: &Ref| self.things.get(target).map(|thing| &thing.value)
-                == end.get(target).map(|thing| &thing.value);
-            let satisfied = hard(wanted)
-                .all(|need| self.satisfied(need, &end) && need.targets().all(settled));
+            let settled = |target: &Ref| {
+                self.things.get(target).map(|thing| &thing.value) == end.get(target).map(|thing| &thing.value)
+            };
+            let satisfied =
+                hard(wanted).all(|need| self.satisfied(need, &end) && need.targets().all(settled));
             if !self.things.contains_key(reference) && satisfied {
                 return Some(format!("S2: {reference} could be created"));
             }
@@ -474,11 +480,10 @@ impl World {
                 .flat_map(Dependency::targets)
                 .any(|target| target == one)
         };
-        let gone =
-            |one: &&Ref| {
-                let excused = self.failed.contains(&one.base()) || stuck.contains(&one.base());
-                !end.contains_key(*one) && !excused && !leant_on(one)
-            };
+        let gone = |one: &&Ref| {
+            let excused = self.failed.contains(&one.base()) || stuck.contains(&one.base());
+            !end.contains_key(*one) && !excused && !leant_on(one)
+        };
         let left = self
             .things
             .keys()

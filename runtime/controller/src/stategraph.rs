@@ -1,0 +1,259 @@
+//! Resources that stand for many things: a reconciler over a state graph (feature `stategraph`).
+//!
+//! You say what the items of a resource are ([`Renderer`]) and how items of each type are made
+//! ([`Handler`](watershed_stategraph::Handler)); [`GraphReconciler`] does the rest. It keeps the current graph
+//! in the resource's state, stores it before anything starts that a crash could hide and again whenever
+//! operations have ended, and looks at every item that can be observed each time it is asked.
+//!
+//! ```
+//! # use std::time::Duration;
+//! # use serde_json::{Value, json};
+//! use watershed_controller::stategraph::{GraphContext, GraphReconciler, GraphState, Renderer};
+//! use watershed_controller::{Controller, Error, Key, KindOptions, declare, json_message};
+//! use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
+//!
+//! /// Names of lamps that are to shine.
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Lamps(Vec<String>);
+//! json_message!(Lamps, format = 1);
+//!
+//! struct House;
+//! impl Renderer for House {
+//!     type Spec = Lamps;
+//!     type Value = Value;
+//!     fn render(&self, context: &GraphContext<Self>, intended: &mut Graph<Value>) -> Result<(), Box<Error>> {
+//!         for lamp in &context.spec().0 {
+//!             let reference = Ref::new("lamp", lamp).map_err(|e| Error::permanent("lamp-name", e.to_string()))?;
+//!             intended.put(Item::new(reference, json!("on"))).expect("no external items");
+//!         }
+//!         Ok(())
+//!     }
+//! }
+//!
+//! struct Switch;
+//! impl Handler<Value> for Switch {
+//!     async fn create(&self, _: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+//!     async fn modify(&self, _: &Context, _: &Ref, _: &Value, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+//!     async fn delete(&self, _: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let executor = Executor::new().handle("lamp", ItemType::new(), Switch);
+//! let house = GraphReconciler::new(House, executor);
+//! let controller = Controller::builder().kind(KindOptions::new("house"), house).start().await?;
+//! controller.create(declare("house", "mine", &Lamps(vec!["hall".into(), "stairs".into()]))?).await?;
+//! controller.wait_until_idle(Duration::from_secs(10)).await?;
+//! let state = controller.get(Key::new("house", "mine"))?.state::<GraphState<Value>>()?;
+//! assert_eq!(state.expect("it was converged").0.len(), 2);
+//! # Ok(())
+//! # }
+//! ```
+
+mod kept;
+mod outcome;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_core::{Error, Outcome, Target, Uid, Work};
+use watershed_stategraph::{Executor, Extent, Graph, KeptError, Report, Value};
+
+use crate::context::Context;
+use crate::handle::Handle;
+use crate::message::{DecodeError, EncodeError, Message};
+use crate::reconciler::Reconciler;
+use kept::InState;
+
+/// What a [`Renderer`] gets: the context of the invocation.
+pub type GraphContext<R> = Context<GraphReconciler<R>>;
+
+/// Says what the items of a resource are.
+pub trait Renderer: Sized + Send + Sync + 'static {
+    /// What is wanted.
+    type Spec: Message;
+    /// What the items' handlers understand.
+    type Value: Value;
+
+    /// Puts every item that the spec asks for into the intended graph, which is empty.
+    ///
+    /// # Errors
+    /// Why the spec cannot be rendered; nothing is touched then.
+    fn render(
+        &self,
+        context: &GraphContext<Self>,
+        intended: &mut Graph<Self::Value>,
+    ) -> Result<(), Box<Error>>;
+
+    /// Puts the external items that are there into the current graph, and takes out those that are gone.
+    /// By default there are none.
+    ///
+    /// # Errors
+    /// Why the surroundings cannot be told; nothing is touched then.
+    fn surroundings(
+        &self,
+        context: &GraphContext<Self>,
+        current: &mut Graph<Self::Value>,
+    ) -> Result<(), Box<Error>> {
+        let _ = (context, current);
+        Ok(())
+    }
+}
+
+/// The state of such a resource: its current graph, with what is under way and what failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraphState<V: Value>(pub Graph<V>);
+
+impl<V: Value> Message for GraphState<V> {
+    const FORMAT: u32 = 1;
+
+    /// The graph lists its items in order, so that equal graphs give equal bytes if equal values do.
+    fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        serde_json::to_vec(&self.0).map_err(|error| EncodeError {
+            type_name: std::any::type_name::<Self>(),
+            message: error.to_string(),
+        })
+    }
+
+    fn decode(format: u32, bytes: &[u8]) -> Result<Self, DecodeError> {
+        match format {
+            1 => serde_json::from_slice(bytes)
+                .map(Self)
+                .map_err(DecodeError::malformed::<Self>),
+            _ => Err(DecodeError::unknown_format::<Self>(format)),
+        }
+    }
+}
+
+/// Reconciles a resource by converging its graph. Cheap to clone; clones share the operations under way.
+pub struct GraphReconciler<R: Renderer> {
+    parts: Arc<Parts<R>>,
+    check_every: Option<Duration>,
+}
+
+struct Parts<R: Renderer> {
+    renderer: R,
+    executor: Executor<R::Value>,
+}
+
+impl<R: Renderer> Clone for GraphReconciler<R> {
+    fn clone(&self) -> Self {
+        Self {
+            parts: Arc::clone(&self.parts),
+            check_every: self.check_every,
+        }
+    }
+}
+
+impl<R: Renderer> std::fmt::Debug for GraphReconciler<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GraphReconciler")
+            .field("executor", &self.parts.executor)
+            .field("check_every", &self.check_every)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R: Renderer> GraphReconciler<R> {
+    /// From what renders and what performs.
+    pub fn new(renderer: R, executor: Executor<R::Value>) -> Self {
+        Self {
+            parts: Arc::new(Parts { renderer, executor }),
+            check_every: None,
+        }
+    }
+
+    /// Looks for drift again when so much time has passed. Without it, whenever the resource is asked for.
+    #[must_use]
+    pub fn check_every(self, interval: Duration) -> Self {
+        Self {
+            check_every: Some(interval),
+            ..self
+        }
+    }
+
+    /// Asks for a resource whenever one of its background operations has ended. Spawn this where handlers
+    /// go on in the background; it ends with the controller.
+    pub async fn follow(self, controller: Handle) {
+        while let Some(graph) = self.parts.executor.ended().await {
+            let Some(uid) = kept::uid_of(&graph) else { continue };
+            // One that is gone needs no further call.
+            let _ = controller.nudge(Target::Uid(uid)).await;
+            if controller.stopped().is_some() {
+                return;
+            }
+        }
+    }
+
+    /// The graph as it was left, with all that can be observed in doubt.
+    fn current(&self, context: &Context<Self>) -> Graph<R::Value> {
+        let name = kept::graph_name(context.uid());
+        let stored = context.state().map(|state| state.0.clone());
+        let mut current = stored.unwrap_or_else(|| Graph::new(name));
+        self.parts.executor.recheck(&mut current);
+        current
+    }
+
+    async fn converge(
+        &self,
+        context: &Context<Self>,
+        mut current: Graph<R::Value>,
+        intended: Option<&Graph<R::Value>>,
+    ) -> Result<(Report, Graph<R::Value>), Error> {
+        let mut keeper = InState::new(context.clone());
+        let result = self
+            .parts
+            .executor
+            .converge_kept(
+                &mut current,
+                intended,
+                &Extent::Everything,
+                &mut keeper,
+                context.cancellation(),
+            )
+            .await;
+        match result {
+            Ok(report) => Ok((report, current)),
+            Err(KeptError::Refused(error)) => Err(Error::permanent("graph-refused", error.to_string())),
+            Err(KeptError::NotStored(error)) => Err(Error::transient("graph-not-stored", error)),
+        }
+    }
+}
+
+impl<R: Renderer> Reconciler for GraphReconciler<R> {
+    type Spec = R::Spec;
+    type State = GraphState<R::Value>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let mut current = self.current(&context);
+        let mut intended = Graph::new(current.name());
+        self.parts
+            .renderer
+            .render(&context, &mut intended)
+            .map_err(|error| *error)?;
+        self.parts
+            .renderer
+            .surroundings(&context, &mut current)
+            .map_err(|error| *error)?;
+        let (report, _) = self.converge(&context, current, Some(&intended)).await?;
+        outcome::of(&report, self.check_every).map_err(|error| *error)
+    }
+
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let current = self.current(&context);
+        let name = current.name().to_owned();
+        // What still makes something is to stop.
+        self.parts.executor.cancel(&name, |_, _| true);
+        let (report, current) = self.converge(&context, current, None).await?;
+        outcome::of_delete(&report, &current).map_err(|error| *error)?;
+        Ok(Outcome {
+            work: Work::Dropped,
+            retrigger: None,
+        })
+    }
+}
+
+/// For tests and tools: the resource that a graph belongs to.
+pub fn resource_of(graph: &str) -> Option<Uid> {
+    kept::uid_of(graph)
+}

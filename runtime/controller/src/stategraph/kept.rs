@@ -1,0 +1,48 @@
+//! The current graph, kept in the state of its resource.
+
+use watershed_core::Uid;
+use watershed_stategraph::{Fingerprint, Graph, Keeper, Keeping};
+
+use super::{GraphReconciler, GraphState, Renderer};
+use crate::context::Context;
+
+/// The graph of a resource is named after its identity, so that a rename changes nothing.
+pub(super) fn graph_name(uid: Uid) -> String {
+    uid.to_string()
+}
+
+pub(super) fn uid_of(graph: &str) -> Option<Uid> {
+    uuid::Uuid::parse_str(graph).ok().map(Uid)
+}
+
+/// Writes the graph as the state of an invocation's resource, and waits until it is durable.
+pub(super) struct InState<R: Renderer> {
+    context: Context<GraphReconciler<R>>,
+    /// What the catalog holds: writing that again would only cost.
+    written: Option<Fingerprint>,
+}
+
+impl<R: Renderer> InState<R> {
+    pub(super) fn new(context: Context<GraphReconciler<R>>) -> Self {
+        let written = context.state().map(|state| state.0.fingerprint());
+        Self { context, written }
+    }
+}
+
+impl<R: Renderer> Keeper<R::Value> for InState<R> {
+    fn keep(&mut self, current: &Graph<R::Value>) -> Keeping {
+        let fingerprint = Some(current.fingerprint());
+        if self.written == fingerprint {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        self.written = fingerprint;
+        let (context, state) = (self.context.clone(), GraphState(current.clone()));
+        Box::pin(async move {
+            context
+                .set_state(&state)
+                .await
+                .map_err(|error| error.to_string())?;
+            context.committed().await.map_err(|error| error.to_string())
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! Storing the current graph while a call is under way.
+//!
+//! One write is under way at most; it has all that ended before it began. An operation that could not be
+//! found again after a crash starts only when its item is stored as creating, modifying or deleting: every
+//! create, of which an older graph says nothing, and whatever the handler cannot observe.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use super::operate::Desking;
+use crate::graph::Graph;
+use crate::planner::{CallError, Start};
+use crate::value::Value;
+
+/// A write of the current graph that is under way; the error is for people.
+pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// Stores the current graph.
+///
+/// ```
+/// use watershed_stategraph::{Graph, Keeper, Keeping};
+/// struct File(std::path::PathBuf);
+/// impl Keeper<serde_json::Value> for File {
+///     fn keep(&mut self, current: &Graph<serde_json::Value>) -> Keeping {
+///         let (path, bytes) = (self.0.clone(), serde_json::to_vec(current));
+///         Box::pin(async move {
+///             let bytes = bytes.map_err(|error| error.to_string())?;
+///             tokio::fs::write(path, bytes).await.map_err(|error| error.to_string())
+///         })
+///     }
+/// }
+/// ```
+pub trait Keeper<V: Value>: Send {
+    /// Begins to store the graph as it is now. The future is polled until it ends, by the call that
+    /// asked for it, before it is asked for the next one.
+    fn keep(&mut self, current: &Graph<V>) -> Keeping;
+}
+
+/// Why a call that stores its graph did not come to its end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeptError {
+    /// The graphs are not in order; nothing has run.
+    #[error("the graphs cannot be converged")]
+    Refused(#[from] CallError),
+    /// The graph could not be stored. What was under way has ended or goes on; nothing further was started.
+    #[error("the current graph could not be stored: {0}")]
+    NotStored(String),
+}
+
+/// What is stored of a graph, and what waits for it.
+pub(super) struct Store<'a, V: Value> {
+    keeper: &'a mut dyn Keeper<V>,
+    writing: Option<Keeping>,
+    /// The graph's number of changes when the last write began.
+    written: u64,
+    /// Operations that start when the write that is under way has ended.
+    covered: Vec<Start<V>>,
+}
+
+impl<'a, V: Value> Store<'a, V> {
+    pub(super) fn new(keeper: &'a mut dyn Keeper<V>, current: &Graph<V>) -> Self {
+        Self {
+            keeper,
+            writing: None,
+            written: current.changes(),
+            covered: Vec::new(),
+        }
+    }
+
+    /// Begins a write if anything has changed and none is under way.
+    pub(super) fn write(&mut self, current: &Graph<V>, desking: &mut Desking<'_, V>) {
+        if self.writing.is_none() && (current.changes() != self.written || !desking.parked.is_empty()) {
+            self.written = current.changes();
+            self.covered = std::mem::take(&mut desking.parked);
+            self.writing = Some(self.keeper.keep(current));
+        }
+    }
+
+    pub(super) fn is_writing(&self) -> bool {
+        self.writing.is_some()
+    }
+
+    /// Waits for the write that is under way, for ever if there is none; then come the operations that
+    /// waited for it. Cancel safe.
+    pub(super) async fn written(&mut self) -> (Result<(), String>, Vec<Start<V>>) {
+        let Some(writing) = &mut self.writing else {
+            return std::future::pending().await;
+        };
+        let result = writing.await;
+        self.writing = None;
+        (result, std::mem::take(&mut self.covered))
+    }
+}
