@@ -11,6 +11,14 @@ pub enum Unit {
     Seconds,
     /// Milliseconds; less is better.
     Milliseconds,
+    /// Microseconds; less is better.
+    Microseconds,
+    /// Millions of things done in a second; more is better.
+    MillionsPerSecond,
+    /// Bytes; less is better.
+    Bytes,
+    /// One figure over another of the same run.
+    Ratio,
 }
 
 impl Unit {
@@ -19,6 +27,10 @@ impl Unit {
             Unit::PerSecond => "1/s",
             Unit::Seconds => "s",
             Unit::Milliseconds => "ms",
+            Unit::Microseconds => "us",
+            Unit::MillionsPerSecond => "M/s",
+            Unit::Bytes => "B",
+            Unit::Ratio => "x",
         }
     }
 }
@@ -28,18 +40,25 @@ impl Unit {
 pub struct Report {
     json: bool,
     only: Option<String>,
+    exactly: bool,
 }
 
 impl Report {
-    /// Reads the arguments: `--json`, and part of a figure's name to measure no others. What `cargo bench` adds is
-    /// passed over.
+    /// Reads the arguments: `--json`; `--only NAME` for one figure, or part of a name for those that have it. What
+    /// `cargo bench` adds is passed over.
     pub fn from_args() -> Self {
         let mut report = Self {
             json: false,
             only: None,
+            exactly: false,
         };
-        for argument in std::env::args().skip(1) {
+        let mut arguments = std::env::args().skip(1);
+        while let Some(argument) = arguments.next() {
             match argument.as_str() {
+                "--only" => {
+                    report.only = arguments.next();
+                    report.exactly = true;
+                }
                 "--json" => report.json = true,
                 other if other.starts_with('-') => {}
                 other => report.only = Some(other.to_owned()),
@@ -50,7 +69,14 @@ impl Report {
 
     /// Whether this figure is asked for.
     pub fn wants(&self, name: &str) -> bool {
-        self.only.as_ref().is_none_or(|part| name.contains(part))
+        let is_it = |only: &String| {
+            if self.exactly {
+                name == only
+            } else {
+                name.contains(only)
+            }
+        };
+        self.only.as_ref().is_none_or(is_it)
     }
 
     /// Prints the median of some samples.

@@ -36,6 +36,10 @@ pub(crate) enum Signal {
         commit: CommitId,
         result: Result<(), CommitError>,
     },
+    /// The lease of the catalog was renewed.
+    Renewed,
+    /// Somebody else has it.
+    LeaseLost,
     /// Nobody waits for the answer any more.
     Forget(CallId),
 }

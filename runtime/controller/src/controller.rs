@@ -22,6 +22,7 @@ use crate::reconciler::Reconciler;
 use crate::runner::{Runner, Typed, UNREADABLE};
 use crate::store::{Catalog, MemoryStore, Opened, Store};
 use crate::task;
+use crate::tenure;
 use crate::view::View;
 use crate::watch::Watching;
 use crate::workers::Workers;
@@ -66,6 +67,15 @@ impl Controller {
     /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
         self.shutdown.send_replace(Some(grace));
+        self.run().await
+    }
+
+    /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
+    /// or another controller took the instance ([`ShutdownError::LeaseLost`]). None of these ends the process; after
+    /// a lost lease another controller may be started, which stands by until the lease is free.
+    ///
+    /// Cancel-safe.
+    pub async fn run(&self) -> Result<(), ShutdownError> {
         let mut ended = self.ended.clone();
         let Ok(stop) = ended.wait_for(Option::is_some).await.map(|stop| stop.clone()) else {
             return Err(ShutdownError::Panicked);
@@ -80,6 +90,7 @@ impl Controller {
                 ..
             }) => Err(ShutdownError::LeaseLost),
             Some(Stop { unreturned, .. }) if !unreturned.is_empty() => {
+                let grace = self.shutdown.borrow().unwrap_or(DROP_GRACE);
                 Err(ShutdownError::Unreturned { grace, unreturned })
             }
             _ => Ok(()),
@@ -208,7 +219,13 @@ impl Builder {
             next_call: AtomicU64::new(1),
             stopped: OnceLock::new(),
         });
-        task::spawn(committer::run(catalog, commits_in, signals).instrument(span.clone()));
+        let commit = committer::run(Arc::clone(&catalog), commits_in, signals.clone());
+        let mut tasks = vec![task::spawn(commit.instrument(span.clone())).abort_handle()];
+        let lease = catalog.lease();
+        if lease.is_some() {
+            let keep = tenure::keep(catalog, signals).instrument(span.clone());
+            tasks.push(task::spawn(keep).abort_handle());
+        }
         let mut host = Host {
             core,
             clock,
@@ -225,6 +242,8 @@ impl Builder {
             starting: Vec::new(),
             workers: Workers::spawn(),
             timer: None,
+            lease,
+            tasks,
             effects,
         };
         // Readers see the catalog as it was found before the first invocation starts.

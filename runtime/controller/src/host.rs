@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::{sleep, sleep_until};
+use tokio::task::AbortHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 use watershed_core::{
     Answer, Commit, CommitError, Core, Effect, Input, InvocationId, Kind, Mono, Now, Publish, QuickHash,
     Refusal, Start, StopReason, Unreturned,
@@ -20,6 +21,8 @@ use crate::clock::Clock;
 use crate::context::Link;
 use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
+use crate::store::Lease;
+use crate::tenure::Certainty;
 use crate::workers::{STALL, Workers};
 
 /// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
@@ -42,6 +45,10 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
+    /// As it was last renewed, if it can run out.
+    pub(crate) lease: Option<Lease>,
+    /// Those that write commits and keep the lease.
+    pub(crate) tasks: Vec<AbortHandle>,
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -60,6 +67,8 @@ enum Happened {
     Time,
     /// Invocations may have waited for a worker for a while.
     Stalled,
+    /// The lease is less sure than it was.
+    Doubt,
 }
 
 /// How the loop ended.
@@ -94,6 +103,10 @@ impl Host {
                 };
                 self.take(now, happened);
             }
+            if self.certainty() == Certainty::Over {
+                tracing::error!("the lease could not be renewed in time");
+                self.core.handle(now, Input::LeaseLost, &mut self.effects);
+            }
         }
     }
 
@@ -102,6 +115,7 @@ impl Host {
     async fn next(&mut self) -> Happened {
         let accepts_calls = self.core.accepts_calls();
         let stalled = self.workers.has_backlog();
+        let doubt = self.lease.map(|lease| lease.next_change(Instant::now()));
         let due = self
             .timer
             .map(|due| self.clock.start() + Duration::from_millis(due.0));
@@ -120,6 +134,10 @@ impl Host {
                 None => std::future::pending().await,
             } } => Happened::Time,
             () = async { sleep(STALL).await }, if stalled => Happened::Stalled,
+            () = async { match doubt {
+                Some(doubt) => sleep_until(doubt).await,
+                None => std::future::pending().await,
+            } } => Happened::Doubt,
         }
     }
 
@@ -127,6 +145,12 @@ impl Host {
     fn take(&mut self, now: Now, happened: Happened) {
         let input = match happened {
             Happened::Stalled => return self.workers.reinforce(),
+            Happened::Doubt => return,
+            Happened::Signal(Signal::Renewed) => {
+                self.lease = self.shared.catalog.lease();
+                return;
+            }
+            Happened::Signal(Signal::LeaseLost) => Input::LeaseLost,
             Happened::Shutdown(grace) => Input::Shutdown { grace },
             Happened::Time => {
                 self.timer = None;
@@ -196,10 +220,20 @@ impl Host {
             }
         }
         self.effects = effects;
-        if !self.starting.is_empty() {
+        self.begin_starting();
+        stop
+    }
+
+    /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
+    fn begin_starting(&mut self) {
+        if !self.starting.is_empty() && self.certainty() == Certainty::Sure {
             self.workers.begin(&mut self.starting);
         }
-        stop
+    }
+
+    fn certainty(&self) -> Certainty {
+        self.lease
+            .map_or(Certainty::Sure, |lease| lease.certainty(Instant::now()))
     }
 
     fn start(&mut self, start: Box<Start>) {
@@ -232,6 +266,10 @@ impl Host {
         for link in self.running.values() {
             link.cancel();
             link.abort();
+        }
+        // Whatever they do now is of no use: everything is committed, or nothing more can be.
+        for task in &self.tasks {
+            task.abort();
         }
         self.shared.watching.end();
         // A store that hangs may hang here as well; what it holds goes with the process then.

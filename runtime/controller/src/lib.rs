@@ -49,7 +49,7 @@
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.
 //! - `stategraph` (feature of that name) is a reconciler for resources that stand for many things.
-//! - [`store`] keeps catalogs in memory or (feature `sqlite`) in SQLite.
+//! - [`store`] keeps catalogs in memory, in SQLite (feature `sqlite`) or in Postgres (feature `postgres`).
 //!
 //! # A good guest
 //!
@@ -76,6 +76,7 @@ mod runner;
 pub mod stategraph;
 pub mod store;
 mod task;
+mod tenure;
 mod view;
 mod watch;
 mod workers;

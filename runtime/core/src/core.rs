@@ -15,7 +15,7 @@ use crate::resource::Slot;
 use crate::slots::Slots;
 use crate::stopping::Service;
 use crate::timeline::Timeline;
-use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision};
+use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason};
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -105,6 +105,7 @@ impl Core {
             Input::Returned { invocation, result } => self.returned(invocation, result),
             Input::Committed(commit) => self.committed(commit),
             Input::CommitFailed { commit, error } => self.commit_failed(commit, error),
+            Input::LeaseLost => self.stop(StopReason::LeaseLost),
             Input::Time => {}
             Input::Shutdown { grace } => self.shutdown(grace),
         }

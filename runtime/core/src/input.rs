@@ -131,6 +131,8 @@ pub enum Input {
         /// Why.
         error: CommitError,
     },
+    /// The store's lease is lost, or about to be: stop at once.
+    LeaseLost,
     /// Time has passed.
     Time,
     /// Stop in order: take no calls, cancel what runs, wait so long for it, commit, then `Stopped`.

@@ -44,6 +44,16 @@ async fn the_sqlite_store_conforms() {
     conforms(async || Box::new(SqliteStore::open(&path).await.unwrap()) as Box<dyn Store>).await;
 }
 
+#[tokio::test]
+async fn the_postgres_store_conforms() {
+    let Some(server) = watershed_tests::postgres::Server::start() else {
+        return;
+    };
+    // What is not closed is free again when its lease has run out.
+    let term = std::time::Duration::from_millis(200);
+    conforms(async || Box::new(crate::postgres::store(&server, term).await) as Box<dyn Store>).await;
+}
+
 async fn an_instance_that_is_not_there_is_empty(open: &impl Reopen) {
     let Opened { stored, catalog } = open().await.open("empty").await.unwrap();
     assert_eq!(

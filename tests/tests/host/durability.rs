@@ -130,7 +130,7 @@ async fn a_controller_that_lost_its_lease_cannot_write_and_stops() {
     );
 }
 
-async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>) {
+pub(crate) async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>) {
     let controller = start(open().await).await;
     controller
         .create(task("a", &Task::Build("x".into())))

@@ -6,6 +6,7 @@
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
+//! | `postgres` | leases that run out, takeovers, many processes over one database |
 //! | `seeded` | the whole host in virtual time, from one seed |
 //! | `sequential` | eight threads against a sequential model |
 //! | `faults` | a store that fails when asked to |
@@ -18,6 +19,7 @@ mod durability;
 mod faults;
 mod interface;
 mod invocations;
+mod postgres;
 mod seeded;
 mod sequential;
 mod task;

@@ -5,20 +5,30 @@
 //!
 //! Both traits have one conformance test, which every store passes.
 
-use std::error::Error;
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 
 use thiserror::Error;
+use tokio::time::Instant;
 use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
 
 mod memory;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod prefix;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
 pub use memory::MemoryStore;
+#[cfg(feature = "postgres")]
+pub use postgres::{PostgresReader, PostgresStore};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub use prefix::TablePrefix;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteReader, SqliteStore};
 
@@ -46,6 +56,19 @@ impl<S: Store + ?Sized> Store for Box<S> {
     }
 }
 
+/// A lease that runs out unless it is renewed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease {
+    /// How long it lasts.
+    pub term: Duration,
+    /// When it was last asked for, which is before it was given: nobody else can have it before `since` + `term`.
+    pub since: Instant,
+}
+
+/// Anything that keeps a value from being bound to a statement or read from a row.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+pub(crate) type ColumnError = Box<dyn StdError + Send + Sync>;
+
 /// A catalog as it was found.
 #[derive(Debug)]
 pub struct Opened {
@@ -70,6 +93,18 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// resources that are no longer there are among them.
     fn recent<'a>(&'a self, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
+    /// The lease as it was last renewed; none if it lasts as long as the process, as by default.
+    fn lease(&self) -> Option<Lease> {
+        None
+    }
+
+    /// Renews the lease. The host asks for it long before it runs out; a commit does not renew it.
+    ///
+    /// Cancel-safe: a dropped call has renewed it or not.
+    fn renew(&self) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Ends the use of the catalog and gives back what it holds, the lease included.
     fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
 }
@@ -82,6 +117,14 @@ pub enum StoreError {
     Locked {
         /// The catalog.
         path: PathBuf,
+    },
+    /// Another process holds the instance by a lease.
+    #[error("instance \"{instance}\" is held by another process")]
+    Held {
+        /// The instance.
+        instance: String,
+        /// How long that lease lasts unless it is renewed, in milliseconds.
+        for_ms: u64,
     },
     /// The file is no sound catalog. It is left as it is.
     #[error("{} is damaged: {message}", path.display())]
@@ -127,6 +170,6 @@ pub enum StoreError {
         /// What was attempted.
         doing: &'static str,
         /// What the database says.
-        source: Box<dyn Error + Send + Sync>,
+        source: Box<dyn StdError + Send + Sync>,
     },
 }

@@ -14,6 +14,8 @@ use watershed_core::{
     Epoch, Error, Kind, Name, Refreshes, Revision, Row, SpecVersion, StateVersion, StoredRow, Timestamp, Uid,
 };
 
+use super::super::ColumnError;
+
 /// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read.
 pub(super) const COLUMNS: [&str; 27] = [
     "uid",
@@ -44,9 +46,6 @@ pub(super) const COLUMNS: [&str; 27] = [
     "spec",
     "state",
 ];
-
-/// Anything that keeps a value from being bound or read.
-pub(super) type ColumnError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Binds the columns of a row, in the order of [`COLUMNS`].
 pub(super) fn bind(row: &Row, arguments: &mut SqliteArguments) -> Result<(), ColumnError> {

@@ -7,8 +7,8 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteQueryResult};
 use sqlx::{Arguments, AssertSqlSafe, Connection};
 use watershed_core::{Commit, CommitError, HistoryRow, InvocationId, Row, Uid, Write};
 
-use super::super::{HISTORY_AGE_MS, HISTORY_PER_RESOURCE};
-use super::columns::{self, ColumnError, integer, uid_bytes};
+use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE};
+use super::columns::{self, integer, uid_bytes};
 use super::statements::Statements;
 use crate::crash::{COMMIT_WITHIN, crash_point};
 

@@ -9,7 +9,8 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Row as _};
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
-use super::columns::{self, ColumnError};
+use super::super::ColumnError;
+use super::columns;
 use super::statements::Statements;
 use super::{HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database};
 

@@ -29,8 +29,8 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
+pub use super::TablePrefix;
 pub use reader::SqliteReader;
-pub use schema::TablePrefix;
 
 use self::commit::Writer;
 use self::lock::Lock;

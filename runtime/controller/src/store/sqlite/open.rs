@@ -12,8 +12,8 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row, SqliteConnection};
 
 use super::lock::beside;
-use super::schema::{MIGRATIONS_TABLE, Migration, TablePrefix};
-use super::{StoreError, database};
+use super::schema::{MIGRATIONS_TABLE, Migration};
+use super::{StoreError, TablePrefix, database};
 
 /// How a SQLite database begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";

@@ -9,9 +9,9 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use watershed_core::{HistoryRow, Stored, Uid};
 
 use super::open::{self, Found};
-use super::schema::{MIGRATIONS, TablePrefix};
+use super::schema::MIGRATIONS;
 use super::statements::Statements;
-use super::{StoreError, database, load};
+use super::{StoreError, TablePrefix, database, load};
 
 /// How often a look is taken again because somebody began to use the file meanwhile.
 const LOOKS: usize = 3;

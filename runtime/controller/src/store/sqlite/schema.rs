@@ -1,41 +1,7 @@
 //! The tables of the catalog, and how an older catalog becomes a present one.
 //!
-//! Every table's name begins with the embedder's [`TablePrefix`], so that a catalog can live among other tables.
+//! Every table's name begins with the embedder's [`TablePrefix`](super::TablePrefix), so that a catalog can live among other tables.
 //! The version of the schema is the highest row of our own migrations table; nobody else's is read or written.
-
-use super::StoreError;
-
-/// What the names of a catalog's tables begin with: a letter or `_`, then letters, digits and `_`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TablePrefix(String);
-
-impl TablePrefix {
-    /// The prefix that is used where nothing else is asked for.
-    pub const DEFAULT: &str = "watershed_";
-
-    /// Takes a prefix; one that could not stand in SQL as it is, is refused.
-    pub fn new(prefix: impl Into<String>) -> Result<Self, StoreError> {
-        let prefix = prefix.into();
-        let mut chars = prefix.chars();
-        let begins_well = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
-        if begins_well && chars.all(|c| c.is_ascii_alphanumeric() || c == '_') {
-            Ok(Self(prefix))
-        } else {
-            Err(StoreError::Prefix { prefix })
-        }
-    }
-
-    /// Puts the prefix where a statement says `{p}`.
-    pub(super) fn apply(&self, sql: &str) -> String {
-        sql.replace("{p}", &self.0)
-    }
-}
-
-impl Default for TablePrefix {
-    fn default() -> Self {
-        Self(Self::DEFAULT.to_owned())
-    }
-}
 
 /// One step from a schema version to the next.
 #[derive(Debug, Clone, Copy)]

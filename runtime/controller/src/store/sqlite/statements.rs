@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::TablePrefix;
 use super::columns::COLUMNS;
-use super::schema::TablePrefix;
 
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
 const SIZES: [usize; 3] = [128, 16, 1];

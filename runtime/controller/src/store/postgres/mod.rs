@@ -1,0 +1,354 @@
+//! Catalogs in Postgres: any number of instances, shared by any number of processes.
+//!
+//! An instance has one holder at a time, by a lease that runs out unless it is renewed. Whoever opens an instance that
+//! is held waits: until the holder gives it back, which is announced, or until its lease has run out. Taking the lease
+//! raises the epoch, and every commit is conditional on it in its own transaction, so a holder that was away for too
+//! long can't write, whatever it believes.
+//!
+//! All times of leases are the server's. A holder counts from before it asked, so it gives up before anybody can take
+//! over.
+
+use std::fmt;
+use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::postgres::PgPool;
+use sqlx::{AssertSqlSafe, Row as _};
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+use uuid::Uuid;
+use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Stored, Uid};
+
+mod columns;
+mod commit;
+mod events;
+mod load;
+mod reader;
+mod schema;
+mod statements;
+
+pub use reader::{PostgresReader, Revisions};
+
+use self::commit::Cuts;
+use self::events::{Event, Events};
+use self::statements::Statements;
+use super::{
+    BoxFuture, Catalog, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened, Store, StoreError, TablePrefix,
+};
+use crate::tenure::Certainty;
+
+/// How long a lease lasts unless something else is asked for: short enough for a takeover that people hardly notice,
+/// long enough for a database that pauses.
+pub const TERM: Duration = Duration::from_secs(10);
+
+/// How often a held instance is looked at again although nothing was announced: an announcement may be lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What is done about an instance that somebody else holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenHeld {
+    /// Wait until it is free: a process that stands by.
+    #[default]
+    Wait,
+    /// Say who is in the way.
+    Refuse,
+}
+
+/// A database with catalogs in it. Clones are the same holder.
+#[derive(Debug, Clone)]
+pub struct PostgresStore {
+    database: Arc<Database>,
+    term: Duration,
+    when_held: WhenHeld,
+}
+
+/// What the store and its open catalogs share.
+struct Database {
+    pool: PgPool,
+    statements: Statements,
+    events: Events,
+    /// Who holds the leases that are taken through this store.
+    holder: Uuid,
+}
+
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Database")
+            .field("holder", &self.holder)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresStore {
+    /// Keeps catalogs in the embedder's database, in tables whose names begin with `prefix`, made or migrated now.
+    ///
+    /// The pool is the embedder's. A commit takes one of its connections for its time, and so does a read; one more is
+    /// used for announcements while somebody waits for them.
+    ///
+    /// # Errors
+    /// When the database can't be reached, or its catalog was written by a newer version.
+    pub async fn new(pool: PgPool, prefix: TablePrefix) -> Result<Self, StoreError> {
+        schema::migrate(&pool, &prefix).await?;
+        let database = Database {
+            statements: Statements::new(&prefix),
+            events: Events::new(pool.clone(), prefix.apply("{p}events")),
+            pool,
+            holder: Uuid::now_v7(),
+        };
+        Ok(Self {
+            database: Arc::new(database),
+            term: TERM,
+            when_held: WhenHeld::default(),
+        })
+    }
+
+    /// How long leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half of it
+    /// without a renewal and stops after two thirds.
+    #[must_use]
+    pub fn term(mut self, term: Duration) -> Self {
+        self.term = term;
+        self
+    }
+
+    /// What is done about an instance that somebody else holds; to wait unless set.
+    #[must_use]
+    pub fn when_held(mut self, when_held: WhenHeld) -> Self {
+        self.when_held = when_held;
+        self
+    }
+
+    /// Reads catalogs without holding them.
+    pub fn reader(&self) -> PostgresReader {
+        PostgresReader::new(Arc::clone(&self.database))
+    }
+}
+
+impl Store for PostgresStore {
+    fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+        Box::pin(async move {
+            let (since, epoch) = self.campaign(instance).await?;
+            let catalog = PostgresCatalog {
+                database: Arc::clone(&self.database),
+                instance: Arc::from(instance),
+                epoch,
+                lease: StdMutex::new(Lease {
+                    term: self.term,
+                    since,
+                }),
+                cuts: Mutex::default(),
+            };
+            match catalog.load().await {
+                Ok(stored) => Ok(Opened {
+                    stored,
+                    catalog: Box::new(catalog),
+                }),
+                Err(error) => {
+                    catalog.close().await;
+                    Err(error)
+                }
+            }
+        })
+    }
+}
+
+impl PostgresStore {
+    /// Takes the lease, now or once it is free; returns when it was asked for and the epoch.
+    async fn campaign(&self, instance: &str) -> Result<(Instant, Epoch), StoreError> {
+        if let Some(taken) = self.take(instance).await? {
+            return Ok(taken);
+        }
+        if self.when_held == WhenHeld::Refuse {
+            let for_ms = self.held_for(instance).await?.as_millis();
+            return Err(StoreError::Held {
+                instance: instance.to_owned(),
+                for_ms: u64::try_from(for_ms).unwrap_or(u64::MAX),
+            });
+        }
+        let mut events = self.database.events.follow();
+        loop {
+            // Looked at after the subscription, so that no announcement falls in between.
+            if let Some(taken) = self.take(instance).await? {
+                return Ok(taken);
+            }
+            let wait = self.held_for(instance).await?.min(LOOK_AGAIN);
+            let released = |event: &Event| *event == Event::Released(instance.to_owned());
+            // Whether it was released, ran out or is merely looked at again: the next take tells.
+            let _ = tokio::time::timeout(wait, events.until(released)).await;
+        }
+    }
+
+    async fn take(&self, instance: &str) -> Result<Option<(Instant, Epoch)>, StoreError> {
+        let failed = database("take the lease");
+        let asked = Instant::now();
+        let sql = AssertSqlSafe(Arc::clone(&self.database.statements.take));
+        let taken = sqlx::query(sql)
+            .bind(instance)
+            .bind(self.database.holder)
+            .bind(milliseconds(self.term))
+            .fetch_optional(&self.database.pool)
+            .await
+            .map_err(&failed)?;
+        let Some(row) = taken else { return Ok(None) };
+        let epoch = columns::epoch(&row, 0).map_err(load::unreadable("read the catalog"))?;
+        Ok(Some((asked, epoch)))
+    }
+
+    /// How long the present lease lasts unless it is renewed.
+    async fn held_for(&self, instance: &str) -> Result<Duration, StoreError> {
+        let sql = AssertSqlSafe(Arc::clone(&self.database.statements.held_for));
+        let row = sqlx::query(sql)
+            .bind(instance)
+            .fetch_optional(&self.database.pool);
+        let row = row.await.map_err(database("look at the lease"))?;
+        let left = row.map_or(Ok(0), |row| row.try_get::<i64, _>(0));
+        let left = left.map_err(database("look at the lease"))?;
+        // A millisecond more, so that it has run out when it is looked at again.
+        Ok(Duration::from_millis(u64::try_from(left).unwrap_or(0) + 1))
+    }
+}
+
+/// The open catalog of one instance.
+#[derive(Debug)]
+struct PostgresCatalog {
+    database: Arc<Database>,
+    instance: Arc<str>,
+    epoch: Epoch,
+    lease: StdMutex<Lease>,
+    cuts: Mutex<Cuts>,
+}
+
+impl PostgresCatalog {
+    /// The rows, and the lease as fresh as when they were read: a large catalog takes a while.
+    async fn load(&self) -> Result<Stored, StoreError> {
+        let statements = &self.database.statements;
+        let mut connection = self
+            .database
+            .pool
+            .acquire()
+            .await
+            .map_err(database("read the catalog"))?;
+        let load = load::stored(&mut connection, statements, &self.instance);
+        tokio::pin!(load);
+        loop {
+            let renew_in = self.lease().term / 4;
+            match tokio::time::timeout(renew_in, &mut load).await {
+                Ok(stored) => return self.still_ours(stored?),
+                Err(_) => self.keep().await?,
+            };
+        }
+    }
+
+    async fn keep(&self) -> Result<(), StoreError> {
+        match self.renewed().await {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(taken()),
+            Err(error) => Err(database("keep the lease")(error)),
+        }
+    }
+
+    fn still_ours(&self, stored: Stored) -> Result<Stored, StoreError> {
+        if stored.epoch == self.epoch {
+            Ok(stored)
+        } else {
+            Err(taken())
+        }
+    }
+
+    /// Whether the lease was still ours and is renewed.
+    async fn renewed(&self) -> Result<bool, sqlx::Error> {
+        let asked = Instant::now();
+        let sql = AssertSqlSafe(Arc::clone(&self.database.statements.renew));
+        let renewed = sqlx::query(sql)
+            .bind(&*self.instance)
+            .bind(columns::integer(self.epoch.0))
+            .bind(milliseconds(self.lease().term))
+            .execute(&self.database.pool)
+            .await?;
+        let is_ours = renewed.rows_affected() == 1;
+        if is_ours {
+            self.lease.lock().unwrap_or_else(PoisonError::into_inner).since = asked;
+        }
+        Ok(is_ours)
+    }
+
+    fn lease(&self) -> Lease {
+        *self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the lease back and tells those who wait for it.
+    async fn release(&self) -> Result<(), sqlx::Error> {
+        let mut transaction = self.database.pool.begin().await?;
+        let sql = AssertSqlSafe(Arc::clone(&self.database.statements.release));
+        let released = sqlx::query(sql)
+            .bind(&*self.instance)
+            .bind(columns::integer(self.epoch.0));
+        if released.execute(&mut *transaction).await?.rows_affected() == 1 {
+            let sql = AssertSqlSafe(Arc::clone(&self.database.statements.notify));
+            let event = Event::Released(self.instance.to_string()).to_payload();
+            sqlx::query(sql).bind(event).execute(&mut *transaction).await?;
+        }
+        transaction.commit().await
+    }
+}
+
+impl Catalog for PostgresCatalog {
+    fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
+        Box::pin(async move {
+            let mut cuts = self.cuts.lock().await;
+            commit::write(&self.database, &self.instance, &mut cuts, commit).await
+        })
+    }
+
+    fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(load::history(&self.database, &self.instance, uid, limit))
+    }
+
+    fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
+        Box::pin(load::recent(&self.database, &self.instance, limit))
+    }
+
+    fn lease(&self) -> Option<Lease> {
+        Some(self.lease())
+    }
+
+    fn renew(&self) -> BoxFuture<'_, Result<(), CommitError>> {
+        Box::pin(async move {
+            match self.renewed().await {
+                Ok(true) => Ok(()),
+                Ok(false) => Err(CommitError::LeaseLost),
+                Err(error) => Err(CommitError::Failed(error.to_string())),
+            }
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            // What ran under a lease that is over may still be about to end: the rest of the term is for that.
+            if self.lease().certainty(Instant::now()) == Certainty::Over {
+                return;
+            }
+            if let Err(error) = self.release().await {
+                tracing::warn!(%error, "the lease was not given back and runs out by itself");
+            }
+        })
+    }
+}
+
+/// Turns an error of the database into ours, with what was attempted.
+fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |source| StoreError::Database {
+        doing,
+        source: Box::new(source),
+    }
+}
+
+fn taken() -> StoreError {
+    StoreError::Database {
+        doing: "keep the lease",
+        source: "another process has taken it".into(),
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1000.0
+}

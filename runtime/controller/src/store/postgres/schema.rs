@@ -1,0 +1,123 @@
+//! The tables of the catalog in Postgres, and how an older catalog becomes a present one.
+//!
+//! As in SQLite every table's name begins with the embedder's prefix, and the version of the schema is the highest
+//! row of our own migrations table. An advisory lock keeps processes that start together from migrating together.
+
+use sqlx::{AssertSqlSafe, PgPool, Row};
+
+use super::super::{StoreError, TablePrefix};
+use super::database;
+
+/// One step from a schema version to the next.
+#[derive(Debug, Clone, Copy)]
+struct Migration {
+    version: i32,
+    /// What the step does, for people who look into the database.
+    name: &'static str,
+    /// Statements, with `{p}` for the prefix.
+    sql: &'static str,
+}
+
+/// All steps, oldest first, without gaps. A released step is never changed, only followed by another.
+const MIGRATIONS: &[Migration] = &[Migration {
+    version: 1,
+    name: "instances, resources, history",
+    sql: INITIAL,
+}];
+
+/// The table that says which steps were done.
+const MIGRATIONS_TABLE: &str = "
+    CREATE TABLE IF NOT EXISTS {p}migrations (
+        version INTEGER PRIMARY KEY,
+        name TEXT NOT NULL,
+        applied_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+    )";
+
+/// Names have no unique index: one is checked row by row, so the swap of two names would break it. Times of resources
+/// and history are milliseconds since 1970, those of leases are the server's own.
+const INITIAL: &str = "
+    CREATE TABLE {p}instances (
+        instance TEXT PRIMARY KEY,
+        epoch BIGINT NOT NULL,
+        revision BIGINT NOT NULL,
+        holder UUID,
+        expires_at TIMESTAMPTZ NOT NULL
+    );
+
+    CREATE TABLE {p}resources (
+        instance TEXT NOT NULL,
+        epoch BIGINT NOT NULL,
+        uid UUID NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        refs TEXT NOT NULL,
+        owner_uid UUID,
+        paths TEXT NOT NULL,
+        labels TEXT NOT NULL,
+        marks TEXT NOT NULL,
+        revision BIGINT NOT NULL,
+        spec_version BIGINT NOT NULL,
+        state_version BIGINT NOT NULL,
+        error TEXT,
+        next_reconcile BIGINT,
+        attempts BIGINT NOT NULL,
+        paused BOOLEAN NOT NULL,
+        hidden BOOLEAN NOT NULL,
+        refresh_plain BIGINT NOT NULL,
+        refresh_full BIGINT NOT NULL,
+        created_at BIGINT NOT NULL,
+        updated_at BIGINT NOT NULL,
+        spec_format BIGINT NOT NULL,
+        state_format BIGINT NOT NULL,
+        runs_total BIGINT NOT NULL,
+        last_run TEXT,
+        last_success BIGINT,
+        spec BYTEA NOT NULL,
+        state BYTEA,
+        PRIMARY KEY (instance, uid)
+    ) WITH (fillfactor = 80);
+
+    CREATE TABLE {p}history (
+        instance TEXT NOT NULL,
+        uid UUID NOT NULL,
+        epoch BIGINT NOT NULL,
+        invocation BIGINT NOT NULL,
+        revision BIGINT NOT NULL,
+        kind TEXT NOT NULL,
+        name TEXT NOT NULL,
+        ended_at BIGINT NOT NULL,
+        entry TEXT NOT NULL,
+        PRIMARY KEY (instance, uid, epoch, invocation)
+    );
+
+    CREATE INDEX {p}history_by_age ON {p}history (instance, ended_at)";
+
+/// Does the steps that the database has not seen, all in one transaction. A newer database is left as it is.
+pub(super) async fn migrate(pool: &PgPool, prefix: &TablePrefix) -> Result<(), StoreError> {
+    let failed = database("migrate the catalog");
+    let mut transaction = pool.begin().await.map_err(&failed)?;
+    let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
+    let lock = sqlx::query(lock).bind(prefix.apply("{p}migrations"));
+    lock.execute(&mut *transaction).await.map_err(&failed)?;
+    let table = prefix.apply(MIGRATIONS_TABLE);
+    let table = sqlx::raw_sql(AssertSqlSafe(table));
+    table.execute(&mut *transaction).await.map_err(&failed)?;
+    let highest = prefix.apply("SELECT coalesce(max(version), 0) FROM {p}migrations");
+    let highest = sqlx::query(AssertSqlSafe(highest)).fetch_one(&mut *transaction);
+    let found: i32 = highest.await.and_then(|row| row.try_get(0)).map_err(&failed)?;
+    let known = MIGRATIONS.last().map_or(0, |step| step.version);
+    if found > known {
+        let (found, known) = (found.unsigned_abs(), known.unsigned_abs());
+        return Err(StoreError::Newer { found, known });
+    }
+    for step in MIGRATIONS.iter().filter(|step| step.version > found) {
+        let sql = sqlx::raw_sql(AssertSqlSafe(prefix.apply(step.sql)));
+        sql.execute(&mut *transaction).await.map_err(&failed)?;
+        let record = prefix.apply("INSERT INTO {p}migrations (version, name) VALUES ($1, $2)");
+        let record = sqlx::query(AssertSqlSafe(record))
+            .bind(step.version)
+            .bind(step.name);
+        record.execute(&mut *transaction).await.map_err(&failed)?;
+    }
+    transaction.commit().await.map_err(failed)
+}

@@ -1,0 +1,160 @@
+//! The statements of the store, made once. Rows come as one array for each column, so that one statement writes any
+//! number of them and stays prepared.
+
+use std::sync::Arc;
+
+use super::super::TablePrefix;
+
+/// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read, with the
+/// types of their arrays.
+pub(super) const COLUMNS: [(&str, &str); 27] = [
+    ("uid", "uuid"),
+    ("kind", "text"),
+    ("name", "text"),
+    ("refs", "text"),
+    ("owner_uid", "uuid"),
+    ("paths", "text"),
+    ("labels", "text"),
+    ("marks", "text"),
+    ("revision", "bigint"),
+    ("spec_version", "bigint"),
+    ("state_version", "bigint"),
+    ("error", "text"),
+    ("next_reconcile", "bigint"),
+    ("attempts", "bigint"),
+    ("paused", "boolean"),
+    ("hidden", "boolean"),
+    ("refresh_plain", "bigint"),
+    ("refresh_full", "bigint"),
+    ("created_at", "bigint"),
+    ("updated_at", "bigint"),
+    ("spec_format", "bigint"),
+    ("state_format", "bigint"),
+    ("runs_total", "bigint"),
+    ("last_run", "text"),
+    ("last_success", "bigint"),
+    ("spec", "bytea"),
+    ("state", "bytea"),
+];
+
+/// Columns of an entry of history after `instance`, `epoch` and `revision`.
+const HISTORY: [(&str, &str); 6] = [
+    ("uid", "uuid"),
+    ("invocation", "bigint"),
+    ("kind", "text"),
+    ("name", "text"),
+    ("ended_at", "bigint"),
+    ("entry", "text"),
+];
+
+/// The text of every statement.
+#[derive(Debug)]
+pub(super) struct Statements {
+    pub(super) take: Arc<str>,
+    pub(super) held_for: Arc<str>,
+    pub(super) renew: Arc<str>,
+    pub(super) release: Arc<str>,
+    pub(super) notify: Arc<str>,
+    pub(super) instance: Arc<str>,
+    pub(super) load: Arc<str>,
+    pub(super) advance: Arc<str>,
+    pub(super) put: Arc<str>,
+    pub(super) remove: Arc<str>,
+    pub(super) record: Arc<str>,
+    pub(super) prune_resource: Arc<str>,
+    pub(super) prune_age: Arc<str>,
+    pub(super) history: Arc<str>,
+    pub(super) recent: Arc<str>,
+}
+
+impl Statements {
+    pub(super) fn new(prefix: &TablePrefix) -> Self {
+        let fixed = |sql: &str| Arc::from(prefix.apply(sql));
+        Self {
+            take: fixed(
+                "INSERT INTO {p}instances AS held (instance, epoch, revision, holder, expires_at)
+                 VALUES ($1, 1, 0, $2, clock_timestamp() + $3 * interval '1 millisecond')
+                 ON CONFLICT (instance) DO UPDATE
+                 SET epoch = held.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at
+                 WHERE held.holder IS NULL OR held.holder = excluded.holder
+                    OR held.expires_at <= clock_timestamp()
+                 RETURNING epoch, revision",
+            ),
+            held_for: fixed(
+                "SELECT CAST(extract(epoch FROM expires_at - clock_timestamp()) * 1000 AS bigint)
+                 FROM {p}instances WHERE instance = $1",
+            ),
+            renew: fixed(
+                "UPDATE {p}instances SET expires_at = clock_timestamp() + $3 * interval '1 millisecond'
+                 WHERE instance = $1 AND epoch = $2",
+            ),
+            release: fixed(
+                "UPDATE {p}instances SET holder = NULL, expires_at = clock_timestamp()
+                 WHERE instance = $1 AND epoch = $2",
+            ),
+            notify: fixed("SELECT pg_notify('{p}events', $1)"),
+            instance: fixed("SELECT epoch, revision FROM {p}instances WHERE instance = $1"),
+            load: fixed(&format!(
+                "SELECT {} FROM {{p}}resources WHERE instance = $1 ORDER BY uid",
+                names(&COLUMNS)
+            )),
+            advance: fixed("UPDATE {p}instances SET revision = $2 WHERE instance = $1 AND epoch = $3"),
+            put: fixed(&put()),
+            remove: fixed("DELETE FROM {p}resources WHERE instance = $1 AND uid = ANY($2)"),
+            record: fixed(&record()),
+            prune_resource: fixed(
+                "DELETE FROM {p}history WHERE instance = $1 AND uid = $2 AND (epoch, invocation) <= (
+                     SELECT epoch, invocation FROM {p}history WHERE instance = $1 AND uid = $2
+                     ORDER BY epoch DESC, invocation DESC LIMIT 1 OFFSET $3)",
+            ),
+            prune_age: fixed("DELETE FROM {p}history WHERE instance = $1 AND ended_at < $2"),
+            history: fixed(
+                "SELECT epoch, entry FROM {p}history WHERE instance = $1 AND uid = $2
+                 ORDER BY epoch DESC, invocation DESC LIMIT $3",
+            ),
+            recent: fixed(
+                "SELECT epoch, entry FROM {p}history WHERE instance = $1
+                 ORDER BY ended_at DESC, epoch DESC, invocation DESC LIMIT $2",
+            ),
+        }
+    }
+}
+
+fn put() -> String {
+    let (columns, arrays) = (names(&COLUMNS), arrays(&COLUMNS, 3));
+    let values: Vec<String> = COLUMNS[1..]
+        .iter()
+        .map(|(column, _)| format!("{column} = excluded.{column}"))
+        .collect();
+    format!(
+        "INSERT INTO {{p}}resources (instance, epoch, {columns})
+         SELECT $1, $2, * FROM unnest({arrays})
+         ON CONFLICT (instance, uid) DO UPDATE SET epoch = excluded.epoch, {}",
+        values.join(", ")
+    )
+}
+
+/// A commit that is written twice counts once.
+fn record() -> String {
+    let (columns, arrays) = (names(&HISTORY), arrays(&HISTORY, 4));
+    format!(
+        "INSERT INTO {{p}}history (instance, epoch, revision, {columns})
+         SELECT $1, $2, $3, * FROM unnest({arrays})
+         ON CONFLICT (instance, uid, epoch, invocation) DO NOTHING"
+    )
+}
+
+fn names(columns: &[(&str, &str)]) -> String {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
+/// `$3::uuid[], $4::text[], ...`
+fn arrays(columns: &[(&str, &str)], first: usize) -> String {
+    let arrays: Vec<String> = columns
+        .iter()
+        .enumerate()
+        .map(|(index, (_, sort))| format!("${}::{sort}[]", first + index))
+        .collect();
+    arrays.join(", ")
+}

@@ -1,0 +1,32 @@
+//! What the controller itself costs: reconcilers that do nothing, on graphs of different shapes.
+//!
+//! | module | measures |
+//! |---|---|
+//! | `graphs` | from a start on a stored catalog until everything is idle, and requests when it is |
+//! | `edits` | edits and requests one by one, and large batches |
+//! | `durable` | acknowledged writes on SQLite, beside raw inserts of the same rows |
+//! | `reads` | readers beside a busy loop |
+//! | `rest` | memory and an idle controller |
+//! | `world` | the catalogs that all of them use |
+//!
+//! `--json` prints one object a line, `--only NAME` measures one figure. Figures of peak memory are of the process so
+//! far.
+
+use watershed_tests::measure::Report;
+
+mod durable;
+mod edits;
+mod graphs;
+mod reads;
+mod rest;
+mod world;
+
+#[tokio::main]
+async fn main() {
+    let report = Report::from_args();
+    graphs::measure(&report).await;
+    edits::measure(&report).await;
+    durable::measure(&report).await;
+    reads::measure(&report).await;
+    rest::measure(&report).await;
+}
