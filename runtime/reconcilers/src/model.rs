@@ -5,6 +5,7 @@
 //! | [`plan`](mod@plan) | whether to build: one pure decision |
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
+//! | [`pattern`] | which paths these may have, for whoever watches |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
 //! | `run` | one reconcile: look, decide, act |
 //!
@@ -12,6 +13,7 @@
 //! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
 pub mod files;
+pub mod pattern;
 pub mod plan;
 pub mod record;
 pub mod statement;

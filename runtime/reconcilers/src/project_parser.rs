@@ -6,6 +6,7 @@
 //! | [`compilation`] | the folder, compiled |
 //! | [`diff`] | what a parse changes in the catalog, as one batch |
 //! | [`renames`] | which resources are others of before under a new name |
+//! | [`touched`] | which files may have changed, where somebody watches them |
 //! | `sweep` | outputs that no resource stands for |
 //!
 //! There is one, hidden, of kind [`KIND`] and name [`NAME`], and it settles before anything else runs. A parse is
@@ -16,6 +17,7 @@ pub mod compilation;
 pub mod diff;
 pub mod folder;
 pub mod renames;
+pub mod touched;
 
 mod sweep;
 
@@ -26,11 +28,13 @@ use std::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use watershed_compilers::{Options, Trust};
 use watershed_controller::{
-    Context, EditError, Expect, Handle, Hidden, Key, KindOptions, Listing, Reconciler, declare, fresh_uid,
+    Context, EditError, Expect, Handle, Hidden, Key, KindOptions, Listing, Nudging, Reconciler, declare,
+    fresh_uid,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
@@ -39,6 +43,7 @@ use crate::{messages::Proto, outputs::Outputs};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
+use touched::Touched;
 
 /// The kind's name.
 pub const KIND: &str = "project_parser";
@@ -50,11 +55,18 @@ pub const NAME: &str = "parser";
 /// that somebody edits without a pause.
 const ATTEMPTS: usize = 5;
 
+/// Whoever watches files gathers what belongs together before it nudges, and people wait for what they saved.
+const NUDGING: Nudging = Nudging {
+    interval: Duration::from_millis(10),
+    longest_wait: Duration::from_millis(50),
+};
+
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
     KindOptions {
         first: true,
+        nudging: NUDGING,
         ..KindOptions::new(KIND)
     }
 }
@@ -82,6 +94,7 @@ pub struct ProjectParser {
     outputs: Arc<Outputs>,
     /// The project as compiled so far. Locked on threads for blocking work only.
     compilation: Arc<Mutex<Option<Compilation>>>,
+    touched: Touched,
     swept: AtomicBool,
 }
 
@@ -92,15 +105,22 @@ struct Parse {
 }
 
 impl ProjectParser {
-    /// One for the project below `root`. `cache` is a file that keeps what the engine's parser said.
+    /// One for the project below `root`. `cache` is a file that keeps what the engine's parser said; `touched` is
+    /// where whoever watches the files says what may have changed.
     #[must_use]
-    pub fn new(root: impl Into<PathBuf>, cache: Option<PathBuf>, outputs: Arc<Outputs>) -> Self {
+    pub fn new(
+        root: impl Into<PathBuf>,
+        cache: Option<PathBuf>,
+        touched: Touched,
+        outputs: Arc<Outputs>,
+    ) -> Self {
         let (compilation, swept) = (Arc::default(), AtomicBool::new(false));
         Self {
             root: root.into(),
             cache,
             outputs,
             compilation,
+            touched,
             swept,
         }
     }
@@ -111,6 +131,7 @@ impl ProjectParser {
         let options = options_of(&context.spec().0);
         let compilation = Arc::clone(&self.compilation);
         let parser = context.uid();
+        let touched = self.touched.clone();
         let work = move || {
             let mut slot = compilation.lock().unwrap_or_else(PoisonError::into_inner);
             if slot
@@ -120,7 +141,7 @@ impl ProjectParser {
                 *slot = None;
             }
             let compilation = slot.get_or_insert_with(|| Compilation::new(root, options, cache));
-            compilation.refresh()?;
+            touched.look(|scope| compilation.refresh(scope))?;
             let rows = listing
                 .resources
                 .into_iter()

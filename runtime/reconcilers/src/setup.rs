@@ -13,7 +13,7 @@ use crate::{
     migration::{self, MigrationReconciler},
     model::{self, ModelReconciler},
     outputs::Outputs,
-    project_parser::{self, ProjectParser},
+    project_parser::{self, ProjectParser, touched::Touched},
     theme::{self, ThemeReconciler},
 };
 
@@ -27,6 +27,8 @@ pub struct Setup {
     pub outputs: Arc<Outputs>,
     /// A file that keeps what the engine's parser said; none to keep nothing.
     pub parse_cache: Option<PathBuf>,
+    /// Where whoever watches the project's files says which may have changed.
+    pub touched: Touched,
     /// Models built at once.
     pub jobs: usize,
 }
@@ -36,7 +38,12 @@ impl Setup {
     /// [`project_parser::declare_parser`].
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
-        let parser = ProjectParser::new(&self.root, self.parse_cache, Arc::clone(&self.outputs));
+        let parser = ProjectParser::new(
+            &self.root,
+            self.parse_cache,
+            self.touched,
+            Arc::clone(&self.outputs),
+        );
         let (outputs, root, environment) = (&self.outputs, &self.root, &self.environment);
         let migration = MigrationReconciler::new(Arc::clone(outputs), environment);
         let connector = ConnectorReconciler::new(Arc::clone(outputs), root, environment);

@@ -18,7 +18,7 @@ mod report;
 pub mod socket;
 pub mod state_folder;
 
-pub use instance::{Instance, Options, Runtime};
+pub use instance::{Files, Instance, Options, Runtime};
 
 /// An error with its causes, outermost first, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -152,7 +153,7 @@ impl StateFolder {
             source,
         })?;
         match lock(&file) {
-            Ok(()) => Ok(Some(Lock { _file: file })),
+            Ok(()) => Ok(Some(Lock { file, path })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(Error::Lock { path, source }),
         }
@@ -162,7 +163,38 @@ impl StateFolder {
 /// A held lock, given back when dropped.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+    path: PathBuf,
+}
+
+impl Lock {
+    /// What it takes to see later whether the folder is still the one that is locked.
+    pub fn proof(&self) -> Owned {
+        Owned {
+            path: self.path.clone(),
+            file: self.file.metadata().ok().map(|file| identity(&file)),
+        }
+    }
+}
+
+/// A lock's file as it was when it was locked.
+#[derive(Debug, Clone)]
+pub struct Owned {
+    path: PathBuf,
+    file: Option<(u64, u64)>,
+}
+
+impl Owned {
+    /// Whether that file still stands at its path. Someone may have removed the folder, or put another in its place.
+    pub fn still(&self) -> bool {
+        let now = fs::metadata(&self.path).ok().map(|file| identity(&file));
+        now.is_some() && now == self.file
+    }
+}
+
+/// Device and number of a file.
+fn identity(file: &fs::Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
 }
 
 /// A deadline for something that another process holds.
@@ -209,6 +241,22 @@ mod tests {
         assert!(state.try_own().unwrap().is_none());
         drop((first, second));
         assert!(state.try_own().unwrap().is_some());
+    }
+
+    #[test]
+    fn a_folder_that_was_replaced_is_not_the_one_that_is_owned() {
+        let temp = tempfile::tempdir().unwrap();
+        let state = folder(&temp);
+        let owned = state.try_own().unwrap().expect("nobody else is here").proof();
+        assert!(owned.still());
+        let (here, there) = (state.root().to_path_buf(), temp.path().join("away"));
+        fs::rename(&here, &there).unwrap();
+        assert!(!owned.still());
+        fs::rename(&there, &here).unwrap();
+        assert!(owned.still());
+        fs::rename(&here, &there).unwrap();
+        drop(state.try_own().unwrap());
+        assert!(!owned.still());
     }
 
     #[test]

@@ -127,7 +127,7 @@ fn file_now(root: &Path, path: &Path, metadata: &fs::Metadata) -> FileNow {
 }
 
 /// The folder in which a pattern's matches lie; none for a plain path.
-fn glob_base(pattern: &str) -> Option<&str> {
+pub(super) fn glob_base(pattern: &str) -> Option<&str> {
     let special = pattern.find(['*', '?', '[', '{'])?;
     Some(
         pattern[..special]
@@ -169,7 +169,7 @@ fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, Fi
     Ok(found)
 }
 
-fn matcher(whole: &str, pattern: &str) -> Result<GlobMatcher, FilesError> {
+pub(super) fn matcher(whole: &str, pattern: &str) -> Result<GlobMatcher, FilesError> {
     let glob = GlobBuilder::new(whole).literal_separator(true).build();
     let glob = glob.map_err(|source| FilesError::Pattern {
         pattern: pattern.to_owned(),
@@ -179,7 +179,7 @@ fn matcher(whole: &str, pattern: &str) -> Result<GlobMatcher, FilesError> {
 }
 
 /// How deep below its base a pattern can match, so that `data/*.csv` walks no deep tree.
-fn depth(pattern: &str, base: &str) -> usize {
+pub(super) fn depth(pattern: &str, base: &str) -> usize {
     if pattern.contains("**") {
         return usize::MAX;
     }

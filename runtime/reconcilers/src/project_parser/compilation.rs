@@ -9,6 +9,7 @@ use std::{
 use watershed_compilers::{Changes, Options, Project};
 
 use super::folder::{Folder, FolderError};
+use super::touched::Scope;
 use crate::sql_parser::EngineParser;
 
 /// A project's folder and what it declares.
@@ -39,12 +40,12 @@ impl Compilation {
         }
     }
 
-    /// Looks at the files and compiles what changed since the last look. Blocks.
+    /// Looks at the files in `scope` and compiles what changed since the last look. Blocks.
     ///
     /// # Errors
     /// When the folder can't be listed. Then nothing is known anew.
-    pub fn refresh(&mut self) -> Result<Changes, FolderError> {
-        let events = self.folder.look(&self.root)?;
+    pub fn refresh(&mut self, scope: &Scope) -> Result<Changes, FolderError> {
+        let events = self.folder.look(&self.root, scope)?;
         let changes = self.project.apply(events, &self.parser);
         if let (Some(cache), Some(bytes)) = (&self.cache, self.project.export_cache())
             && let Err(error) = replace(cache, &bytes)

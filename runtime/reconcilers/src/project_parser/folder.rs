@@ -3,10 +3,13 @@
 //! A file is read again only if its inode, size or times differ from the last look, or if it changed so shortly
 //! before that look that it may have changed again without showing it. What can't be read is told as such, never
 //! left out: a file that is there and can't be read is not a file that is gone.
+//!
+//! Where somebody watches the folder, a look is only at what was [touched](super::touched::Scope).
 
 use std::{
     collections::BTreeMap,
     fs, io,
+    ops::Bound,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, SystemTime},
@@ -15,6 +18,8 @@ use std::{
 use thiserror::Error;
 use walkdir::WalkDir;
 use watershed_compilers::{FileEvent, FileProblem, Project};
+
+use super::touched::Scope;
 
 /// Extensions of files that are compiled.
 const EXTENSIONS: [&str; 4] = ["env", "sql", "yaml", "yml"];
@@ -57,6 +62,8 @@ pub enum FolderError {
 #[derive(Debug, Default)]
 pub struct Folder {
     seen: BTreeMap<String, Seen>,
+    /// The whole folder was looked at once, so that a look at parts of it says what changed.
+    is_known: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,32 +83,61 @@ struct Stamp {
 }
 
 impl Folder {
-    /// What happened to the files below `root` since the last look, in order of their paths. Lists at most one more
-    /// than are compiled: that many are refused as a whole.
+    /// What happened to the files below `root` since the last look, in order of their paths. The first look is at
+    /// everything, whatever `scope` says. Lists at most one more than are compiled: that many are refused as a whole.
     ///
     /// # Errors
     /// When a folder can't be listed. Then nothing is known anew, and the next look starts from the same.
-    pub fn look(&mut self, root: &Path) -> Result<Vec<FileEvent>, FolderError> {
+    pub fn look(&mut self, root: &Path, scope: &Scope) -> Result<Vec<FileEvent>, FolderError> {
         let at = SystemTime::now();
-        let now = list(root, at)?;
-        let mut events = Vec::new();
-        for path in self.seen.keys().filter(|path| !now.contains_key(*path)) {
-            events.push(FileEvent::Removed { path: path.clone() });
+        if !root.is_dir() {
+            return Err(FolderError::Missing {
+                path: root.to_owned(),
+            });
         }
-        let mut seen = BTreeMap::new();
+        let (now, places) = match scope {
+            Scope::Paths(paths) if self.is_known => (list_places(root, paths, at)?, Some(paths)),
+            _ => (list(root, root, at)?, None),
+        };
+        let known = match places {
+            None => self.seen.keys().cloned().collect::<Vec<_>>(),
+            Some(paths) => paths.iter().flat_map(|path| self.at_or_below(path)).collect(),
+        };
+        let mut events = Vec::new();
+        for path in known.into_iter().filter(|path| !now.contains_key(path)) {
+            self.seen.remove(&path);
+            events.push(FileEvent::Removed { path });
+        }
         for (path, entry) in now {
-            if let Some(before) = self.seen.get(&path).filter(|before| is_same(before, &entry)) {
-                seen.insert(path, before.clone());
+            if self.seen.get(&path).is_some_and(|before| is_same(before, &entry)) {
                 continue;
             }
             let event = read(root, &path, &entry);
-            if !matches!(event, FileEvent::Removed { .. }) {
-                seen.insert(path, entry);
+            if matches!(event, FileEvent::Removed { .. }) {
+                self.seen.remove(&path);
+            } else {
+                self.seen.insert(path, entry);
             }
             events.push(event);
         }
-        self.seen = seen;
+        self.is_known = true;
         Ok(events)
+    }
+
+    /// What is known of a path: itself, and what lies below it if it was a folder.
+    fn at_or_below(&self, path: &str) -> Vec<String> {
+        let below = format!("{path}/");
+        let from = (Bound::Included(below.clone()), Bound::Unbounded);
+        let below = self
+            .seen
+            .range::<String, _>(from)
+            .take_while(|(found, _)| found.starts_with(&below));
+        let itself = self.seen.get_key_value(path);
+        itself
+            .into_iter()
+            .chain(below)
+            .map(|(path, _)| path.clone())
+            .collect()
     }
 
     /// How many files there are.
@@ -117,16 +153,32 @@ impl Folder {
     }
 }
 
-/// What stands in the folder under the names of project files.
-fn list(root: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderError> {
-    if !root.is_dir() {
-        return Err(FolderError::Missing {
-            path: root.to_owned(),
-        });
-    }
+/// What stands at some paths, and below those that are folders.
+fn list_places<'p>(
+    root: &Path,
+    paths: impl IntoIterator<Item = &'p String>,
+    at: SystemTime,
+) -> Result<BTreeMap<String, Seen>, FolderError> {
     let mut found = BTreeMap::new();
-    let walk = WalkDir::new(root).min_depth(1).follow_links(true).into_iter();
-    for entry in walk.filter_entry(|entry| entry.depth() != 1 || !is_ignored(entry.file_name().to_str())) {
+    for path in paths {
+        let first = path.split('/').next();
+        if !is_ignored(first) {
+            found.extend(list(root, &root.join(path), at)?);
+        }
+    }
+    Ok(found)
+}
+
+/// What stands under the names of project files at `place`, and below it if it is a folder.
+fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderError> {
+    let mut found = BTreeMap::new();
+    let is_root = place == root;
+    let walk = WalkDir::new(place)
+        .min_depth(usize::from(is_root))
+        .follow_links(true)
+        .into_iter();
+    let is_left_out = |depth, name: Option<&str>| is_root && depth == 1 && is_ignored(name);
+    for entry in walk.filter_entry(|entry| !is_left_out(entry.depth(), entry.file_name().to_str())) {
         match entry {
             Ok(entry) if !is_project_file(entry.path()) => {}
             Ok(entry) => {
@@ -141,7 +193,7 @@ fn list(root: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderErr
                 };
                 found.insert(relative(root, entry.path()), seen);
             }
-            Err(error) => found.extend(problem(root, error)?),
+            Err(error) => found.extend(problem(root, place, error)?),
         }
         if found.len() > Project::MAX_FILES {
             break;
@@ -151,8 +203,8 @@ fn list(root: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderErr
 }
 
 /// What an entry that can't be walked means.
-fn problem(root: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>, FolderError> {
-    let path = error.path().unwrap_or(root).to_owned();
+fn problem(root: &Path, place: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>, FolderError> {
+    let path = error.path().unwrap_or(place).to_owned();
     let told = |problem: FileProblem| Ok(Some((relative(root, &path), Seen::Problem(problem))));
     if error.loop_ancestor().is_some() {
         return told(FileProblem::LinkLoop);
@@ -164,7 +216,8 @@ fn problem(root: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>,
     match source.kind() {
         io::ErrorKind::NotFound if !is_link => Ok(None),
         _ if is_link && is_project_file(&path) => told(FileProblem::Io(source.to_string())),
-        io::ErrorKind::NotFound => Ok(None),
+        // Its parent is a file by now.
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
         _ => Err(FolderError::Unlisted { path, source }),
     }
 }
@@ -213,11 +266,15 @@ fn is_same(before: &Seen, now: &Seen) -> bool {
     }
 }
 
-fn is_ignored(name: Option<&str>) -> bool {
+/// Whether what has this name at the project's root is never looked into.
+#[must_use]
+pub fn is_ignored(name: Option<&str>) -> bool {
     name.is_some_and(|name| IGNORED.contains(&name))
 }
 
-fn is_project_file(path: &Path) -> bool {
+/// Whether a path has the name of a file that is compiled.
+#[must_use]
+pub fn is_project_file(path: &Path) -> bool {
     let name = path
         .file_name()
         .and_then(|name| name.to_str())
@@ -291,7 +348,11 @@ mod tests {
         }
 
         fn look(&mut self) -> Vec<String> {
-            let events = self.folder.look(self.root.path()).unwrap();
+            self.look_at(&Scope::Everything)
+        }
+
+        fn look_at(&mut self, scope: &Scope) -> Vec<String> {
+            let events = self.folder.look(self.root.path(), scope).unwrap();
             events.iter().map(told).collect()
         }
     }
@@ -345,6 +406,50 @@ mod tests {
         project.write("b.sql", "other");
         fs::remove_file(project.path("c.sql")).unwrap();
         assert_eq!(project.look(), ["removed c.sql", "written b.sql"]);
+    }
+
+    #[test]
+    fn a_look_at_what_was_touched_leaves_the_rest_alone() {
+        let files = ["a.sql", "m/b.sql", "m/c.sql", "m.sql", "n/d.sql"];
+        let mut project = Project::new(&files);
+        assert_eq!(project.look().len(), files.len());
+        files.iter().for_each(|file| project.age(file));
+        project.look();
+        files.iter().for_each(|file| project.write(file, "other"));
+        fs::remove_dir_all(project.path("m")).unwrap();
+        let touched = Scope::paths(["m", "a.sql", "new", "tmp/x.sql"]);
+        project.write("tmp/x.sql", "ignored");
+        project.write("new/deep/e.sql", "text");
+        assert_eq!(
+            project.look_at(&touched),
+            [
+                "removed m/b.sql",
+                "removed m/c.sql",
+                "written a.sql",
+                "written new/deep/e.sql"
+            ]
+        );
+        for left in ["written m.sql", "written n/d.sql"] {
+            assert!(
+                project.look().contains(&left.to_owned()),
+                "{left} is told by the next whole look"
+            );
+        }
+    }
+
+    #[test]
+    fn the_first_look_is_at_everything() {
+        let mut project = Project::new(&["a.sql", "b.sql"]);
+        assert_eq!(project.look_at(&Scope::paths(["a.sql"])).len(), 2);
+    }
+
+    #[test]
+    fn a_folder_that_became_a_file_holds_nothing() {
+        let mut project = Project::new(&["m/b.sql"]);
+        project.look();
+        fs::remove_dir_all(project.path("m")).unwrap();
+        project.write("m", "a file");
+        assert_eq!(project.look_at(&Scope::paths(["m/b.sql"])), ["removed m/b.sql"]);
     }
 
     #[test]

@@ -106,6 +106,7 @@ impl Site {
             environment: "dev".into(),
             outputs: Arc::clone(&outputs),
             parse_cache: Some(self.state.path().join("parse-cache")),
+            touched: Default::default(),
             jobs: 2,
         };
         let controller = setup

@@ -39,6 +39,8 @@ pub(super) enum Command {
     Init(Init),
     /// Bring the project up to date once.
     Run(Run),
+    /// Bring the project up to date and keep it so while its files are edited, until stopped.
+    Start(Start),
     /// Compile only: look for mistakes without opening any data.
     Validate(Validate),
     /// Show how each resource stands.
@@ -258,6 +260,14 @@ pub(super) enum Template {
 /// `run`
 #[derive(Debug, Args)]
 pub(super) struct Run {
+    /// The project's folder.
+    #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+}
+
+/// `start`
+#[derive(Debug, Args)]
+pub(super) struct Start {
     /// The project's folder.
     #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,

@@ -40,6 +40,11 @@ impl Failure {
         self.error.chain().any(closed)
     }
 
+    /// Whether the output could not be written, for whatever reason.
+    pub(super) fn is_output(&self) -> bool {
+        self.error.chain().any(|cause| cause.is::<io::Error>())
+    }
+
     /// The message with its causes, outermost first.
     pub(super) fn message(&self) -> String {
         let parts: Vec<String> = self.error.chain().map(ToString::to_string).collect();

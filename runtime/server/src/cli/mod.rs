@@ -11,7 +11,9 @@ mod logs;
 mod look;
 mod present;
 mod project;
+mod rounds;
 mod session;
+mod start;
 mod values;
 mod work;
 
@@ -23,8 +25,8 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
-use crate::Options;
 use crate::exit::Exit;
+use crate::{Files, Options};
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
@@ -96,6 +98,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
     match &cli.command {
         Command::Init(args) => init::run(console, shared, args),
         Command::Run(args) => work::run(console, shared, args),
+        Command::Start(args) => start::start(console, shared, args),
         Command::Validate(args) => compile::validate(console, shared, args),
         Command::Status(args) => look::status(console, shared, args),
         Command::Reconcile(args) => work::reconcile(console, shared, args),
@@ -130,6 +133,7 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
         jobs: shared.jobs.map(values::Limit::get),
         engine_threads: shared.engine_threads.map(values::Limit::get),
         memory_limit: shared.memory_limit.map(|size| size.0),
+        files: Files::Once,
         ..Options::new(&location.root)
     }
 }

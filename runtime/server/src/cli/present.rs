@@ -8,10 +8,11 @@ use tokio::sync::mpsc;
 use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
-use crate::documents::{Column, Event, Outcome, QueryDocument, RunDocument, Severity, Time};
+use super::rounds::{self, Rounds};
+use crate::documents::{Column, Event, QueryDocument, RunDocument, Severity, Time};
 use crate::exit::Exit;
 use crate::render::diagnostics::{Drawing, of_failure};
-use crate::render::palette::DIM;
+use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
 use crate::render::{rows, status, units};
@@ -28,6 +29,8 @@ pub(super) struct Presenter<'a> {
     bar: Option<Bar>,
     columns: Vec<Column>,
     rows: Vec<Vec<serde_json::Value>>,
+    /// What `start` came to after it had converged.
+    rounds: Option<Rounds>,
 }
 
 impl<'a> Presenter<'a> {
@@ -41,6 +44,7 @@ impl<'a> Presenter<'a> {
             bar,
             columns: Vec::new(),
             rows: Vec::new(),
+            rounds: None,
         }
     }
 
@@ -68,10 +72,14 @@ impl<'a> Presenter<'a> {
     fn part(&mut self, reply: Reply) -> Result<(), Failure> {
         match reply {
             Reply::Event(event) if self.format == Format::Jsonl => self.console.json_line(&event),
-            Reply::Event(event) => {
-                self.event(&event);
-                Ok(())
-            }
+            Reply::Event(event) => match &mut self.rounds {
+                Some(rounds) if self.format == Format::Text => rounds.event(self.console, &event),
+                _ => {
+                    self.event(&event);
+                    Ok(())
+                }
+            },
+            Reply::Converged(document, trouble) => self.converged(&document, trouble),
             Reply::Activity(activity) => {
                 if let Some(bar) = &mut self.bar {
                     bar.update(&activity);
@@ -82,6 +90,23 @@ impl<'a> Presenter<'a> {
             Reply::Rows(rows) => self.more_rows(rows),
             Reply::Done(_) | Reply::Refused(_) => Ok(()),
         }
+    }
+
+    /// `start` has done what there was to do, and goes on.
+    fn converged(&mut self, document: &RunDocument, trouble: Option<String>) -> Result<(), Failure> {
+        drop(self.bar.take());
+        if let Some(trouble) = trouble {
+            let how = "everything is looked at every few seconds instead";
+            self.console
+                .say(&format!("{WARN}warning{WARN:#}: {trouble}; {how}\n"));
+        }
+        if self.format == Format::Text {
+            self.run(document)?;
+            self.console
+                .note(&format!("{DIM}watching the files; Ctrl-C ends{DIM:#}\n"));
+        }
+        self.rounds = Some(Rounds::after(document, &self.root));
+        Ok(())
     }
 
     /// With `-v`, each run as it ends.
@@ -95,13 +120,7 @@ impl<'a> Presenter<'a> {
         if self.console.verbosity < Verbosity::Verbose || self.format != Format::Text {
             return;
         }
-        let word = if run.outcome == Outcome::Done {
-            work.as_str()
-        } else {
-            run.outcome.as_str()
-        };
-        let took = units::duration(run.duration_ms);
-        let line = format!("{word:>9} {resource} {DIM}{took}{DIM:#}\n");
+        let line = rounds::line(resource, *work, run);
         let console = &mut self.console;
         match &self.bar {
             Some(bar) => bar.suspend(|| console.say(&line)),
@@ -131,6 +150,10 @@ impl<'a> Presenter<'a> {
         // The bar goes before anything is written below it.
         drop(self.bar.take());
         match answer {
+            // What `start` did was told while it happened.
+            Answer::Run(document) if self.rounds.is_some() && self.format == Format::Text => {
+                Ok(exit_of(document.exit_code))
+            }
             Answer::Run(document) => self.run(&document),
             Answer::Rows { more } => self.end_rows(more),
             Answer::Show(document) => self.written(&document),
@@ -175,7 +198,9 @@ impl<'a> Presenter<'a> {
                 let text = match document.command {
                     Command::Status => status::status(document, Time::now()),
                     Command::Validate => summary::validate(document),
-                    Command::Run | Command::Reconcile | Command::Refresh => summary::run(document, detail),
+                    Command::Run | Command::Start | Command::Reconcile | Command::Refresh => {
+                        summary::run(document, detail)
+                    }
                 };
                 if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {
                     self.console.result(&text)?;

@@ -7,8 +7,9 @@ use tokio::sync::mpsc;
 
 use super::failure::Failure;
 use super::project::{Location, state_failure};
+use crate::documents::Command;
 use crate::exit::Exit;
-use crate::instance::{Instance, OpenError};
+use crate::instance::{Instance, OpenError, Runtime};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
 use crate::state_folder::{Lock, Patience};
 
@@ -79,13 +80,37 @@ fn unreachable(location: &Location, error: ConnectError) -> Failure {
     }
 }
 
+/// Takes the folder for good. One that is kept converged already is left alone; a command that works on it ends.
+pub(super) async fn own(location: &Location, wait: Option<Duration>) -> Result<Lock, Failure> {
+    let patience = Patience::new(wait.unwrap_or(WAIT));
+    loop {
+        if let Some(lock) = location.state.try_own().map_err(state_failure)? {
+            return Ok(lock);
+        }
+        let owner = match Connection::open(&Address::of(&location.state)).await {
+            Ok(connection) => connection.owner().cloned(),
+            Err(ConnectError::Nobody) => None,
+            Err(error) => return Err(unreachable(location, error)),
+        };
+        if let Some(owner) = owner.filter(|owner| owner.command == Command::Start) {
+            let message = format!("{owner} keeps the project converged already");
+            let hint = "`watershed status` says how it stands; stop that process to start another";
+            return Err(Failure::new(Exit::NotNow, message).hint(hint));
+        }
+        if !patience.another_try().await {
+            return Err(unreachable(location, ConnectError::Nobody));
+        }
+    }
+}
+
 /// Opens an instance on a folder that this process holds, and answers others on its socket.
 pub(super) async fn open_instance(
     location: &Location,
     options: crate::Options,
     lock: Lock,
 ) -> Result<(Arc<Instance>, Option<Listener>), Failure> {
-    let opened = Instance::open(options, location.state.clone(), lock)
+    let opened = Runtime::new()
+        .open_owned(options, location.state.clone(), lock)
         .await
         .map_err(open_failure)?;
     let instance = Arc::new(opened);
@@ -110,9 +135,9 @@ pub(super) async fn close_instance(instance: &Instance, listener: Option<Listene
 /// Starts work whose replies are rendered meanwhile.
 pub(super) fn spawn<F>(
     work: impl FnOnce(Replies) -> F,
-) -> (tokio::task::JoinHandle<()>, mpsc::Receiver<Reply>)
+) -> (tokio::task::JoinHandle<F::Output>, mpsc::Receiver<Reply>)
 where
-    F: Future<Output = ()> + Send + 'static,
+    F: Future<Output: Send> + Send + 'static,
 {
     let (sender, receiver) = replies();
     // Ends with its last reply; a panic in it is seen by whoever awaits the handle.

@@ -105,7 +105,10 @@ async fn there(
     let stop = Stop::default();
     stop_on_signals(stop.clone())?;
     if format == Format::Text && console.verbosity > Verbosity::Quiet {
-        console.note("another `watershed run` owns the folder and was asked to converge\n");
+        let owner = connection
+            .owner()
+            .map_or_else(|| "another process".to_owned(), ToString::to_string);
+        console.note(&format!("{owner} owns the folder and was asked to converge\n"));
     }
     let replies = session::ask(connection, request).await;
     let presenter = Presenter::new(console, format, location.root.clone());
@@ -116,7 +119,7 @@ async fn there(
 }
 
 /// The first signal stops in order, a second one ends at once: whatever was acknowledged is on disk.
-fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
+pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
     let listen = |kind| {
         signal(kind).map_err(|error| Failure {
             exit: Exit::NotNow,

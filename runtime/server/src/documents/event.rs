@@ -3,9 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Command, Diagnostic, LastRun, Reason, ResourceError, ResourceName, RunDocument, Time, Work};
+use super::{
+    Command, Diagnostic, LastRun, Outcomes, Reason, ResourceError, ResourceName, RunDocument, Time, Work,
+};
 
-/// One line of `--format jsonl`. A run begins with `run_started` and ends with `run_finished`.
+/// One line of `--format jsonl`. A run begins with `run_started` and ends with `run_finished`; in between `start` says
+/// `settled` whenever nothing is left to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
@@ -53,6 +56,23 @@ pub enum Event {
         /// What and where.
         #[serde(flatten)]
         diagnostic: Diagnostic,
+    },
+    /// Something that was wrong is not any more. Only `start` sees such a thing.
+    Mended {
+        /// What was wrong, and where.
+        #[serde(flatten)]
+        diagnostic: Diagnostic,
+    },
+    /// Nothing is left to do until something changes. Only `start` goes on then.
+    Settled {
+        /// When.
+        at: Time,
+        /// How long it took since something was asked for.
+        duration_ms: u64,
+        /// What `run` would end with now.
+        exit_code: u8,
+        /// How the runs ended since the last time; adds up to the resources.
+        outcomes: Outcomes,
     },
     /// The command has ended.
     RunFinished {

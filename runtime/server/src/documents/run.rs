@@ -11,6 +11,8 @@ use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, 
 pub enum Command {
     /// Brought the project up to date.
     Run,
+    /// Kept the project up to date until it was stopped.
+    Start,
     /// Compiled only.
     Validate,
     /// Looked only.
@@ -26,6 +28,7 @@ impl Command {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Run => "run",
+            Self::Start => "start",
             Self::Validate => "validate",
             Self::Status => "status",
             Self::Reconcile => "reconcile",

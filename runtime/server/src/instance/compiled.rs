@@ -11,6 +11,7 @@ use watershed_controller::{
     Uid,
 };
 use watershed_reconcilers::project_parser::compilation::Compilation;
+use watershed_reconcilers::project_parser::touched::Scope;
 
 use watershed_core::Marks;
 
@@ -39,7 +40,7 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
     let root = options.root.clone();
     let compiled = tokio::task::spawn_blocking(move || {
         let mut compilation = Compilation::new(root, compiler, cache);
-        compilation.refresh().map(|_| compilation)
+        compilation.refresh(&Scope::Everything).map(|_| compilation)
     });
     match compiled.await {
         Ok(Ok(compilation)) => Ok(compilation),

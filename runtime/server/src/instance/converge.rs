@@ -92,6 +92,35 @@ pub(super) enum Control {
     Foreign,
 }
 
+/// A command under way: how things were when it began, and what it saw since.
+pub(super) struct Course<'a> {
+    pub(super) occasion: Occasion,
+    pub(super) observer: Observer,
+    pub(super) declared: Declarations,
+    run: &'a RunRequest,
+    control: &'a Control,
+    replies: &'a Replies,
+}
+
+impl Course<'_> {
+    pub(super) async fn tell(&self, event: Event) {
+        tell(self.replies, event).await;
+    }
+
+    pub(super) fn hidden(&self) -> Hidden {
+        Hidden::unless(self.run.all)
+    }
+
+    /// The exit code of a command that was stopped.
+    fn stopped(&self, ended: Ended) -> Option<Exit> {
+        match (self.control, ended) {
+            (Control::Own(stop), Ended::Stopped) => stop.exit(),
+            (Control::Foreign, Ended::Stopped) => Some(Exit::NotNow),
+            _ => None,
+        }
+    }
+}
+
 impl Instance {
     /// Carries out a wish, tells what happens, and ends with the document.
     ///
@@ -105,6 +134,25 @@ impl Instance {
         control: &Control,
         replies: &Replies,
     ) -> Result<RunDocument, Refusal> {
+        let mut course = self.begin(command, run, control, replies).await;
+        let ended = self.follow(wish, &mut course).await?;
+        let document = self.conclude(&mut course, ended).await;
+        for diagnostic in &document.diagnostics {
+            let diagnostic = diagnostic.clone();
+            course.tell(Event::Diagnostic { diagnostic }).await;
+        }
+        self.finish(&course, &document).await;
+        Ok(document)
+    }
+
+    /// Begins to follow what happens for a command.
+    pub(super) async fn begin<'a>(
+        &self,
+        command: Command,
+        run: &'a RunRequest,
+        control: &'a Control,
+        replies: &'a Replies,
+    ) -> Course<'a> {
         let occasion = Occasion::begin(command);
         let hidden = Hidden::unless(run.all);
         let (before, revision) = match control {
@@ -118,55 +166,59 @@ impl Instance {
                 (entries.collect(), listing.revision)
             }
         };
-        let mut observer = Observer::new(self.controller.handle(), &before, revision, hidden);
-        let declared = Declarations::of(&before, hidden);
         tell(replies, self.started(&occasion)).await;
-        let ended = self.follow(wish, run, control, &mut observer, replies).await?;
-        if ended != Ended::Idle && matches!(control, Control::Own(_)) {
+        Course {
+            observer: Observer::new(self.controller.handle(), &before, revision, hidden),
+            declared: Declarations::of(&before, hidden),
+            occasion,
+            run,
+            control,
+            replies,
+        }
+    }
+
+    /// What a command has come to, after everything that it saw was told.
+    pub(super) async fn conclude(&self, course: &mut Course<'_>, ended: Ended) -> RunDocument {
+        if ended != Ended::Idle && matches!(course.control, Control::Own(_)) {
             // The document tells what was stopped, so the stop comes first.
             if let Err(error) = self.controller.shutdown(GRACE).await {
                 tracing::warn!(%error, "not everything stopped in order");
             }
         }
-        for event in observer.rest() {
-            tell(replies, event).await;
+        for event in course.observer.rest() {
+            course.tell(event).await;
         }
+        self.document(course, ended)
+    }
+
+    /// How things stand, and what the command did.
+    pub(super) fn document(&self, course: &Course<'_>, ended: Ended) -> RunDocument {
         let entries = self.entries();
         let account = Account {
             project: &self.project,
-            occasion: &occasion,
+            occasion: &course.occasion,
             findings: findings(&entries),
             entries: &entries,
-            hidden,
-            done: observer.done(),
-            before: &declared,
-            warnings: if run.warn_error {
+            hidden: course.hidden(),
+            done: course.observer.done(),
+            before: &course.declared,
+            warnings: if course.run.warn_error {
                 Warnings::AreErrors
             } else {
                 Warnings::Said
             },
-            stopped: match (control, ended) {
-                (Control::Own(stop), Ended::Stopped) => stop.exit(),
-                (Control::Foreign, Ended::Stopped) => Some(Exit::NotNow),
-                _ => None,
-            },
+            stopped: course.stopped(ended),
         };
-        let document = account.document(|_| true);
-        for diagnostic in &document.diagnostics {
-            tell(
-                replies,
-                Event::Diagnostic {
-                    diagnostic: diagnostic.clone(),
-                },
-            )
-            .await;
-        }
+        account.document(|_| true)
+    }
+
+    /// Tells the last event of a command.
+    pub(super) async fn finish(&self, course: &Course<'_>, document: &RunDocument) {
         let finished = Event::RunFinished {
             at: Time::now(),
             document: Box::new(document.clone()),
         };
-        tell(replies, finished).await;
-        Ok(document)
+        course.tell(finished).await;
     }
 
     fn started(&self, occasion: &Occasion) -> Event {
@@ -182,22 +234,15 @@ impl Instance {
     }
 
     /// Tells events until everything is settled or something ends the run.
-    async fn follow(
-        &self,
-        wish: Wish,
-        run: &RunRequest,
-        control: &Control,
-        observer: &mut Observer,
-        replies: &Replies,
-    ) -> Result<Ended, Refusal> {
+    pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
         let settled = self.carry_out(wish);
         tokio::pin!(settled);
         loop {
             // Every arm is cancel-safe: the wish is pinned outside of the loop, the observer keeps its place.
             let events = tokio::select! {
                 biased;
-                () = asked(control) => return Ok(Ended::Stopped),
-                events = observer.next() => events,
+                () = asked(course.control) => return Ok(Ended::Stopped),
+                events = course.observer.next() => events,
                 result = &mut settled => return match result {
                     Ok(()) => Ok(Ended::Idle),
                     Err(Halt::Ended) => Ok(Ended::Stopped),
@@ -209,11 +254,13 @@ impl Instance {
             };
             let failed = events.iter().any(is_failure);
             for event in events {
-                tell(replies, event).await;
+                course.tell(event).await;
             }
             // Progress is worth nothing to a reader who is behind.
-            let _ = replies.try_send(Reply::Activity(observer.activity()));
-            if failed && run.fail_fast {
+            let _ = course
+                .replies
+                .try_send(Reply::Activity(course.observer.activity()));
+            if failed && course.run.fail_fast {
                 return Ok(Ended::Failed);
             }
         }
@@ -225,6 +272,7 @@ impl Instance {
         match wish {
             Wish::Start => return Ok(()),
             Wish::Everything => {
+                self.look_at_everything();
                 let parsers = self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER);
                 self.ask(parsers).await?;
                 self.ask(self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER))
@@ -329,8 +377,9 @@ impl From<Refusal> for Halt {
     }
 }
 
+/// How a command came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ended {
+pub(super) enum Ended {
     /// Everything has settled.
     Idle,
     /// Something failed and the rest is not wanted.
@@ -339,7 +388,7 @@ enum Ended {
     Stopped,
 }
 
-async fn asked(control: &Control) {
+pub(super) async fn asked(control: &Control) {
     match control {
         Control::Own(stop) => stop.asked().await,
         Control::Foreign => std::future::pending().await,

@@ -3,10 +3,10 @@
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use std::time::Duration;
-//! use watershed::{Options, Runtime};
+//! use watershed::Runtime;
 //!
 //! let runtime = Runtime::new();
-//! let instance = runtime.open(Options::new("path/to/project")).await?;
+//! let instance = runtime.open("path/to/project").await?;
 //! instance.controller().wait_until_idle(Duration::from_secs(60)).await?;
 //! let mut request = instance.reconcile("daily_delays").await?;
 //! let outcome = request.outcome(Duration::from_secs(60)).await?;
@@ -16,17 +16,20 @@
 //! # }
 //! ```
 //!
-//! Any number of instances live in one process, each on a state folder of its own.
+//! Any number of instances live in one process, each on a state folder of its own. Their files are watched: what is
+//! saved converges until the instance is closed.
 
 mod catalog;
 mod compiled;
 mod converge;
 mod folder;
+mod live;
 mod observer;
 mod options;
 mod query;
 mod read;
 mod service;
+mod stay;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -35,15 +38,18 @@ use std::time::Duration;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Limits, Request, Revision, ShutdownError, StartError};
 use watershed_drivers::duckdb::{self, Access};
+use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
+use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::{Setup, model, project_parser};
 
 pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
-pub use self::options::Options;
+pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
+pub(crate) use self::stay::Stayed;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
 use crate::socket::Refusal;
@@ -54,14 +60,25 @@ const INSTANCE: &str = "default";
 
 /// Opens projects.
 ///
-/// It holds nothing itself: what instances share is the tokio runtime on which they are opened.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Runtime;
+/// What its instances share is the tokio runtime on which they are opened, and one watcher of files, for systems
+/// bound how many a process may have. Clones are the same runtime.
+#[derive(Clone, Default)]
+pub struct Runtime {
+    watcher: Arc<Mutex<Option<Watcher>>>,
+}
 
 impl Runtime {
     /// A runtime for any number of instances.
     pub fn new() -> Self {
-        Self
+        Self::default()
+    }
+
+    fn watcher(&self) -> Result<Watcher, WatchError> {
+        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        if watcher.is_none() {
+            *watcher = Some(Watcher::new()?);
+        }
+        watcher.clone().ok_or_else(|| unreachable!("it was made above"))
     }
 
     /// Takes a project's state folder, opens its catalog and begins to converge it. Neither the engine's file nor a
@@ -70,10 +87,11 @@ impl Runtime {
     /// # Errors
     /// When the state folder can't be used, belongs to another process, is damaged or is from a newer version. Then
     /// nothing was changed.
-    pub async fn open(&self, options: Options) -> Result<Instance, OpenError> {
+    pub async fn open(&self, options: impl Into<Options>) -> Result<Instance, OpenError> {
+        let options = options.into();
         let state = options.state_folder()?;
         let lock = state.try_own()?.ok_or_else(|| OpenError::Owned(state.path()))?;
-        Instance::open(options, state, lock).await
+        self.open_owned(options, state, lock).await
     }
 }
 
@@ -116,8 +134,10 @@ pub struct Instance {
     outputs: Arc<Outputs>,
     engine: duckdb::Engine,
     found: Found,
+    touched: Touched,
+    watching: Option<live::Watching>,
     /// Given back last.
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// The catalog as it was when the instance was opened.
@@ -127,8 +147,20 @@ struct Found {
     revision: Revision,
 }
 
-impl Instance {
-    pub(crate) async fn open(options: Options, state: StateFolder, lock: Lock) -> Result<Self, OpenError> {
+impl Runtime {
+    /// Brings a project to life whose state folder is locked.
+    pub(crate) async fn open_owned(
+        &self,
+        options: Options,
+        state: StateFolder,
+        lock: Lock,
+    ) -> Result<Instance, OpenError> {
+        let touched = Touched::default();
+        // Before the files are read for the first time, so that no edit falls in between.
+        let begun = match options.files {
+            Files::Once => None,
+            Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
+        };
         let (store, found) = catalog::Remembering::new(SqliteStore::open(state.catalog()).await?);
         let engine = duckdb::Engine::new(engine_options(&options, &state, Access::ReadWrite));
         let proof = state.path().join("main.duckdb.proof");
@@ -138,6 +170,7 @@ impl Instance {
             environment: options.environment.clone(),
             outputs: Arc::clone(&outputs),
             parse_cache: Some(state.parse_cache()),
+            touched: touched.clone(),
             jobs: jobs(&options),
         };
         let limits = Limits {
@@ -154,21 +187,25 @@ impl Instance {
             environment: options.environment.clone(),
             variables: options.variables.clone(),
         };
-        project_parser::declare_parser(&controller, spec)
+        let parser = project_parser::declare_parser(&controller, spec)
             .await
             .map_err(OpenError::Declare)?;
-        let project = options.project();
-        Ok(Self {
-            project,
+        let watching = begun.map(|begun| begun.go_on(controller.handle(), parser, touched.clone(), &lock));
+        Ok(Instance {
+            project: options.project(),
             options,
             controller,
             outputs,
             engine,
             found,
-            _lock: lock,
+            touched,
+            watching,
+            lock,
         })
     }
+}
 
+impl Instance {
     /// The controller: every operation on resources.
     pub fn controller(&self) -> &Handle {
         &self.controller
@@ -192,14 +229,41 @@ impl Instance {
             .map_err(|error| converge::refused(&error))
     }
 
+    /// Why files can't be watched although they should be. They are looked at every few seconds then.
+    pub fn watch_trouble(&self) -> Option<&str> {
+        self.watching.as_ref()?.trouble()
+    }
+
+    /// Resolves when somebody removed the state folder or put another in its place: what this instance does from
+    /// then on is seen by nobody, so it should be closed and opened anew. Only noticed where files are watched.
+    /// Cancel-safe.
+    pub async fn lost(&self) {
+        match &self.watching {
+            Some(watching) => watching.lost().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Lets the next look at the project's files be at all of them: whoever asks for one wants to be sure.
+    fn look_at_everything(&self) {
+        self.touched.add(Scope::Everything);
+    }
+
     /// Stops in order: cancels what runs, waits up to `grace` for it, and closes the engine and the state folder.
     ///
     /// # Errors
     /// When something did not stop in order; the instance is closed all the same.
     pub async fn close(&self, grace: Duration) -> Result<(), CloseError> {
+        if let Some(watching) = &self.watching {
+            watching.stop();
+        }
         let stopped = self.controller.shutdown(grace).await;
         let proof = self.engine.close().await?;
         stopped?;
+        // What stands there now is somebody else's.
+        if !self.lock.proof().still() {
+            return Ok(());
+        }
         // Without it the next start looks into the engine instead of trusting the file.
         let rows = self.controller.list(watershed_controller::Hidden::Show).resources;
         let claims = rows.iter().filter_map(|resource| model::claim(&resource.row));
@@ -209,6 +273,7 @@ impl Instance {
         Ok(())
     }
 
+    /// How resources stand now, hidden ones included.
     fn entries(&self) -> Vec<Entry> {
         let listing = self.controller.list(watershed_controller::Hidden::Show);
         listing
@@ -224,6 +289,14 @@ impl Instance {
 
 /// Reads of files beside builds: the project parser must not wait for a slot that a model holds.
 const PARSERS: usize = 1;
+
+impl Drop for Instance {
+    fn drop(&mut self) {
+        if let Some(watching) = &self.watching {
+            watching.stop();
+        }
+    }
+}
 
 fn jobs(options: &Options) -> usize {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);

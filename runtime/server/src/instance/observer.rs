@@ -102,6 +102,18 @@ impl Observer {
         &self.done
     }
 
+    /// Forgets what was done, to count anew.
+    pub(crate) fn count_anew(&mut self) {
+        self.done = Done::default();
+    }
+
+    /// Whether nothing is asked for or running, and every end was told.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.unsettled.is_empty()
+            && self.held.is_empty()
+            && self.known.values().all(|known| known.open.is_none())
+    }
+
     /// How far the work is.
     pub(crate) fn activity(&self) -> Activity {
         let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));

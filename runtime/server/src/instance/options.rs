@@ -21,6 +21,18 @@ pub struct Options {
     pub engine_threads: Option<NonZeroUsize>,
     /// Bytes of memory that the engine may use; 60 % of the machine's by default.
     pub memory_limit: Option<u64>,
+    /// Whether files are watched; they are by default.
+    pub files: Files,
+}
+
+/// When a project's files, and the data files that its models read, are looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Files {
+    /// At the start, and whenever they change.
+    #[default]
+    Watched,
+    /// At the start, and when somebody asks for the project parser.
+    Once,
 }
 
 impl Options {
@@ -34,6 +46,14 @@ impl Options {
             jobs: None,
             engine_threads: None,
             memory_limit: None,
+            files: Files::default(),
         }
+    }
+}
+
+impl<P: Into<PathBuf>> From<P> for Options {
+    /// The defaults for the project in this folder.
+    fn from(root: P) -> Self {
+        Self::new(root)
     }
 }

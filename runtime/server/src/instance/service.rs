@@ -6,11 +6,11 @@ use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Instance, stream_query};
+use super::{Files, Instance, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Refusal, Replies, Reply, Request, RunRequest, Service};
+use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service};
 
 /// Most resources whose history is read for one answer: more than a person reads about.
 const MOST_HISTORIES: u32 = 100;
@@ -20,6 +20,16 @@ impl Service for Instance {
         if let Err(refusal) = self.answer(request, &replies).await {
             let _ = replies.send(Reply::Refused(refusal)).await;
         }
+    }
+
+    fn owner(&self) -> Option<Owner> {
+        Some(Owner {
+            command: match self.options.files {
+                Files::Watched => Command::Start,
+                Files::Once => Command::Run,
+            },
+            process: std::process::id(),
+        })
     }
 }
 
@@ -100,9 +110,9 @@ impl Instance {
         }
         let refusal = Refusal::new(
             Exit::NotNow,
-            "the running `watershed run` has other variables (`--env`)",
+            "the process that owns the folder has other variables (`--env`)",
         );
-        Err(refusal.hint("wait until it has ended"))
+        Err(refusal.hint("wait until it has ended, or stop it"))
     }
 
     async fn show(&self, name: &str, limit: u64, replies: &Replies) -> Result<(), Refusal> {

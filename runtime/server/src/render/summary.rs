@@ -230,7 +230,7 @@ fn verdict(document: &RunDocument) -> String {
         (outcomes.unchanged, "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
-    if document.not_applied.is_some() && document.command == Command::Run {
+    if document.not_applied.is_some() && is_whole(document) {
         let errors = count(findings.errors, "error");
         let stay = if document.resources.is_empty() {
             String::new()
@@ -255,9 +255,14 @@ fn verdict(document: &RunDocument) -> String {
     format!("{begin}: {} ({time})\n", parts.join(", "))
 }
 
+/// Whether a command was about the whole project.
+fn is_whole(document: &RunDocument) -> bool {
+    matches!(document.command, Command::Run | Command::Start)
+}
+
 fn did_anything(document: &RunDocument) -> bool {
     let changes = &document.summary.changes;
-    document.command == Command::Run && changes.created + changes.renamed + changes.deleted > 0
+    is_whole(document) && changes.created + changes.renamed + changes.deleted > 0
         || document
             .resources
             .iter()
@@ -296,6 +301,6 @@ fn findings(document: &RunDocument) -> Findings {
     }
 }
 
-pub(super) fn first_line(text: &str) -> &str {
+pub(crate) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

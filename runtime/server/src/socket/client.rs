@@ -6,7 +6,7 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use super::protocol::{Hello, Side, Wire, WireError};
-use super::{Address, Refusal, Reply, Request, replies};
+use super::{Address, Owner, Refusal, Reply, Request, replies};
 use crate::exit::Exit;
 
 /// Why the owner can't be asked.
@@ -31,6 +31,7 @@ pub enum ConnectError {
 /// A connection to the owner, after both have said hello.
 pub struct Connection {
     wire: Wire,
+    owner: Option<Owner>,
 }
 
 impl Connection {
@@ -53,13 +54,21 @@ impl Connection {
             Ok(()) => wire.receive().await.map_err(|_| ConnectError::Nobody)?,
             Err(_) => return Err(ConnectError::Nobody),
         };
-        if theirs != ours {
+        if !theirs.fits(&ours) {
             return Err(ConnectError::OtherVersion {
                 theirs: theirs.version,
                 ours: ours.version,
             });
         }
-        Ok(Self { wire })
+        Ok(Self {
+            wire,
+            owner: theirs.owner,
+        })
+    }
+
+    /// Who answers.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref()
     }
 
     /// Sends the one request of this connection; replies arrive in the returned channel. Dropping the channel hangs

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::protocol::{Hello, Side, Wire};
-use super::{Address, Reply, Request, Service, replies};
+use super::{Address, Owner, Reply, Request, Service, replies};
 
 /// A client says hello and its request at once; one that does not is hung up on.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -92,7 +92,7 @@ async fn accept<S: Service>(
 /// Answers one connection. Every failure here is the client's to report.
 async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     let mut wire = Wire::new(stream, Side::Owner);
-    let Ok(Some(request)) = tokio::time::timeout(PATIENCE, greet(&mut wire)).await else {
+    let Ok(Some(request)) = tokio::time::timeout(PATIENCE, greet(&mut wire, service.owner())).await else {
         return;
     };
     let (sender, mut receiver) = replies();
@@ -116,10 +116,14 @@ async fn answer<S: Service>(stream: UnixStream, service: Arc<S>) {
     tokio::join!(serving, sending);
 }
 
-async fn greet(wire: &mut Wire) -> Option<Request> {
+async fn greet(wire: &mut Wire, owner: Option<Owner>) -> Option<Request> {
     let theirs: Hello = wire.receive().await.ok()?;
-    wire.send(&Hello::ours()).await.ok()?;
-    if theirs != Hello::ours() {
+    let ours = Hello {
+        owner,
+        ..Hello::ours()
+    };
+    wire.send(&ours).await.ok()?;
+    if !theirs.fits(&ours) {
         return None;
     }
     wire.receive().await.ok()

@@ -12,7 +12,7 @@ mod protocol;
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
-pub use protocol::{Activity, Answer, Refusal, Reply, Request, RunRequest};
+pub use protocol::{Activity, Answer, Owner, Refusal, Reply, Request, RunRequest};
 
 use tokio::sync::mpsc;
 
@@ -32,6 +32,11 @@ pub trait Service: Send + Sync + 'static {
     /// Answers one request. The last reply is `Done` or `Refused`; a closed channel means that nobody listens
     /// any more, which ends reads and leaves builds alone.
     fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
+
+    /// Who answers, for people who ask.
+    fn owner(&self) -> Option<Owner> {
+        None
+    }
 }
 
 #[cfg(test)]

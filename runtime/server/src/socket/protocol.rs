@@ -10,7 +10,8 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    Column, CompileDocument, Event, GraphDocument, HistoryDocument, ResourceName, RunDocument, ShowDocument,
+    Column, Command, CompileDocument, Event, GraphDocument, HistoryDocument, ResourceName, RunDocument,
+    ShowDocument,
 };
 use crate::exit::Exit;
 
@@ -26,6 +27,9 @@ pub(super) struct Hello {
     pub(super) program: String,
     /// Version of the program.
     pub(super) version: String,
+    /// Who owns the folder; only its owner says so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) owner: Option<Owner>,
 }
 
 impl Hello {
@@ -33,7 +37,33 @@ impl Hello {
         Self {
             program: "watershed".to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            owner: None,
         }
+    }
+
+    /// Whether both sides speak the same language.
+    pub(super) fn fits(&self, other: &Self) -> bool {
+        (&self.program, &self.version) == (&other.program, &other.version)
+    }
+}
+
+/// The process that owns a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its command.
+    pub command: Command,
+    /// Its process id.
+    pub process: u32,
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "`watershed {}` (process {})",
+            self.command.as_str(),
+            self.process
+        )
     }
 }
 
@@ -121,6 +151,9 @@ pub enum Reply {
     Event(Box<Event>),
     /// What runs at the moment, for progress.
     Activity(Activity),
+    /// Everything has settled for the first time, and the work goes on: how things stand, and why files can't be
+    /// watched if they can't.
+    Converged(Box<RunDocument>, Option<String>),
     /// The columns of a result; rows follow.
     Columns(Vec<Column>),
     /// Rows of a result.

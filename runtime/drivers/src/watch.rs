@@ -1,0 +1,221 @@
+//! Folders that are watched: which paths were touched, never fewer than were.
+//!
+//! One [`Watcher`] serves a whole process, for systems bound how many there may be; whoever wants to know something
+//! takes a [`Subscription`] of it. A subscription watches [trees](Tree) folder by folder, so that what is not of
+//! interest (`node_modules`, version control, our own state) costs nothing.
+//!
+//! Invariants:
+//! 1. A folder is watched before it is listed, so whatever comes to be in it afterwards is told.
+//! 2. When the system says that events were lost, or more paths are touched than are kept, the subscription says so:
+//!    then anything may have been touched.
+//! 3. A touched path says nothing about what happened to it: whoever is told looks.
+
+mod inbox;
+mod registry;
+mod tree;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
+
+use inbox::Inbox;
+pub use inbox::Seen;
+use registry::Registry;
+pub use tree::Tree;
+use tree::Way;
+
+/// Where the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
+/// left out when it is told.
+const ONE_BY_ONE: bool = cfg!(any(target_os = "linux", target_os = "android"));
+
+/// Why folders can't be watched.
+#[derive(Debug, thiserror::Error)]
+pub enum WatchError {
+    /// The system has no more watchers, or none at all.
+    #[error("the system can't watch folders")]
+    Unavailable(#[source] notify::Error),
+    /// The system's limit of watched folders is reached.
+    #[error("the system watches no more folders; its limit is reached at `{}`", .0.display())]
+    TooMany(PathBuf),
+    /// A folder can't be watched.
+    #[error("can't watch `{}`", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: notify::Error,
+    },
+}
+
+/// The watcher of a process. Clones share it.
+#[derive(Clone)]
+pub struct Watcher(Arc<Shared>);
+
+struct Shared {
+    /// Locked while the system is asked, which waits for the thread that tells events; that one takes `registry`
+    /// alone.
+    system: Mutex<RecommendedWatcher>,
+    registry: Arc<Mutex<Registry>>,
+}
+
+impl Watcher {
+    /// Begins to listen to the system. Nothing is watched yet.
+    ///
+    /// # Errors
+    /// When the system has no more watchers.
+    pub fn new() -> Result<Self, WatchError> {
+        let registry = Arc::new(Mutex::new(Registry::default()));
+        let told = Arc::clone(&registry);
+        let system = notify::recommended_watcher(move |event| lock(&told).tell(event));
+        Ok(Self(Arc::new(Shared {
+            system: Mutex::new(system.map_err(WatchError::Unavailable)?),
+            registry,
+        })))
+    }
+
+    /// A subscription that watches nothing yet.
+    #[must_use]
+    pub fn subscribe(&self) -> Subscription {
+        let inbox = Arc::new(Inbox::default());
+        let id = lock(&self.0.registry).open(Arc::clone(&inbox));
+        Subscription {
+            shared: Arc::clone(&self.0),
+            id,
+            inbox,
+            folders: BTreeSet::new(),
+            has_links: false,
+        }
+    }
+}
+
+/// What one party watches. Dropping it ends that.
+pub struct Subscription {
+    shared: Arc<Shared>,
+    id: u64,
+    inbox: Arc<Inbox>,
+    folders: BTreeSet<PathBuf>,
+    has_links: bool,
+}
+
+/// Which folders may have become others of the same name.
+#[derive(Debug, Clone, Copy)]
+pub enum Anew<'a> {
+    /// All of them.
+    All,
+    /// Those at these paths, and what is below them.
+    Below(&'a BTreeSet<PathBuf>),
+}
+
+impl Subscription {
+    /// Watches the folders of `trees` as they are on the disk now, and no others. Those that may be others of the same
+    /// name by now are told by `anew`. Blocks.
+    ///
+    /// # Errors
+    /// When folders can't be watched; those that could are.
+    pub fn follow(&mut self, trees: &[Tree], anew: Anew<'_>) -> Result<(), WatchError> {
+        let is_stale = |folder: &Path| match anew {
+            Anew::All => true,
+            Anew::Below(paths) => folder.ancestors().any(|above| paths.contains(above)),
+        };
+        let is_left = |folder: &Path| !trees.iter().any(|tree| tree.holds(folder));
+        let leaving = self
+            .folders
+            .iter()
+            .filter(|folder| is_stale(folder) || is_left(folder));
+        // Before anything is watched: a folder that moved is known to the system by what it is, not by its path.
+        for folder in leaving.cloned().collect::<Vec<_>>() {
+            self.leave(&folder);
+        }
+        self.has_links = false;
+        trees.iter().try_for_each(|tree| {
+            tree.walk(&mut |folder, way| {
+                self.has_links |= way == Way::Links;
+                self.enter(folder)
+            })
+        })
+    }
+
+    /// Whether links lead to folders that are watched. The system may tell what happens there by another path.
+    #[must_use]
+    pub fn has_links(&self) -> bool {
+        self.has_links
+    }
+
+    /// Whether a folder of this path is watched.
+    #[must_use]
+    pub fn watches(&self, folder: &Path) -> bool {
+        self.folders.contains(folder)
+    }
+
+    /// How many folders are watched.
+    #[must_use]
+    pub fn folders(&self) -> usize {
+        self.folders.len()
+    }
+
+    /// Waits until something was touched, and takes it. Cancel-safe: what is not returned is kept.
+    pub async fn next(&self) -> Seen {
+        self.inbox.next().await
+    }
+
+    /// Begins to watch a folder, unless it is watched already.
+    fn enter(&mut self, folder: &Path) -> Result<(), WatchError> {
+        if self.folders.contains(folder) {
+            return Ok(());
+        }
+        let is_first = lock(&self.shared.registry).add(folder, self.id);
+        if is_first && let Err(error) = self.watch(folder) {
+            lock(&self.shared.registry).remove(folder, self.id);
+            return match error.kind {
+                // Gone since it was listed; its parent tells.
+                notify::ErrorKind::PathNotFound => Ok(()),
+                notify::ErrorKind::MaxFilesWatch => Err(WatchError::TooMany(folder.to_owned())),
+                _ => Err(WatchError::Folder {
+                    path: folder.to_owned(),
+                    source: error,
+                }),
+            };
+        }
+        self.folders.insert(folder.to_owned());
+        Ok(())
+    }
+
+    fn watch(&self, folder: &Path) -> notify::Result<()> {
+        // The root of a tree is followed into its depth by the system itself, where it can.
+        let is_covered = !ONE_BY_ONE
+            && folder
+                .parent()
+                .is_some_and(|parent| self.folders.contains(parent));
+        match (ONE_BY_ONE, is_covered) {
+            (_, true) => Ok(()),
+            (true, _) => lock(&self.shared.system).watch(folder, RecursiveMode::NonRecursive),
+            (false, _) => lock(&self.shared.system).watch(folder, RecursiveMode::Recursive),
+        }
+    }
+
+    fn leave(&mut self, folder: &Path) {
+        self.folders.remove(folder);
+        if lock(&self.shared.registry).remove(folder, self.id) {
+            // A folder that is gone is not watched any more, which is what is wanted.
+            let _ = lock(&self.shared.system).unwatch(folder);
+        }
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        for folder in std::mem::take(&mut self.folders) {
+            self.leave(&folder);
+        }
+        lock(&self.shared.registry).close(self.id);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! What was touched and not taken up yet.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+/// Looking at more paths one by one costs more than looking at everything.
+const MOST_PATHS: usize = 10_000;
+
+/// What was touched.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Absolute paths, as the folders that hold them were named.
+    pub paths: BTreeSet<PathBuf>,
+    /// Anything else may have been touched as well.
+    pub lost: bool,
+}
+
+impl Seen {
+    /// The same with what was touched later.
+    pub fn extend(&mut self, later: Self) {
+        self.paths.extend(later.paths);
+        self.lost |= later.lost;
+        if self.paths.len() > MOST_PATHS {
+            self.lost = true;
+            self.paths.clear();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.paths.is_empty() && !self.lost
+    }
+}
+
+/// Gathers on the thread that tells events, and is emptied by whoever waits. Bounded.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    seen: Mutex<Seen>,
+    filled: Notify,
+}
+
+impl Inbox {
+    pub(super) fn put(&self, seen: Seen) {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(seen);
+        self.filled.notify_one();
+    }
+
+    /// Waits for something and takes it. Cancel-safe: it is taken in the step that returns it.
+    pub(super) async fn next(&self) -> Seen {
+        loop {
+            let filled = self.filled.notified();
+            let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+            if !seen.is_empty() {
+                return seen;
+            }
+            filled.await;
+        }
+    }
+}

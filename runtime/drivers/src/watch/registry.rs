@@ -1,0 +1,146 @@
+//! Who watches which folder.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use notify::event::{AccessKind, AccessMode, EventKind};
+
+use super::inbox::{Inbox, Seen};
+
+/// The subscriptions of one watcher.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    next: u64,
+    inboxes: BTreeMap<u64, Arc<Inbox>>,
+    folders: HashMap<PathBuf, BTreeSet<u64>>,
+}
+
+impl Registry {
+    pub(super) fn open(&mut self, inbox: Arc<Inbox>) -> u64 {
+        self.next += 1;
+        self.inboxes.insert(self.next, inbox);
+        self.next
+    }
+
+    pub(super) fn close(&mut self, id: u64) {
+        self.inboxes.remove(&id);
+    }
+
+    /// Says whether nobody watched the folder before.
+    pub(super) fn add(&mut self, folder: &Path, id: u64) -> bool {
+        let watchers = self.folders.entry(folder.to_owned()).or_default();
+        watchers.insert(id);
+        watchers.len() == 1
+    }
+
+    /// Says whether nobody watches the folder any more.
+    pub(super) fn remove(&mut self, folder: &Path, id: u64) -> bool {
+        let Some(watchers) = self.folders.get_mut(folder) else {
+            return false;
+        };
+        watchers.remove(&id);
+        let is_last = watchers.is_empty();
+        if is_last {
+            self.folders.remove(folder);
+        }
+        is_last
+    }
+
+    /// Puts an event where it belongs. What the system could not tell is told to all as lost.
+    pub(super) fn tell(&self, event: notify::Result<notify::Event>) {
+        match event {
+            Ok(event) if event.need_rescan() => self.lose(),
+            Ok(event) if !is_change(event.kind) => {}
+            Ok(event) => event.paths.iter().for_each(|path| self.touch(path)),
+            Err(error) => {
+                tracing::debug!(%error, "events about folders were lost");
+                self.lose();
+            }
+        }
+    }
+
+    fn touch(&self, path: &Path) {
+        let watchers: BTreeSet<u64> = path
+            .ancestors()
+            .filter_map(|folder| self.folders.get(folder))
+            .flatten()
+            .copied()
+            .collect();
+        for inbox in watchers.iter().filter_map(|id| self.inboxes.get(id)) {
+            inbox.put(Seen {
+                paths: BTreeSet::from([path.to_owned()]),
+                lost: false,
+            });
+        }
+    }
+
+    fn lose(&self) {
+        for inbox in self.inboxes.values() {
+            inbox.put(Seen {
+                paths: BTreeSet::new(),
+                lost: true,
+            });
+        }
+    }
+}
+
+/// Whether something may be different: reading changes nothing.
+fn is_change(kind: EventKind) -> bool {
+    match kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,
+        EventKind::Access(_) => false,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt as _;
+    use notify::event::Flag;
+
+    fn seen(inbox: &Inbox) -> Option<Seen> {
+        inbox.next().now_or_never()
+    }
+
+    #[test]
+    fn what_the_system_lost_is_told_to_everybody() {
+        let (mut registry, one, two) = (Registry::default(), Arc::default(), Arc::default());
+        registry.open(Arc::clone(&one));
+        registry.open(Arc::clone(&two));
+        registry.tell(Ok(notify::Event::new(EventKind::Other).set_flag(Flag::Rescan)));
+        assert!(seen(&one).is_some_and(|seen| seen.lost));
+        registry.tell(Err(notify::Error::generic("no")));
+        assert!(seen(&one).is_some_and(|seen| seen.lost));
+        assert!(seen(&two).is_some_and(|seen| seen.lost));
+        assert_eq!(seen(&two), None);
+    }
+
+    #[test]
+    fn reading_is_no_touch_and_who_watches_elsewhere_is_not_told() {
+        let (mut registry, one, two) = (Registry::default(), Arc::default(), Arc::default());
+        let (first, second) = (registry.open(Arc::clone(&one)), registry.open(Arc::clone(&two)));
+        registry.add(Path::new("/p"), first);
+        registry.add(Path::new("/q"), second);
+        let event = |kind| Ok(notify::Event::new(kind).add_path("/p/a.sql".into()));
+        registry.tell(event(EventKind::Access(AccessKind::Open(AccessMode::Any))));
+        assert_eq!(seen(&one), None);
+        registry.tell(event(EventKind::Access(AccessKind::Close(AccessMode::Write))));
+        assert!(seen(&one).is_some_and(|seen| seen.paths.contains(Path::new("/p/a.sql"))));
+        assert_eq!(seen(&two), None);
+    }
+
+    #[test]
+    fn too_many_paths_are_everything() {
+        let mut seen = Seen::default();
+        for number in 0..20_000 {
+            seen.extend(Seen {
+                paths: BTreeSet::from([PathBuf::from(number.to_string())]),
+                lost: false,
+            });
+        }
+        assert!(seen.lost);
+        assert!(seen.paths.len() <= 10_000);
+    }
+}

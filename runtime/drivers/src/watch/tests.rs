@@ -1,0 +1,154 @@
+//! Folders on a real disk.
+
+use std::fs;
+use std::time::Duration;
+
+use super::*;
+
+/// Far longer than the system takes to tell.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Place {
+    _temp: tempfile::TempDir,
+    root: PathBuf,
+    watcher: Watcher,
+}
+
+impl Place {
+    fn new(folders: &[&str]) -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap().join("project");
+        fs::create_dir(&root).unwrap();
+        for folder in folders {
+            fs::create_dir_all(root.join(folder)).unwrap();
+        }
+        Self {
+            _temp: temp,
+            root,
+            watcher: Watcher::new().unwrap(),
+        }
+    }
+
+    fn tree(&self) -> Tree {
+        Tree {
+            ignored: |name| name == "ignored",
+            ..Tree::whole(&self.root)
+        }
+    }
+
+    fn follow(&self) -> Subscription {
+        let mut subscription = self.watcher.subscribe();
+        subscription.follow(&[self.tree()], Anew::All).unwrap();
+        subscription
+    }
+
+    fn again(&self, subscription: &mut Subscription, touched: &[&str]) {
+        let touched = touched.iter().map(|path| self.root.join(path)).collect();
+        subscription
+            .follow(&[self.tree()], Anew::Below(&touched))
+            .unwrap();
+    }
+
+    fn write(&self, path: &str) {
+        fs::write(self.root.join(path), "text").unwrap();
+    }
+
+    /// Waits until a path was touched, and returns all that were.
+    async fn until(&self, subscription: &Subscription, path: &str) -> BTreeSet<PathBuf> {
+        let mut all = BTreeSet::new();
+        while !all.contains(&self.root.join(path)) {
+            let seen = tokio::time::timeout(PATIENCE, subscription.next()).await;
+            all.extend(seen.expect("it is told").paths);
+        }
+        all
+    }
+}
+
+#[tokio::test]
+async fn a_written_file_is_told_and_what_is_ignored_is_not() {
+    let place = Place::new(&["models/deep", "ignored"]);
+    let subscription = place.follow();
+    place.write("ignored/a.sql");
+    place.write("models/deep/b.sql");
+    let told = place.until(&subscription, "models/deep/b.sql").await;
+    assert_eq!(told, BTreeSet::from([place.root.join("models/deep/b.sql")]));
+}
+
+#[tokio::test]
+async fn a_new_folder_is_told_and_then_watched() {
+    let place = Place::new(&[]);
+    let mut subscription = place.follow();
+    fs::create_dir(place.root.join("new")).unwrap();
+    place.until(&subscription, "new").await;
+    place.again(&mut subscription, &["new"]);
+    place.write("new/a.sql");
+    place.until(&subscription, "new/a.sql").await;
+}
+
+#[tokio::test]
+async fn a_folder_that_was_moved_away_and_back_is_watched_under_its_name() {
+    let place = Place::new(&["models/deep"]);
+    let mut subscription = place.follow();
+    let (here, there) = (place.root.join("models"), place.root.join("away"));
+    fs::rename(&here, &there).unwrap();
+    place.until(&subscription, "away").await;
+    place.again(&mut subscription, &["models", "away"]);
+    place.write("away/deep/a.sql");
+    place.until(&subscription, "away/deep/a.sql").await;
+    fs::rename(&there, &here).unwrap();
+    place.until(&subscription, "models").await;
+    place.again(&mut subscription, &["models", "away"]);
+    place.write("models/deep/b.sql");
+    let told = place.until(&subscription, "models/deep/b.sql").await;
+    assert!(
+        !told.iter().any(|path| path.ends_with("away/deep/b.sql")),
+        "{told:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tree_that_is_not_there_yet_is_waited_for() {
+    let place = Place::new(&[]);
+    let mut subscription = place.watcher.subscribe();
+    let tree = Tree::whole(place.root.join("data/raw"));
+    subscription
+        .follow(std::slice::from_ref(&tree), Anew::All)
+        .unwrap();
+    fs::create_dir(place.root.join("data")).unwrap();
+    place.until(&subscription, "data").await;
+    fs::create_dir(place.root.join("data/raw")).unwrap();
+    let touched = BTreeSet::from([place.root.join("data")]);
+    subscription.follow(&[tree], Anew::Below(&touched)).unwrap();
+    assert!(subscription.watches(&place.root.join("data/raw")));
+    assert_eq!(
+        subscription.folders(),
+        1,
+        "the folder above is not needed any more"
+    );
+    place.write("data/raw/a.csv");
+    place.until(&subscription, "data/raw/a.csv").await;
+}
+
+#[tokio::test]
+async fn two_subscriptions_of_one_folder_do_not_end_each_other() {
+    let place = Place::new(&[]);
+    let (one, two) = (place.follow(), place.follow());
+    drop(one);
+    place.write("a.sql");
+    place.until(&two, "a.sql").await;
+}
+
+#[tokio::test]
+async fn a_root_that_is_removed_is_told() {
+    let place = Place::new(&["models"]);
+    let subscription = place.follow();
+    fs::remove_dir_all(&place.root).unwrap();
+    place.until(&subscription, "").await;
+}
+
+#[test]
+fn links_in_a_circle_end() {
+    let place = Place::new(&["models"]);
+    std::os::unix::fs::symlink(&place.root, place.root.join("models/up")).unwrap();
+    assert_eq!(place.follow().folders(), 2);
+}

@@ -1,0 +1,149 @@
+//! Which of a project's files may have changed since the last look.
+//!
+//! Nobody is required to watch: then every look is at everything. Who does says [`Touched::is_watched`] once and from
+//! then on tells every path that may have changed, before it nudges the project parser. What a look that failed was
+//! to look at is not lost: the next one is at everything.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+/// What a look is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Scope {
+    /// The whole folder.
+    Everything,
+    /// These paths, relative to the project with `/` between parts, and what lies below those that are folders.
+    Paths(BTreeSet<String>),
+}
+
+impl Scope {
+    /// These paths.
+    pub fn paths<P: Into<String>>(paths: impl IntoIterator<Item = P>) -> Self {
+        Self::Paths(paths.into_iter().map(Into::into).collect())
+    }
+
+    fn add(&mut self, other: Self) {
+        match (&mut *self, other) {
+            (Self::Paths(paths), Self::Paths(more)) if paths.len() + more.len() <= MOST_PATHS => {
+                paths.extend(more);
+            }
+            _ => *self = Self::Everything,
+        }
+    }
+}
+
+/// Looking at more paths one by one costs more than listing the folder.
+const MOST_PATHS: usize = 2_000;
+
+/// Where a watcher says what was touched, and the project parser takes it up. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Touched(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    is_watched: bool,
+    scope: Scope,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            is_watched: false,
+            scope: Scope::Everything,
+        }
+    }
+}
+
+impl Touched {
+    /// From now on everything that may change is told here; until the next look that is the whole folder.
+    pub fn is_watched(&self) {
+        *self.state() = State {
+            is_watched: true,
+            scope: Scope::Everything,
+        };
+    }
+
+    /// Nobody watches any more.
+    pub fn is_unwatched(&self) {
+        *self.state() = State::default();
+    }
+
+    /// These may have changed.
+    pub fn add(&self, scope: Scope) {
+        self.state().scope.add(scope);
+    }
+
+    /// Looks at what was touched. When the look fails, the next one is at everything.
+    ///
+    /// # Errors
+    /// That of the look.
+    pub fn look<T, E>(&self, look: impl FnOnce(&Scope) -> Result<T, E>) -> Result<T, E> {
+        let scope = self.take();
+        let looked = look(&scope);
+        if looked.is_err() {
+            self.add(Scope::Everything);
+        }
+        looked
+    }
+
+    fn take(&self) -> Scope {
+        let mut state = self.state();
+        if !state.is_watched {
+            return Scope::Everything;
+        }
+        std::mem::replace(&mut state.scope, Scope::Paths(BTreeSet::new()))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn looked(touched: &Touched) -> Scope {
+        touched.look(|scope| Ok::<_, ()>(scope.clone())).unwrap()
+    }
+
+    #[test]
+    fn where_nobody_watches_every_look_is_at_everything() {
+        let touched = Touched::default();
+        touched.add(Scope::paths(["a"]));
+        assert_eq!(looked(&touched), Scope::Everything);
+        assert_eq!(looked(&touched), Scope::Everything);
+    }
+
+    #[test]
+    fn a_watched_folder_is_looked_at_once_and_then_in_parts() {
+        let touched = Touched::default();
+        touched.is_watched();
+        assert_eq!(looked(&touched), Scope::Everything);
+        touched.add(Scope::paths(["a"]));
+        touched.add(Scope::paths(["b"]));
+        assert_eq!(looked(&touched), Scope::paths(["a", "b"]));
+        assert_eq!(looked(&touched), Scope::paths([""; 0]));
+    }
+
+    #[test]
+    fn a_look_that_failed_is_made_up_for() {
+        let touched = Touched::default();
+        touched.is_watched();
+        looked(&touched);
+        touched.add(Scope::paths(["a"]));
+        assert_eq!(touched.look(|_| Err::<(), _>("no")), Err("no"));
+        assert_eq!(looked(&touched), Scope::Everything);
+    }
+
+    #[test]
+    fn too_many_paths_are_everything() {
+        let touched = Touched::default();
+        touched.is_watched();
+        looked(&touched);
+        touched.add(Scope::paths((0..=MOST_PATHS).map(|n| n.to_string())));
+        assert_eq!(looked(&touched), Scope::Everything);
+    }
+}

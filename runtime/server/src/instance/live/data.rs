@@ -1,0 +1,112 @@
+//! The local data files that models read, and who reads them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use watershed_controller::{Row, Uid};
+use watershed_drivers::watch::Tree;
+use watershed_proto::{Message as _, ModelSpec};
+use watershed_reconcilers::model::{self, pattern::Pattern};
+
+/// What all models read.
+#[derive(Debug)]
+pub(super) struct DataFiles {
+    root: PathBuf,
+    models: BTreeMap<Uid, Reads>,
+}
+
+#[derive(Debug)]
+struct Reads {
+    spec: Arc<[u8]>,
+    patterns: Vec<Pattern>,
+}
+
+impl DataFiles {
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            models: BTreeMap::new(),
+        }
+    }
+
+    /// Learns what a resource reads. Says whether that is news.
+    pub(super) fn learn(&mut self, row: &Row) -> bool {
+        if row.kind.as_str() != model::KIND || row.marks.is_deleted() {
+            return self.forget(row.uid);
+        }
+        if self
+            .models
+            .get(&row.uid)
+            .is_some_and(|reads| reads.spec == row.spec)
+        {
+            return false;
+        }
+        let said = ModelSpec::decode(row.spec.as_ref()).map(|spec| spec.local_files);
+        let said = said.unwrap_or_default();
+        let patterns: Vec<Pattern> = said
+            .iter()
+            .filter_map(|text| Pattern::new(&self.root, &text.pattern))
+            .collect();
+        let is_news = !patterns.is_empty() || self.reads(row.uid);
+        let spec = Arc::clone(&row.spec);
+        self.models.insert(row.uid, Reads { spec, patterns });
+        is_news
+    }
+
+    /// Forgets a resource that is gone. Says whether it read anything.
+    pub(super) fn forget(&mut self, uid: Uid) -> bool {
+        let read = self.reads(uid);
+        self.models.remove(&uid);
+        read
+    }
+
+    /// The folders in which the files lie, without those that belong to `project` anyway.
+    pub(super) fn trees(&self, project: &Tree) -> Vec<Tree> {
+        let mut deepest: BTreeMap<&Path, usize> = BTreeMap::new();
+        for pattern in self.patterns().filter(|pattern| !project.holds(pattern.folder())) {
+            let depth = deepest.entry(pattern.folder()).or_default();
+            *depth = pattern.depth().max(*depth);
+        }
+        let tree = |(root, depth): (&Path, usize)| {
+            let whole = Tree::whole(root);
+            Tree {
+                depth: depth.min(whole.depth),
+                ..whole
+            }
+        };
+        deepest.into_iter().map(tree).collect()
+    }
+
+    /// Whether anybody reads what is at a path.
+    pub(super) fn is_read(&self, path: &Path, is_folder: bool) -> bool {
+        self.patterns().any(|pattern| pattern.concerns(path, is_folder))
+    }
+
+    /// Who reads what is at one of these paths; the second of each says whether it is, or was, a folder.
+    pub(super) fn readers(&self, touched: &[(&Path, bool)]) -> BTreeSet<Uid> {
+        let reads = |patterns: &[Pattern]| {
+            touched
+                .iter()
+                .any(|(path, is_folder)| patterns.iter().any(|pattern| pattern.concerns(path, *is_folder)))
+        };
+        let readers = self.models.iter().filter(|(_, of)| reads(&of.patterns));
+        readers.map(|(uid, _)| *uid).collect()
+    }
+
+    /// Everybody who reads local files.
+    pub(super) fn all_readers(&self) -> BTreeSet<Uid> {
+        let readers = self.models.iter().filter(|(_, of)| !of.patterns.is_empty());
+        readers.map(|(uid, _)| *uid).collect()
+    }
+
+    fn reads(&self, uid: Uid) -> bool {
+        self.models
+            .get(&uid)
+            .is_some_and(|reads| !reads.patterns.is_empty())
+    }
+
+    fn patterns(&self) -> impl Iterator<Item = &Pattern> {
+        self.models.values().flat_map(|reads| &reads.patterns)
+    }
+}

@@ -1,0 +1,123 @@
+//! Puts what belongs together into one batch: a save that writes twice, a switch of branches.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use watershed_drivers::watch::{Seen, Subscription};
+
+/// A batch ends when nothing was touched for so long: longer than an editor needs for the steps of one save, short
+/// enough that nobody waits for it.
+const QUIET: Duration = Duration::from_millis(20);
+/// The longest that a batch is held back, whatever still happens.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// A batch that is being gathered.
+#[derive(Debug)]
+pub(super) struct Gathering {
+    git: Git,
+    seen: Seen,
+    /// When its first and its latest touch were noticed.
+    times: Option<(Instant, Instant)>,
+}
+
+impl Gathering {
+    /// Gathers for the project below `root`.
+    pub(super) fn new(root: &Path) -> Self {
+        Self {
+            git: Git {
+                root: root.to_owned(),
+            },
+            seen: Seen::default(),
+            times: None,
+        }
+    }
+
+    /// The next batch of what is of interest. Cancel-safe: what was gathered is kept here.
+    pub(super) async fn next(
+        &mut self,
+        subscription: &Subscription,
+        interests: impl Fn(&Path) -> bool,
+    ) -> Seen {
+        loop {
+            let Some((first, latest)) = self.times else {
+                self.add(subscription.next().await, &interests);
+                continue;
+            };
+            let due = (latest + QUIET).min(first + LONGEST);
+            tokio::select! {
+                more = subscription.next() => self.add(more, &interests),
+                () = tokio::time::sleep_until(due) => {
+                    let now = Instant::now();
+                    if now >= first + LONGEST || !self.git.is_at_work() {
+                        self.times = None;
+                        return std::mem::take(&mut self.seen);
+                    }
+                    self.times = Some((first, now));
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, mut more: Seen, interests: impl Fn(&Path) -> bool) {
+        more.paths.retain(|path| interests(path));
+        if more.paths.is_empty() && !more.lost {
+            return;
+        }
+        let now = Instant::now();
+        self.times = Some((self.times.map_or(now, |(first, _)| first), now));
+        self.seen.extend(more);
+    }
+}
+
+/// The repository that the project is in, if any.
+#[derive(Debug)]
+struct Git {
+    root: PathBuf,
+}
+
+impl Git {
+    /// Whether git is changing files: it holds this lock until the last one is written.
+    fn is_at_work(&self) -> bool {
+        let folder = self
+            .root
+            .ancestors()
+            .find_map(|above| folder_at(&above.join(".git")));
+        folder.is_some_and(|folder| folder.join("index.lock").exists())
+    }
+}
+
+/// A repository's folder; in a linked work tree a file says where that is.
+fn folder_at(git: &Path) -> Option<PathBuf> {
+    if git.is_dir() {
+        return Some(git.to_owned());
+    }
+    let text = std::fs::read_to_string(git).ok()?;
+    let folder = text.trim_end().strip_prefix("gitdir: ")?;
+    Some(git.parent()?.join(folder))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn git_at_work_is_noticed_also_from_a_folder_below_and_in_a_linked_work_tree() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("repository/project");
+        fs::create_dir_all(&root).unwrap();
+        let git = Git { root: root.clone() };
+        assert!(!git.is_at_work());
+        fs::create_dir(temp.path().join("repository/.git")).unwrap();
+        assert!(!git.is_at_work());
+        fs::write(temp.path().join("repository/.git/index.lock"), "").unwrap();
+        assert!(git.is_at_work());
+        fs::create_dir(temp.path().join("elsewhere")).unwrap();
+        fs::write(root.join(".git"), "gitdir: ../../elsewhere\n").unwrap();
+        assert!(!git.is_at_work());
+        fs::write(temp.path().join("elsewhere/index.lock"), "").unwrap();
+        assert!(git.is_at_work());
+    }
+}

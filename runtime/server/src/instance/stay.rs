@@ -1,0 +1,147 @@
+//! `start`: an instance that goes on after it has converged, and tells what each change comes to.
+
+use std::collections::BTreeMap;
+
+use super::Instance;
+use super::converge::{Control, Course, Ended, Stop, Wish, asked};
+use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
+use crate::render::diagnostics::of_failure;
+use crate::report::difference::Declarations;
+use crate::socket::{Replies, Reply, RunRequest};
+
+/// How a stay ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stayed {
+    /// It was stopped, and said so.
+    Stopped,
+    /// The state folder is no longer there: the instance is of no use, and nothing was said.
+    Lost,
+}
+
+impl Instance {
+    /// Converges, and goes on telling what happens until it is stopped or has lost its state folder.
+    pub(crate) async fn stay(&self, run: &RunRequest, stop: &Stop, replies: &Replies) -> Stayed {
+        let control = Control::Own(stop.clone());
+        let mut course = self.begin(Command::Start, run, &control, replies).await;
+        let ended = tokio::select! {
+            biased;
+            () = self.lost() => return Stayed::Lost,
+            ended = self.follow(Wish::Start, &mut course) => ended,
+        };
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(refusal) => {
+                let _ = replies.send(Reply::Refused(refusal)).await;
+                return Stayed::Stopped;
+            }
+        };
+        let mut document = self.conclude(&mut course, ended).await;
+        if ended == Ended::Idle {
+            let mut problems = Problems::default();
+            self.settled(&mut course, &document, &mut problems).await;
+            let trouble = self.watch_trouble().map(str::to_owned);
+            let converged = Reply::Converged(Box::new(document), trouble);
+            let _ = replies.send(converged).await;
+            if self.go_on(&mut course, &control, &mut problems).await == Stayed::Lost {
+                return Stayed::Lost;
+            }
+            document = self.conclude(&mut course, Ended::Stopped).await;
+        }
+        self.finish(&course, &document).await;
+        super::converge::done(replies, document).await;
+        Stayed::Stopped
+    }
+
+    /// Tells what happens, and after each change what it came to.
+    async fn go_on(&self, course: &mut Course<'_>, control: &Control, problems: &mut Problems) -> Stayed {
+        let mut since = None;
+        self.count_anew(course);
+        loop {
+            // Every arm is cancel-safe: the observer keeps its place.
+            let events = tokio::select! {
+                biased;
+                () = asked(control) => return Stayed::Stopped,
+                () = self.lost() => return Stayed::Lost,
+                events = course.observer.next() => events,
+            };
+            // The controller gave up: what is left is said as after a stop.
+            let Some(events) = events else {
+                return Stayed::Stopped;
+            };
+            let is_settled = course.observer.is_settled();
+            if since.is_none() && (!is_settled || !events.is_empty()) {
+                since = Some(Time::now());
+            }
+            for event in events {
+                course.tell(event).await;
+            }
+            if let Some(began) = since.filter(|_| is_settled) {
+                course.occasion.started_at = began;
+                let document = self.document(course, Ended::Idle);
+                self.settled(course, &document, problems).await;
+                self.count_anew(course);
+                since = None;
+            }
+        }
+    }
+
+    fn count_anew(&self, course: &mut Course<'_>) {
+        course.observer.count_anew();
+        course.declared = Declarations::of(&self.entries(), course.hidden());
+    }
+
+    /// Tells what is wrong now and was not before, what is not wrong any more, and that nothing is left to do.
+    async fn settled(&self, course: &mut Course<'_>, document: &RunDocument, problems: &mut Problems) {
+        let (new, mended) = problems.replace(document);
+        for diagnostic in new {
+            course.tell(Event::Diagnostic { diagnostic }).await;
+        }
+        for diagnostic in mended {
+            course.tell(Event::Mended { diagnostic }).await;
+        }
+        let settled = Event::Settled {
+            at: Time::now(),
+            duration_ms: document.duration_ms,
+            exit_code: document.exit_code,
+            outcomes: document.summary.outcomes,
+        };
+        course.tell(settled).await;
+    }
+}
+
+/// What is wrong: findings in files, and failures of resources.
+#[derive(Debug, Default)]
+struct Problems(BTreeMap<Identity, Diagnostic>);
+
+/// What makes a problem the same as before: not its place, which moves with every line that is written above it.
+type Identity = (String, String, String, String);
+
+impl Problems {
+    /// Takes up those of a document. Returns the new ones and those that are gone.
+    fn replace(&mut self, document: &RunDocument) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        let failures = document
+            .resources
+            .iter()
+            .filter_map(|resource| Some(of_failure(resource, resource.error.as_ref()?)));
+        let mut now: BTreeMap<Identity, Diagnostic> =
+            failures.map(|found| (identity(&found), found)).collect();
+        // A finding has more of its place than the failure that it comes to.
+        let findings = document.diagnostics.iter().cloned();
+        now.extend(findings.map(|found| (identity(&found), found)));
+        let before = std::mem::replace(&mut self.0, now);
+        let new = self.0.iter().filter(|(what, _)| !before.contains_key(*what));
+        let new = new.map(|(_, found)| found.clone()).collect();
+        let mended = before.into_iter().filter(|(what, _)| !self.0.contains_key(what));
+        (new, mended.map(|(_, found)| found).collect())
+    }
+}
+
+fn identity(found: &Diagnostic) -> Identity {
+    let resource = found.resource.as_ref().map(ToString::to_string);
+    (
+        found.path.clone(),
+        found.code.clone(),
+        found.message.clone(),
+        resource.unwrap_or_default(),
+    )
+}
