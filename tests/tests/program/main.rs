@@ -8,9 +8,13 @@
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `crashes` | the program dead at each named point around a commit |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
+//! | `going` | a program that goes on while a test does something |
+//! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
+//! | `live` | edits while `start` goes on |
 //! | `kills` | the program killed at random moments |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
+//! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
@@ -19,9 +23,13 @@ mod changes;
 mod commands;
 mod crashes;
 mod flights;
+mod going;
+mod habits;
 mod histories;
 mod kills;
+mod live;
 mod mends;
 mod sandbox;
+mod storms;
 mod together;
 mod world;

@@ -1,11 +1,9 @@
 //! Several calls on one project at a time, and calls that are stopped.
 
-use std::io::{BufRead as _, BufReader, Lines};
-use std::process::{Child, ChildStdout, Stdio};
-
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::going::Going;
 use crate::sandbox::{Said, Sandbox};
 
 /// Longer than any test waits; it is stopped before.
@@ -28,65 +26,10 @@ fn project(slow: &str) -> Sandbox {
 const SLOW_STARTED: (&str, &str) = ("resource_started", "slow");
 const QUICK_FINISHED: (&str, &str) = ("resource_finished", "quick");
 
-/// A `run` whose events are read while it goes on.
-struct Going {
-    child: Child,
-    events: Lines<BufReader<ChildStdout>>,
-}
-
-impl Going {
-    fn start(project: &Sandbox) -> Self {
-        let mut command = project.command(&["run", "--format", "jsonl"]);
-        let mut child = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program can be started");
-        let events = BufReader::new(child.stdout.take().expect("it is piped")).lines();
-        Self { child, events }
-    }
-
-    fn next(&mut self) -> Value {
-        let line = self
-            .events
-            .next()
-            .expect("the event comes before the end")
-            .expect("events are text");
-        serde_json::from_str(&line).expect("each line is an event")
-    }
-
-    /// Reads events until each of these was seen, in any order: kind and resource.
-    fn until(&mut self, wanted: &[(&str, &str)]) {
-        let mut missing = wanted.to_vec();
-        while !missing.is_empty() {
-            let event = self.next();
-            missing.retain(|(kind, name)| event["event"] != *kind || event["resource"]["name"] != *name);
-        }
-    }
-
-    /// Reads events up to the last, and returns the document in it.
-    fn document(&mut self) -> Value {
-        loop {
-            let event = self.next();
-            if event["event"] == "run_finished" {
-                return event["document"].clone();
-            }
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_child(&self.child);
-        kill_process(pid, signal).expect("the program can be signalled");
-    }
-
-    fn code(mut self) -> Option<i32> {
-        self.child.wait().expect("the program ends").code()
-    }
-}
-
 #[test]
 fn a_second_run_asks_the_first_and_ends_with_the_same_document() {
     let project = project(LONG);
-    let mut first = Going::start(&project);
+    let mut first = Going::run(&project);
     first.until(&[SLOW_STARTED]);
     let second = project.call(&["run", "--json"]);
     let document = first.document();
@@ -110,7 +53,7 @@ fn a_second_run_asks_the_first_and_ends_with_the_same_document() {
 #[test]
 fn tables_can_be_read_while_others_are_built() {
     let project = project(ENDLESS);
-    let mut run = Going::start(&project);
+    let mut run = Going::run(&project);
     run.until(&[QUICK_FINISHED, SLOW_STARTED]);
     assert_eq!(project.query("SELECT one FROM quick")["rows"], json!([[1]]));
     let status = project.call(&["status", "--json"]).json();
@@ -126,7 +69,7 @@ fn tables_can_be_read_while_others_are_built() {
 fn a_signal_stops_in_order_and_nothing_is_lost() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let project = project(ENDLESS);
-        let mut run = Going::start(&project);
+        let mut run = Going::run(&project);
         run.until(&[QUICK_FINISHED, SLOW_STARTED]);
         run.signal(signal);
         let document = run.document();
@@ -142,10 +85,9 @@ fn a_signal_stops_in_order_and_nothing_is_lost() {
 #[test]
 fn a_killed_owner_leaves_a_socket_that_is_in_nobodys_way() {
     let project = project(ENDLESS);
-    let mut run = Going::start(&project);
+    let mut run = Going::run(&project);
     run.until(&[SLOW_STARTED]);
-    run.child.kill().expect("the program can be killed");
-    run.code();
+    run.kill();
     assert!(project.path().join(".watershed/dev/socket").exists());
     assert_eq!(project.call(&["status"]).code, Some(0));
     project.write("models/slow.sql", "SELECT 2 AS s");
@@ -156,7 +98,7 @@ fn a_killed_owner_leaves_a_socket_that_is_in_nobodys_way() {
 #[test]
 fn another_environment_is_another_state() {
     let project = project(ENDLESS);
-    let mut run = Going::start(&project);
+    let mut run = Going::run(&project);
     run.until(&[SLOW_STARTED]);
     project.write("models/slow.sql", "SELECT 2 AS s");
     let other = project.call(&["run", "--json", "--environment", "test"]);

@@ -36,6 +36,10 @@ const IGNORED: [&str; 8] = [
     ".rillcloud",
 ];
 
+/// How names begin of what other programs leave beside a file under its extension: locks of editors, attributes that
+/// a foreign disk can't hold.
+const LEFT_OVERS: [&str; 2] = [".#", "._"];
+
 /// How long after its last change a file may change again without a visible change of its time.
 const CLOCK_GRAIN: Duration = Duration::from_secs(2);
 
@@ -279,8 +283,9 @@ pub fn is_project_file(path: &Path) -> bool {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or_default();
-    name.rsplit_once('.')
-        .is_some_and(|(_, extension)| EXTENSIONS.contains(&extension))
+    let is_left_over = LEFT_OVERS.iter().any(|prefix| name.starts_with(prefix));
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    !is_left_over && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
 }
 
 /// A path as the compiler knows it: relative to the project, `/` between parts.
@@ -382,7 +387,11 @@ mod tests {
             ".git/x.sql",
             ".watershed/dev/x.yaml",
             "models/tmp/b.sql",
+            "models/._a.sql",
+            "models/a.sql~",
+            "models/.a.sql.swp",
         ]);
+        std::os::unix::fs::symlink("user@host.1", project.path("models/.#a.sql")).unwrap();
         let found = [
             "written .dev.env",
             "written .env",
@@ -492,7 +501,9 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_not_there_is_an_error() {
-        let error = Folder::default().look(Path::new("/nowhere/at/all")).unwrap_err();
+        let error = Folder::default()
+            .look(Path::new("/nowhere/at/all"), &Scope::Everything)
+            .unwrap_err();
         assert_eq!(
             error.to_string(),
             "the project's folder `/nowhere/at/all` does not exist"

@@ -31,8 +31,16 @@ const COMMANDS: &[(&str, &str)] = &[
     ("preview", "`watershed show` shows the first rows"),
     ("sql", "`watershed query` asks the project's tables"),
     (
-        "start",
-        "watching files comes in a later version; `watershed run` brings the project up to date once",
+        "dev",
+        "`watershed start` keeps the project up to date while its files are edited",
+    ),
+    (
+        "serve",
+        "`watershed start` keeps the project up to date while its files are edited",
+    ),
+    (
+        "watch",
+        "`watershed start` keeps the project up to date while its files are edited",
     ),
     ("up", "`watershed run` brings the project up to date"),
 ];

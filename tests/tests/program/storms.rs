@@ -1,0 +1,1 @@
+//! Bursts of edits while `start` goes on and dies.
