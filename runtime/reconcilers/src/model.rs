@@ -27,7 +27,7 @@ mod source;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use watershed_controller::{Context, KindOptions, Reconciler, Row, state_of};
-use watershed_core::{Error, OnTimedAncestor, Outcome, Parents};
+use watershed_core::{Error, Nudging, OnTimedAncestor, Outcome, Parents};
 use watershed_drivers::olap::Tag;
 use watershed_proto::{ModelSpec, ModelState};
 
@@ -45,6 +45,12 @@ pub const KIND: &str = "model";
 /// for newer data would often mean that none ever ends.
 const FINISH: Duration = Duration::from_secs(60 * 60);
 
+/// A data file that is being written is touched again and again, and each build of it reads the whole.
+const NUDGING: Nudging = Nudging {
+    interval: Duration::from_millis(200),
+    longest_wait: Duration::from_secs(5),
+};
+
 /// The kind's options; `jobs` builds at once.
 #[must_use]
 pub fn options(jobs: usize) -> KindOptions {
@@ -52,6 +58,7 @@ pub fn options(jobs: usize) -> KindOptions {
         parents: Parents::Changed,
         on_timed_ancestor: OnTimedAncestor::Finish(FINISH),
         concurrency: Some(jobs),
+        nudging: NUDGING,
         ..KindOptions::new(KIND)
     }
 }

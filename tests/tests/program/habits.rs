@@ -149,7 +149,7 @@ fn a_project_that_is_removed_and_made_again_begins_anew() {
     start.until_done(&["a:built"]);
     assert_eq!(project.query("SELECT n FROM a")["rows"], json!([[6]]));
     start.stop();
-    assert_eq!(project.tables(), ["a: (6)"]);
+    assert_eq!(project.tables(), ["a: {'n': 6}"]);
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_switch_of_branches_is_one_batch() {
         git(&["mv", &old, &new]);
     }
     project.write("models/a.sql", &a(2));
-    git(&["rm", "-q", "models/n00.sql"]);
+    git(&["rm", "-q", "-f", "models/n00.sql"]);
     git(&["commit", "-q", "-am", "two"]);
     let mut start = Going::settled(&project);
     for (branch, prefix, n) in [("main", 'm', 60), ("other", 'n', 59), ("main", 'm', 60)] {

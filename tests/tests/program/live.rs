@@ -22,7 +22,10 @@ fn project() -> Sandbox {
         ),
         ("models/one.sql", &table("SELECT k, v AS one FROM raw")),
         ("models/two.sql", &table("SELECT k, v * 2 AS two FROM raw")),
-        ("models/both.sql", &table("SELECT * FROM one JOIN two USING (k)")),
+        (
+            "models/joined.sql",
+            &table("SELECT * FROM one JOIN two USING (k)"),
+        ),
         ("models/apart.sql", &table("SELECT 7 AS seven")),
     ])
 }
@@ -36,12 +39,12 @@ fn an_edit_builds_what_it_touches_and_what_depends_on_it() {
     let project = project();
     let mut start = Going::settled(&project);
     project.edit("models/two.sql", "v * 2", "v * 3");
-    assert_eq!(start.done(), "both:built two:built");
+    assert_eq!(start.done(), "joined:built two:built");
     assert_eq!(
-        project.query("SELECT two FROM both ORDER BY 1")["rows"],
-        json!([["30"], ["60"]])
+        project.query("SELECT two::INTEGER AS two FROM joined ORDER BY 1")["rows"],
+        json!([[30], [60]])
     );
-    project.write("models/more.sql", "SELECT count(*) AS n FROM both\n");
+    project.write("models/more.sql", "SELECT count(*) AS n FROM joined\n");
     assert_eq!(start.done(), "more:built");
     project.remove("models/more.sql");
     assert_eq!(start.done(), "more:dropped");
@@ -66,11 +69,11 @@ fn a_mistake_is_told_with_its_place_and_is_said_to_be_mended() {
     let mut start = Going::settled(&project);
     project.edit("models/two.sql", "v * 2", "nothing * 2");
     let round = start.round();
-    assert_eq!(round.done(), "both:skipped two:failed");
+    assert_eq!(round.done(), "joined:skipped two:failed");
     assert_eq!(round.told("diagnostic"), ["unknown-column models/two.sql:2"]);
     assert_eq!(round.exit_code(), Some(1));
     assert_eq!(
-        project.query("SELECT count(*) AS n FROM both")["rows"],
+        project.query("SELECT count(*) AS n FROM joined")["rows"],
         json!([[2]]),
         "the last good rows stay"
     );
@@ -115,7 +118,7 @@ fn a_missing_manifest_deletes_nothing() {
     let round = start.round();
     assert_eq!((round.exit_code(), round.done().as_str()), (Some(0), ""));
     assert_eq!(
-        project.query("SELECT count(*) AS n FROM both")["rows"],
+        project.query("SELECT count(*) AS n FROM joined")["rows"],
         json!([[2]])
     );
 }
@@ -129,13 +132,16 @@ fn data_files_are_watched_wherever_they_are() {
     project.write("models/outside.sql", &table(&query));
     let mut start = Going::settled(&project);
     project.write("data/raw.csv", "k,v\n1,10\n2,20\n3,30\n");
-    assert_eq!(start.done(), "both:built one:built raw:built two:built");
+    assert_eq!(start.done(), "joined:built one:built raw:built two:built");
     std::fs::create_dir(outside.path().join("deep")).expect("a folder can be made");
     std::fs::write(outside.path().join("deep/a.csv"), "n\n1\n").expect("a file can be written");
     start.until_done(&["outside:built"]);
     std::fs::write(outside.path().join("deep/b.csv"), "n\n2\n").expect("a file can be written");
     start.until_done(&["outside:built"]);
-    assert_eq!(project.query("SELECT n FROM outside")["rows"], json!([["3"]]));
+    assert_eq!(
+        project.query("SELECT n::INTEGER AS n FROM outside")["rows"],
+        json!([[3]])
+    );
     project.write("data/late/x.csv", "x\n5\n");
     project.write(
         "models/late.sql",
@@ -156,12 +162,12 @@ fn renames_are_done_live_and_build_nothing() {
     let batch = project.path().join("batch");
     std::fs::create_dir(&batch).expect("a folder can be made");
     std::fs::write(
-        batch.join("both.sql"),
+        batch.join("joined.sql"),
         table("SELECT * FROM first JOIN two USING (k)"),
     )
     .expect("it is written");
     project.rename("models/one.sql", "models/first.sql");
-    project.rename("batch/both.sql", "models/both.sql");
+    project.rename("batch/joined.sql", "models/joined.sql");
     assert_eq!(start.done(), "first:renamed");
     project.rename("models/first.sql", "models/FIRST.sql");
     assert_eq!(start.done(), "FIRST:renamed");
@@ -171,7 +177,7 @@ fn renames_are_done_live_and_build_nothing() {
         .iter()
         .filter_map(|line| line.split(':').next().map(str::to_owned))
         .collect();
-    assert_eq!(names, ["FIRST", "alone", "both", "raw", "two"]);
+    assert_eq!(names, ["FIRST", "alone", "joined", "raw", "two"]);
     assert_eq!(project.done(0), "");
 }
 
@@ -244,14 +250,14 @@ fn every_command_asks_the_process_that_goes_on() {
     let mut start = Going::settled(&project);
     for (arguments, part) in [
         (vec!["status"], "model"),
-        (vec!["status", "both"], "both"),
-        (vec!["show", "both"], "one"),
+        (vec!["status", "joined"], "joined"),
+        (vec!["show", "joined"], "one"),
         (vec!["query", "SELECT 1 AS answer"], "answer"),
-        (vec!["compile", "both"], "JOIN"),
-        (vec!["graph"], "both"),
-        (vec!["history", "both"], "built"),
+        (vec!["compile", "joined"], "JOIN"),
+        (vec!["graph"], "joined"),
+        (vec!["history", "joined"], "built"),
         (vec!["validate"], "no mistakes"),
-        (vec!["reconcile", "both"], "nothing to do"),
+        (vec!["reconcile", "joined"], "nothing to do"),
     ] {
         let said = project.call(&arguments);
         assert_eq!(said.code, Some(0), "{arguments:?}: {}", said.stderr);
@@ -303,7 +309,7 @@ fn killed_it_is_followed_by_another_as_if_nothing_had_happened() {
     start.kill();
     project.edit("models/two.sql", "v * 2", "v * 3");
     let mut start = Going::start(&project);
-    assert_eq!(start.round().done(), "both:built two:built");
+    assert_eq!(start.round().done(), "joined:built two:built");
 }
 
 #[test]

@@ -185,7 +185,7 @@ impl Instance {
                 tracing::warn!(%error, "not everything stopped in order");
             }
         }
-        for event in course.observer.rest() {
+        for event in course.observer.rest().await {
             course.tell(event).await;
         }
         self.document(course, ended)

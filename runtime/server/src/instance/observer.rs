@@ -5,15 +5,19 @@
 //! 2. A `resource_started` follows the `resource_finished` of everything that it reads and that ran before it. Starts
 //!    are published at once and ends with their commit, so a start is held while an end is still to be told.
 //! 3. A run that ended before this observer began is never told.
+//! 4. A run whose end shares its commit with that of a later one is told all the same, from the history.
+
+mod missed;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, InvocationId, Key, Ref, Row, Standing,
-    StatusUpdate, Uid, Watch,
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, Ref, Row,
+    Standing, StatusUpdate, Uid, Watch,
 };
 
+use self::missed::{Missed, Told};
 use crate::documents::{Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, resource};
@@ -30,6 +34,8 @@ pub(crate) struct Observer {
     running: BTreeSet<Uid>,
     /// Starts that wait for ends, with the ends that they wait for.
     held: BTreeMap<Uid, (BTreeSet<Uid>, Event)>,
+    /// What was read and not taken yet, so that a wait for the history may be given up.
+    unread: Option<Seen>,
     done: Done,
 }
 
@@ -41,6 +47,8 @@ struct Known {
     hidden: bool,
     /// The last run that was told, or that had ended before.
     told: Option<(u64, InvocationId)>,
+    /// How many runs there had been then.
+    runs: u64,
     /// A run that was told to have started.
     open: Option<Begun>,
 }
@@ -77,24 +85,43 @@ impl Observer {
             unsettled: BTreeSet::new(),
             running: BTreeSet::new(),
             held: BTreeMap::new(),
+            unread: None,
             done: Done::default(),
         }
     }
 
-    /// The next events; none when the controller has stopped. Cancel-safe: what was read is told.
+    /// The next events; none when the controller has stopped. Cancel-safe: what was read is kept until it is told.
     pub(crate) async fn next(&mut self) -> Option<Vec<Event>> {
-        let seen = self.watch.next().await?;
-        Some(self.take(seen))
+        if self.unread.is_none() {
+            self.unread = Some(self.watch.next().await?);
+        }
+        let seen = self.unread.as_ref()?;
+        let missed = missed::read(&self.handle, seen, |uid| self.told(uid)).await;
+        let seen = self.unread.take()?;
+        Some(self.take(seen, &missed))
     }
 
-    /// What is there already, without waiting.
-    pub(crate) fn rest(&mut self) -> Vec<Event> {
+    /// What is there already, without waiting for more.
+    pub(crate) async fn rest(&mut self) -> Vec<Event> {
         use futures::FutureExt as _;
         let mut events = Vec::new();
-        while let Some(Some(more)) = self.next().now_or_never() {
-            events.extend(more);
+        loop {
+            if self.unread.is_none() {
+                self.unread = self.watch.next().now_or_never().flatten();
+            }
+            match self.unread {
+                Some(_) => events.extend(self.next().await.unwrap_or_default()),
+                None => return events,
+            }
         }
-        events
+    }
+
+    fn told(&self, uid: Uid) -> Option<Told> {
+        let known = self.known.get(&uid).filter(|known| self.shows(known))?;
+        Some(Told {
+            run: known.told,
+            total: known.runs,
+        })
     }
 
     /// What was done so far.
@@ -135,18 +162,21 @@ impl Observer {
         self.hidden == Hidden::Show || !known.hidden
     }
 
-    fn take(&mut self, seen: Seen) -> Vec<Event> {
+    fn take(&mut self, seen: Seen, missed: &Missed) -> Vec<Event> {
         let mut events = Vec::new();
         match seen {
-            Seen::Changed(changes) => self.changed(&changes, &mut events),
+            Seen::Changed(changes) => self.changed(&changes, missed, &mut events),
             Seen::Status(updates) => updates.iter().for_each(|update| self.moved(update, &mut events)),
             Seen::Lagged => self.catch_up(&mut events),
         }
         events
     }
 
-    fn changed(&mut self, changes: &Changes, events: &mut Vec<Event>) {
+    fn changed(&mut self, changes: &Changes, missed: &Missed, events: &mut Vec<Event>) {
         for row in &changes.rows {
+            for run in missed.get(&row.uid).into_iter().flatten() {
+                self.missed(run, events);
+            }
             self.row(row, events);
         }
         for gone in &changes.gone {
@@ -195,6 +225,7 @@ impl Observer {
             return;
         }
         known.told = Some(id);
+        known.runs = row.runs_total;
         let begun = known.open.take();
         let name = known.name.clone();
         let shows = self.hidden == Hidden::Show || !row.hidden;
@@ -221,6 +252,20 @@ impl Observer {
             run: told,
         });
         self.release(row.uid, events);
+    }
+
+    /// A run of a resource that has run again since.
+    fn missed(&mut self, run: &HistoryRow, events: &mut Vec<Event>) {
+        self.done.add_run(run.uid, run.result, run.error.as_deref());
+        events.extend(self.held.remove(&run.uid).map(|(_, start)| start));
+        let finished = missed::finished(run);
+        let begun = self.known.get_mut(&run.uid).and_then(|known| known.open.take());
+        if begun.is_none()
+            && let Event::ResourceFinished { resource, run, .. } = &finished
+        {
+            events.push(started(resource, Some(run.reason), run.started_at));
+        }
+        events.push(finished);
     }
 
     /// Tells the starts that waited for no other end than this one.
@@ -333,6 +378,7 @@ impl Known {
         let told = row.last_run.as_ref().map(|run| (run.epoch.0, run.id));
         Self {
             told,
+            runs: row.runs_total,
             ..Self::unrun(row)
         }
     }
@@ -347,6 +393,7 @@ impl Known {
             reads,
             hidden: row.hidden,
             told: None,
+            runs: 0,
             open: None,
         }
     }

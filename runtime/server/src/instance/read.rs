@@ -117,7 +117,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
     HistoryRun {
         id: run
             .invocation
-            .map_or_else(|| "forced".to_owned(), |id| id.to_string()),
+            .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
         resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
         reason: resource::reason(run.reason.why),
         cause: resource::cause(&run.reason),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use watershed_core::{Row, Uid};
+use watershed_core::{Error, Row, RunResult, Uid};
 
 use super::resource;
 use crate::documents::{Health, Outcome, Outcomes, Work};
@@ -16,10 +16,16 @@ pub(crate) struct Done {
 impl Done {
     /// Counts the run that a row has as its last.
     pub(crate) fn add(&mut self, row: &Row) {
-        let Some(run) = &row.last_run else { return };
-        let work = resource::work(run.result);
-        let outcome = resource::outcome(run.result, row.error.as_deref());
-        let entry = self.by_uid.entry(row.uid).or_insert((work, outcome));
+        if let Some(run) = &row.last_run {
+            self.add_run(row.uid, run.result, row.error.as_deref());
+        }
+    }
+
+    /// Counts a run.
+    pub(crate) fn add_run(&mut self, uid: Uid, result: RunResult, error: Option<&Error>) {
+        let work = resource::work(result);
+        let outcome = resource::outcome(result, error);
+        let entry = self.by_uid.entry(uid).or_insert((work, outcome));
         // A look after a build does not undo the build; a failure after one is what counts now.
         let strength = |work| match work {
             Work::None => 0,
