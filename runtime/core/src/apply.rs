@@ -58,6 +58,7 @@ impl Core {
                 self.unbind_if_live(step);
             }
         }
+        let marked = self.marked_by(&steps);
         for step in steps {
             match step {
                 Step::Create(new) => self.create(*new, &mut tally),
@@ -75,6 +76,7 @@ impl Core {
         for slot in std::mem::take(&mut tally.to_bind) {
             self.bind(slot);
         }
+        self.free_what_is_kept_out(&marked);
         self.ask_for_changed(tally, own, cause);
         self.wake_for_freed_names();
         self.names.forget_unused();

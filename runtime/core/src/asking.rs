@@ -226,6 +226,9 @@ impl Core {
             self.lingering -= 1;
         }
         self.out.push(Effect::Cancel(invocation));
+        if by != Cancelled::ByShutdown {
+            self.set_patience(slot);
+        }
         self.touch_status(slot);
     }
 

@@ -200,8 +200,16 @@ impl Core {
                 format!("{:?} is lost", run.invocation)
             })?;
         }
-        ensure(running == self.runs.len(), 6, || {
-            format!("{} invocations, not {running}", self.runs.len())
+        ensure(running == self.active(), 6, || {
+            format!("{} invocations, not {running}", self.active())
+        })?;
+        let stuck = self
+            .slots
+            .iter()
+            .filter(|(_, it)| it.extra().stuck.is_some())
+            .count();
+        ensure(stuck == self.abandoned, 6, || {
+            format!("{} abandoned, not {stuck}", self.abandoned)
         })?;
         let by_kind: usize = self.kinds.ids().map(|kind| self.kinds[kind].running).sum();
         ensure(by_kind == running, 6, || {
@@ -265,7 +273,7 @@ impl Core {
 
     /// With nothing running, no commit awaited and nothing that counts, whatever is pending is a lost wake-up.
     fn check_waiting(&self) -> Result<(), Violation> {
-        let awaited = !self.runs.is_empty() || !self.awaiting.is_empty() || !self.queue.is_empty();
+        let awaited = self.active() > 0 || !self.awaiting.is_empty() || !self.queue.is_empty();
         if awaited || !self.is_serving() {
             return Ok(());
         }

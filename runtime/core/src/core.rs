@@ -47,6 +47,8 @@ pub struct Core {
     pub(crate) awaiting: BTreeMap<Revision, Vec<Slot>>,
     pub(crate) runs: HashMap<InvocationId, Slot, QuickHash>,
     pub(crate) next_invocation: InvocationId,
+    /// How many of them are abandoned.
+    pub(crate) abandoned: usize,
     /// How many invocations are lingering: not cancelled although an ancestor was asked for.
     pub(crate) lingering: usize,
     /// How many resources are pending or running.
@@ -77,6 +79,7 @@ impl Core {
             awaiting: BTreeMap::new(),
             runs: HashMap::default(),
             next_invocation: InvocationId(1),
+            abandoned: 0,
             lingering: 0,
             unsettled: 0,
             gate: BTreeSet::new(),

@@ -113,6 +113,8 @@ pub struct KindOptions {
     pub on_exhausted: OnExhausted,
     /// How long one invocation may take; then it is cancelled and has failed. None for no such bound.
     pub deadline: Option<Duration>,
+    /// How long an invocation may take to return after its cancel; then it is abandoned.
+    pub cancel_deadline: Duration,
     /// How long after a completed reconcile the next one is asked for at the latest: drift is found that late.
     pub resync: Option<Duration>,
 }
@@ -134,6 +136,7 @@ impl KindOptions {
             retry: RetryPolicy::default(),
             on_exhausted: OnExhausted::default(),
             deadline: None,
+            cancel_deadline: Duration::from_secs(600),
             resync: None,
         }
     }

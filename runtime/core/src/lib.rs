@@ -38,6 +38,7 @@
 //! **Time.** Every call gets [`Now`], wall and monotonic. [`Effect::Timer`] says when [`Input::Time`] is due; a
 //! later `Timer` replaces an earlier one. Handing in `Time` too early or twice does no harm.
 
+mod abandoning;
 mod apply;
 mod asking;
 mod batch;

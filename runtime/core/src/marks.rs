@@ -201,7 +201,11 @@ impl Core {
         self.write_removal(slot);
         self.holds.no_longer_pending(slot);
         self.has_settled(slot);
-        if self.slots[slot].is_running() {
+        if self.slots[slot].extra().stuck.is_some() && self.slots[slot].is_unsettled() {
+            self.unsettled -= 1;
+            self.slots[slot].stage = Stage::Settled(Settled::Idle);
+        }
+        if self.unreturned_run(slot).is_some() {
             let name = self.slots[slot].name;
             return self.names.claim(name, slot); // until its invocation has returned (C1)
         }

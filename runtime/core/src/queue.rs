@@ -41,10 +41,14 @@ impl Core {
         if resource.hold > self.commits.durable() {
             return Verdict::AwaitCommit(resource.hold);
         }
+        let kept_out = self.kept_out(slot);
         if resource.life == Life::Deleted {
-            return self.delete_verdict(slot);
+            return match kept_out {
+                Some(why) => Verdict::Release(why),
+                None => self.delete_verdict(slot),
+            };
         }
-        if let (Op::Due { .. }, true) = (resource.op, self.can_run(slot)) {
+        if let (Op::Due { .. }, true, None) = (resource.op, self.can_run(slot), &kept_out) {
             return Verdict::Start(Phase::Rename);
         }
         let rep = self.rep(slot);
@@ -53,6 +57,9 @@ impl Core {
         }
         if resource.cycle.is_some() {
             return self.cycle_verdict(slot, rep);
+        }
+        if let Some(why) = kept_out.or_else(|| self.below_abandoned(slot)) {
+            return Verdict::Release(why);
         }
         if let Some(why) = self.unrunnable(slot) {
             return Verdict::Release(why);
@@ -86,19 +93,23 @@ impl Core {
             return Verdict::AskFirst(rep);
         }
         let mut hold = Revision(0);
+        let mut kept_out = None;
         let mut index = 0;
         while let Some(member) = self.member(rep, index) {
             index += 1;
-            let member = &self.slots[member];
-            if member.is_running() || matches!(member.op, Op::Due { .. }) {
+            let resource = &self.slots[member];
+            let why = self.kept_out(member);
+            let renames = matches!(resource.op, Op::Due { .. }) && why.is_none();
+            if resource.is_running() || renames {
                 return Verdict::Wait;
             }
-            hold = hold.max(member.hold);
+            hold = hold.max(resource.hold);
+            kept_out = kept_out.or(why).or_else(|| self.below_abandoned(member));
         }
         if hold > self.commits.durable() {
             return Verdict::AwaitCommit(hold);
         }
-        Verdict::Release(Settled::OnCycle)
+        Verdict::Release(kept_out.unwrap_or(Settled::OnCycle))
     }
 
     /// Whether a reconciler is registered and the stored bytes could be read.
@@ -218,7 +229,7 @@ impl Core {
         for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
             for index in 0..self.kinds.registered.len() {
                 let kind = self.kinds.registered[index];
-                while self.runs.len() < self.limits.concurrency && self.kinds[kind].has_room() {
+                while self.active() < self.limits.concurrency && self.kinds[kind].has_room() {
                     let first = self.kinds[kind]
                         .options
                         .as_ref()
@@ -303,7 +314,7 @@ impl Core {
     /// When nothing can start because a resource of a `first` kind waits for one that is not, the gate opens.
     pub(crate) fn open_gate_if_stuck(&mut self) -> bool {
         let stuck = !self.gate.is_empty()
-            && self.runs.is_empty()
+            && self.active() == 0
             && self.awaiting.is_empty()
             && !self.holds.block(Phase::Reconcile);
         if stuck {

@@ -165,7 +165,8 @@ impl Core {
             .and_then(|by| self.runs.get(&by).copied())
             .ok_or(Refusal::InvocationCancelled)?;
         let row = &self.slots[slot].row;
-        if self.slots[slot].life == Life::Gone {
+        let writes = by.is_some_and(|by| self.may_write_state(slot, by));
+        if self.slots[slot].life == Life::Gone || !writes {
             return Err(Refusal::InvocationCancelled);
         }
         if let Some(expected) = expected.filter(|expected| *expected != row.state_version) {

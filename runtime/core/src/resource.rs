@@ -103,6 +103,8 @@ pub(crate) struct Running {
     pub(crate) finish_by: Option<Mono>,
     /// When it has taken too long.
     pub(crate) deadline: Option<Mono>,
+    /// When it is given up on, once it is cancelled.
+    pub(crate) abandon_at: Option<Mono>,
     pub(crate) progress: Option<Arc<str>>,
 }
 
@@ -143,6 +145,8 @@ pub(crate) struct Extra {
     pub(crate) missed: bool,
     /// To be run once although it is paused.
     pub(crate) forced: bool,
+    /// Its invocation, abandoned and not returned.
+    pub(crate) stuck: Option<Box<Running>>,
 }
 
 static NOTHING_EXTRA: Extra = Extra {
@@ -151,6 +155,7 @@ static NOTHING_EXTRA: Extra = Extra {
     resync_at: None,
     missed: false,
     forced: false,
+    stuck: None,
 };
 
 #[derive(Debug)]
@@ -267,6 +272,7 @@ impl Resource {
                 self.stage,
                 Stage::Settled(
                     Settled::WaitingForRef(_)
+                        | Settled::Abandoned { .. }
                         | Settled::WaitingForName { .. }
                         | Settled::OnCycle
                         | Settled::Retrying

@@ -17,20 +17,18 @@ impl Core {
         let Some(slot) = self.runs.remove(&invocation) else {
             return;
         };
+        if let Some(run) = self.slots[slot]
+            .extra
+            .as_mut()
+            .and_then(|extra| extra.stuck.take())
+        {
+            self.returned_after_all(slot, &run);
+            return self.free_names(slot, &run);
+        }
         let Some(run) = self.take_run(slot) else { return };
         let kind = self.slots[slot].kind;
         self.kinds[kind].running -= 1;
-        if run.lingering {
-            self.lingering -= 1;
-        }
-        if let Some(by) = run.finish_by {
-            self.timeline
-                .clear(by, crate::timeline::Alarm::FinishBy(invocation));
-        }
-        if let Some(at) = run.deadline {
-            self.timeline
-                .clear(at, crate::timeline::Alarm::Deadline(invocation));
-        }
+        self.forget_times(&run);
         let result = match result {
             _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
             Returned::Done(outcome) => Ok(outcome),
@@ -42,7 +40,7 @@ impl Core {
     }
 
     /// Takes the invocation out of the stage; the resource is pending in name until its end is decided.
-    fn take_run(&mut self, slot: Slot) -> Option<Running> {
+    pub(crate) fn take_run(&mut self, slot: Slot) -> Option<Running> {
         let resource = &mut self.slots[slot];
         let pending = Pending {
             reason: resource.run()?.reason.clone(),
@@ -53,6 +51,9 @@ impl Core {
             return None;
         };
         self.touch_status(slot);
+        if run.lingering {
+            self.lingering -= 1;
+        }
         if run.busy && self.slots[slot].is_live() {
             self.uncount_running(slot);
         }
@@ -252,7 +253,7 @@ impl Core {
         }
     }
 
-    fn write_last_run(&mut self, slot: Slot, run: &Running, result: RunResult) {
+    pub(crate) fn write_last_run(&mut self, slot: Slot, run: &Running, result: RunResult) {
         let completed = run.phase == Phase::Reconcile && result != RunResult::Cancelled;
         let (epoch, now) = (self.epoch, self.now.wall);
         self.write(slot, |row| {
@@ -271,7 +272,7 @@ impl Core {
     }
 
     /// A row of history, unless the run found nothing to do.
-    fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
+    pub(crate) fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
         if matches!(result, RunResult::Done(Work::None | Work::Checked)) {
             return;
         }

@@ -29,6 +29,16 @@ pub enum Settled {
         /// What the holder is called now.
         key: Key,
     },
+    /// An invocation did not return after its cancel: its own, that of a resource above it, or one that has its
+    /// name. It is asked for when that returns after all.
+    Abandoned {
+        /// Which one.
+        invocation: InvocationId,
+        /// Whose.
+        holder: Uid,
+        /// What that is called.
+        key: Key,
+    },
     /// `cancel` stopped it.
     Cancelled,
     /// No reconciler of its kind is registered here.

@@ -40,6 +40,7 @@ impl Core {
             lingering: false,
             finish_by: None,
             deadline,
+            abandon_at: None,
             progress: None,
         };
         let (kind, row) = (resource.kind, resource.row.clone());

@@ -89,7 +89,7 @@ impl Core {
 
     /// After a shutdown: ends once everything has returned, or the grace is over, and all is durable.
     pub(crate) fn stop_if_done(&mut self) {
-        if self.service == Service::Returning && self.runs.is_empty() {
+        if self.service == Service::Returning && self.active() == 0 {
             self.finish_committing(self.limits.commit_patience);
         }
         if self.service == Service::Committing && self.commits.is_clean() {
@@ -153,7 +153,7 @@ impl Core {
     fn unreturned(&self) -> Vec<Unreturned> {
         let describe = |(invocation, slot): (&crate::InvocationId, &Slot)| {
             let resource = &self.slots[*slot];
-            let phase = resource.run()?.phase;
+            let phase = self.unreturned_run(*slot)?.phase;
             Some(Unreturned {
                 invocation: *invocation,
                 uid: resource.row.uid,

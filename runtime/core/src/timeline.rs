@@ -38,6 +38,8 @@ pub(crate) enum Alarm {
     Resync(Slot),
     /// An invocation has taken too long.
     Deadline(InvocationId),
+    /// An invocation has not returned for too long after its cancel.
+    Abandon(InvocationId),
     /// A failed commit is tried again.
     CommitRetry,
     /// The grace of a shutdown is over.
@@ -126,6 +128,7 @@ impl Core {
                 Alarm::Forgive(slot) => self.forgive(slot),
                 Alarm::Resync(slot) => self.resync(slot),
                 Alarm::Deadline(invocation) => self.deadline_is_over(invocation),
+                Alarm::Abandon(invocation) => self.abandon(invocation),
                 Alarm::CommitRetry => self.retry_commit(),
                 Alarm::Grace => self.grace_is_over(),
                 Alarm::LastCommit => self.last_commit_is_overdue(),

@@ -63,17 +63,19 @@ impl World {
                 .and_then(|options| options.deadline)
                 .map(|wait| self.now.mono.after(wait)),
             overdue: false,
+            abandon_at: None,
+            abandoned: false,
             sees_refs_of: self.step,
         };
         self.check_c1(&run, &key)?;
         self.running.insert(start.invocation, run);
-        ensure(self.running.len() <= self.limits.concurrency, "C12", || {
+        ensure(self.active().count() <= self.limits.concurrency, "C12", || {
             "too many invocations".into()
         })?;
         let options = self
             .options(uid)
             .ok_or_else(|| format!("{key} has no reconciler"))?;
-        let of_kind = self.running.values().filter(|run| {
+        let of_kind = self.active().filter(|run| {
             self.catalog
                 .items
                 .get(&run.uid)
@@ -136,6 +138,11 @@ impl World {
             format!("{invocation:?} was cancelled twice")
         })?;
         run.cancelled = true;
+        let kind = run.names.first().map(|name| &name.kind);
+        let options = self.kinds.iter().find(|options| Some(&options.kind) == kind);
+        let wait = options.map(|options| options.cancel_deadline);
+        let at = self.now.mono.after(wait.unwrap_or_default());
+        run.abandon_at = Some(at);
         self.budget += 1;
         let uid = run.uid;
         ensure(self.may_cancel.contains(&uid), "C4", || {

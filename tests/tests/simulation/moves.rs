@@ -430,6 +430,7 @@ impl World {
             .then(|| StateVersion(self.rng.random_range(0..3)));
         let answer = match self.catalog.items.get_mut(&run.uid) {
             None => Expected::Refused,
+            Some(_) if run.abandoned => Expected::Refused,
             Some(item) if expected.is_some_and(|expected| expected != item.state_version) => {
                 Expected::Refused
             }

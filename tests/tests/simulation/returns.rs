@@ -14,6 +14,9 @@ impl World {
             return Ok(());
         };
         let uid = run.uid;
+        if run.abandoned {
+            return self.returns_after_all(invocation, &run, result);
+        }
         let late = Returned::Failed(Error::transient("deadline", "it took too long"));
         let told = if run.overdue { &late } else { &result };
         let done = matches!(told, Returned::Done(_));
@@ -41,6 +44,28 @@ impl World {
             }
             (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
             (false, Phase::Reconcile) => self.completed(&run, told),
+        }
+        self.input(Input::Returned { invocation, result })
+    }
+
+    /// Whatever it says is dropped; what it kept out is asked for.
+    fn returns_after_all(&mut self, invocation: InvocationId, run: &Run, result: Returned) -> Check {
+        let kept: Vec<Uid> = self.catalog.items.keys().copied().collect();
+        for uid in kept {
+            if !self.catalog.is_live(uid) {
+                continue;
+            }
+            let shares = self.catalog.items[&uid]
+                .names()
+                .intersection(&run.names)
+                .next()
+                .is_some();
+            if uid == run.uid || shares {
+                self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
+            }
+            if uid == run.uid {
+                self.note_asked(uid);
+            }
         }
         self.input(Input::Returned { invocation, result })
     }
@@ -162,6 +187,9 @@ impl World {
         self.must_cancel.extend(late.iter().copied());
         self.may_cancel.extend(late);
         self.deadlines_pass();
+        for run in self.running.values_mut() {
+            run.abandoned |= run.abandon_at.is_some_and(|at| at <= mono);
+        }
         self.retries_fall_due();
         let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
         let nudged: Vec<Uid> = self

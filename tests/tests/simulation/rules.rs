@@ -83,7 +83,7 @@ impl World {
     }
 
     fn regular(&self) -> impl Iterator<Item = &Run> {
-        self.running.values().filter(|run| run.phase == Phase::Reconcile)
+        self.active().filter(|run| run.phase == Phase::Reconcile)
     }
 
     /// C2: on any path at most one invocation that is not cancelled.
@@ -175,6 +175,7 @@ impl World {
         }
         let below = self.catalog.descendants(uid);
         let before = self.running.range(..id).map(|(_, run)| run);
+        let before = before.filter(|run| !run.abandoned);
         for run in before.filter(|run| run.uid != uid && below.contains(&run.uid)) {
             ensure(false, "C3", || {
                 format!("{key} starts while {} runs below", self.key(run.uid))
@@ -189,6 +190,15 @@ impl World {
         })?;
         ensure(self.holder(uid, item).is_none(), "C6", || {
             format!("{key} starts on a name that is held")
+        })?;
+        let mut family = self.catalog.ancestors(uid);
+        family.insert(uid);
+        let stuck = self
+            .running
+            .values()
+            .find(|run| run.abandoned && family.contains(&run.uid));
+        ensure(stuck.is_none(), "C10", || {
+            format!("{key} starts below an abandoned invocation")
         })?;
         let forced = self.past.get(&uid).is_some_and(|past| past.forced);
         ensure(!item.paused || forced, "C19", || {
@@ -283,7 +293,7 @@ impl World {
             .items
             .keys()
             .filter(|uid| is_first(**uid) && self.catalog.is_live(**uid));
-        !is_first(uid) && !self.running.is_empty() && first.any(fresh)
+        !is_first(uid) && self.active().next().is_some() && first.any(fresh)
     }
 
     /// What settled resources say of themselves.
@@ -301,6 +311,7 @@ impl World {
                         || self.past.get(uid).is_some_and(|past| past.retry_at.is_some())
                 }
                 Settled::Paused => item.paused,
+                Settled::Abandoned { .. } => self.is_kept_out(*uid),
                 Settled::WaitingForName { .. } => self.holder(*uid, item).is_some() || self.clashes(item),
                 Settled::WaitingForRef(reference) => {
                     self.catalog.live(&reference.key()).is_none() || reference.required == Required::Ready
@@ -317,7 +328,7 @@ impl World {
 
     /// No lost wake-ups: with room to run and nothing awaited, whatever could start has started.
     fn check_progress(&self) -> Check {
-        if !self.is_durable() || self.running.len() >= self.limits.concurrency {
+        if !self.is_durable() || self.active().count() >= self.limits.concurrency {
             return Ok(());
         }
         for (uid, item) in &self.catalog.items {
@@ -344,10 +355,39 @@ impl World {
             .and_then(|options| options.concurrency)
             .unwrap_or(usize::MAX);
         let of_kind = self
-            .running
-            .values()
+            .active()
             .filter(|run| run.names.iter().any(|name| name.kind == item.key.kind));
         of_kind.count() < limit
+    }
+
+    /// C10: its own invocation, one above it, or one that has a name of one of them, is abandoned.
+    fn is_kept_out(&self, uid: Uid) -> bool {
+        let mut family = self.catalog.ancestors(uid);
+        family.insert(uid);
+        family.iter().any(|uid| self.keeps_out(*uid))
+    }
+
+    fn keeps_out(&self, uid: Uid) -> bool {
+        let names = self.catalog.items[&uid].names();
+        let holds = |run: &&Run| run.uid == uid || run.names.intersection(&names).next().is_some();
+        self.running
+            .values()
+            .filter(|run| run.abandoned)
+            .any(|run| holds(&run))
+    }
+
+    /// Deletes and renames that an abandoned invocation keeps out hold nobody back.
+    pub(crate) fn free_kept_out(&mut self) {
+        let kept: Vec<Uid> = self.ops.keys().copied().collect();
+        for uid in kept
+            .into_iter()
+            .filter(|uid| self.keeps_out(*uid))
+            .collect::<Vec<_>>()
+        {
+            if let Some(op) = self.ops.get_mut(&uid) {
+                op.counts = false;
+            }
+        }
     }
 
     /// C1 keeps it out.
@@ -395,7 +435,7 @@ impl World {
             || family
                 .iter()
                 .any(|uid| self.run_of(*uid).is_some() || renaming(uid))
-            || self.running.values().any(|run| below.contains(&run.uid))
+            || self.active().any(|run| below.contains(&run.uid))
             || held
             || self.is_gated(uid)
             || self.may_be_gated(uid)

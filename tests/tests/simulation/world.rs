@@ -26,6 +26,9 @@ pub(crate) struct Run {
     pub(crate) started: u64,
     pub(crate) finish_by: Option<Mono>,
     pub(crate) deadline: Option<Mono>,
+    /// When it is given up on, once it is cancelled; and whether it was.
+    pub(crate) abandon_at: Option<Mono>,
+    pub(crate) abandoned: bool,
     /// It was cancelled because it took too long, and for nothing else since.
     pub(crate) overdue: bool,
     /// Whether it may have to end some time after a timed request for an ancestor that is not worked out here.
@@ -158,6 +161,11 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
         hold_limit: hold,
         ..KindOptions::new(name)
     };
+    let patience = Duration::from_secs(if rng.random_bool(0.4) { 4 } else { 600 });
+    let options = |name: &str| KindOptions {
+        cancel_deadline: patience,
+        ..options(name)
+    };
     let mut changed = options("changed");
     changed.parents = Parents::Changed;
     changed.at_start = AtStart::AskIfUnsettled;
@@ -248,7 +256,12 @@ impl World {
     }
 
     pub(crate) fn run_of(&self, uid: Uid) -> Option<&Run> {
-        self.running.values().find(|run| run.uid == uid)
+        self.active().find(|run| run.uid == uid)
+    }
+
+    /// Invocations that are not abandoned.
+    pub(crate) fn active(&self) -> impl Iterator<Item = &Run> {
+        self.running.values().filter(|run| !run.abandoned)
     }
 
     pub(crate) fn is_durable(&self) -> bool {
@@ -264,6 +277,7 @@ impl World {
         self.trace
             .push(format!("{} {:?} {input:?}", self.step, self.now.mono));
         self.age_ops();
+        self.free_kept_out();
         let mut effects = Vec::new();
         self.core.handle(self.now, input, &mut effects);
         self.carry_out(effects)
@@ -274,6 +288,7 @@ impl World {
         for effect in effects {
             self.take(effect)?;
         }
+        self.free_kept_out();
         self.follow_stretch();
         self.core
             .check_consistency()

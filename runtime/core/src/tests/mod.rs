@@ -1,5 +1,6 @@
 //! Tests of the whole machine, by the part of the contract that they hold it to.
 
+mod abandoning;
 mod cost;
 mod durability;
 mod found;

@@ -1,0 +1,184 @@
+//! Invocations that do not return after their cancel (C10): reported, kept out, and taken up again if they do.
+//!
+//! An abandoned invocation leaves the stage of its resource and stands aside, so nothing waits for it any more: its
+//! resource settles, and so does whatever only it keeps out. It still has its names (C1) and its number.
+
+use std::sync::Arc;
+
+use crate::batch::Step;
+use crate::core::Core;
+use crate::resource::{Life, Running, Slot, Stage};
+use crate::timeline::Alarm;
+use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
+
+impl Core {
+    /// How many invocations have not returned and are not given up on.
+    pub(crate) fn active(&self) -> usize {
+        self.runs.len() - self.abandoned
+    }
+
+    /// From its cancel on an invocation has so long to return.
+    pub(crate) fn set_patience(&mut self, slot: Slot) {
+        let wait = self.options(slot).map(|options| options.cancel_deadline);
+        let at = self.now.mono.after(wait.unwrap_or_default());
+        if let Some(run) = self.slots[slot].run_mut().filter(|run| run.abandon_at.is_none()) {
+            run.abandon_at = Some(at);
+            let invocation = run.invocation;
+            self.timeline.set(at, Alarm::Abandon(invocation));
+        }
+    }
+
+    /// It has had its time.
+    pub(crate) fn abandon(&mut self, invocation: InvocationId) {
+        let Some(slot) = self.runs.get(&invocation).copied() else {
+            return;
+        };
+        let Some(run) = self.take_run(slot).filter(|_| self.is_serving()) else {
+            return;
+        };
+        self.forget_times(&run);
+        let kind = self.slots[slot].kind;
+        self.kinds[kind].running -= 1;
+        self.abandoned += 1;
+        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+        let under = run.under.clone();
+        self.slots[slot].own |= run.answers;
+        self.slots[slot].extra_mut().stuck = Some(Box::new(run));
+        if self.slots[slot].life == Life::Gone {
+            let why = self.kept_out(slot).unwrap_or(Settled::Idle);
+            self.set_stage(slot, Stage::Settled(why));
+        } else {
+            self.stop_counting(slot);
+            self.set_pending(slot, reason);
+        }
+        for name in under {
+            for other in self.claimants(name) {
+                self.stop_counting(other);
+                self.enqueue(other);
+            }
+        }
+    }
+
+    /// Whoever has, or still has to do with, a name.
+    pub(crate) fn claimants(&self, name: crate::resource::NameId) -> Vec<Slot> {
+        let entry = &self.names[name];
+        entry.others.iter().copied().chain(entry.live).collect()
+    }
+
+    /// Whether an abandoned invocation keeps this resource from being invoked, by itself or by its names (C1).
+    pub(crate) fn kept_out(&self, slot: Slot) -> Option<Settled> {
+        if self.abandoned == 0 {
+            return None;
+        }
+        let by = |holder: Slot, run: &Running| Settled::Abandoned {
+            invocation: run.invocation,
+            holder: self.slots[holder].row.uid,
+            key: self.slots[holder].row.key(),
+        };
+        if let Some(run) = &self.slots[slot].extra().stuck {
+            return Some(by(slot, run));
+        }
+        self.slots[slot].names().find_map(|name| {
+            let holders = self.claimants(name).into_iter();
+            holders.filter(|holder| *holder != slot).find_map(|holder| {
+                match &self.slots[holder].extra().stuck {
+                    Some(run) if run.under.contains(&name) => Some(by(holder, run)),
+                    _ => None,
+                }
+            })
+        })
+    }
+
+    /// What a batch may have marked, if abandoned invocations could keep it out.
+    pub(crate) fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
+        let slot = |step: &Step| match step {
+            Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
+            Step::Create(_) => None,
+        };
+        let steps = steps.iter().filter(|_| self.abandoned > 0);
+        steps.filter_map(slot).collect()
+    }
+
+    /// Deletes and renames that can't run hold nobody back. Known only once every name of the batch is bound.
+    pub(crate) fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
+        for &slot in marked {
+            let counts = self.slots.get(slot).is_some_and(|it| it.op_counts());
+            if counts && self.kept_out(slot).is_some() {
+                self.stop_counting(slot);
+            }
+        }
+    }
+
+    /// A parent that is kept out, or stands below one that is.
+    pub(crate) fn below_abandoned(&self, slot: Slot) -> Option<Settled> {
+        if self.abandoned == 0 {
+            return None;
+        }
+        self.parents(slot)
+            .find_map(|parent| match &self.slots[parent].stage {
+                Stage::Settled(why @ Settled::Abandoned { .. }) => Some(why.clone()),
+                _ => None,
+            })
+    }
+
+    /// An abandoned invocation has returned after all: whatever it said is dropped, and all that it kept out is
+    /// asked for.
+    pub(crate) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
+        self.abandoned -= 1;
+        self.record(slot, run, RunResult::Cancelled, None);
+        if self.slots[slot].life != Life::Gone {
+            self.write(slot, |row| row.runs_total += 1);
+            self.write_last_run(slot, run, RunResult::Cancelled);
+            self.recover(slot, slot);
+        }
+        for &name in &run.under {
+            for other in self.claimants(name) {
+                if other != slot {
+                    self.recover(other, slot);
+                }
+            }
+        }
+    }
+
+    fn recover(&mut self, slot: Slot, from: Slot) {
+        let row = &self.slots[from].row;
+        let cause = Cause::Resource {
+            uid: row.uid,
+            key: row.key(),
+        };
+        let reason = Arc::new(Reason::because(Why::Recovered, cause));
+        let waits = matches!(self.slots[slot].stage, Stage::Settled(Settled::Abandoned { .. }));
+        match self.slots[slot].life {
+            Life::Live if waits || slot == from => self.ask(slot, &reason),
+            Life::Deleted if waits => self.set_pending(slot, reason),
+            _ => self.enqueue(slot),
+        }
+    }
+
+    /// The alarms of an invocation that is over.
+    pub(crate) fn forget_times(&mut self, run: &Running) {
+        let invocation = run.invocation;
+        let alarms = [
+            (run.finish_by, Alarm::FinishBy(invocation)),
+            (run.deadline, Alarm::Deadline(invocation)),
+            (run.abandon_at, Alarm::Abandon(invocation)),
+        ];
+        for (at, alarm) in alarms {
+            if let Some(at) = at {
+                self.timeline.clear(at, alarm);
+            }
+        }
+    }
+
+    /// An invocation that has not returned, abandoned or not.
+    pub(crate) fn unreturned_run(&self, slot: Slot) -> Option<&Running> {
+        let resource = &self.slots[slot];
+        resource.run().or(resource.extra().stuck.as_deref())
+    }
+
+    /// Whether the resource's own invocation of this number may still write its state (C8).
+    pub(crate) fn may_write_state(&self, slot: Slot, invocation: InvocationId) -> bool {
+        let run = self.slots[slot].run();
+        run.is_some_and(|run| run.invocation == invocation)
+    }
+}

@@ -1,0 +1,145 @@
+//! C10: invocations that do not return after their cancel.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal, Settled, Standing, Why};
+
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// "a" with "below" under it and "other" beside it; the run of "a" is cancelled and does not return.
+fn stuck() -> (Bench, InvocationId) {
+    let mut bench = Bench::new();
+    bench.settled(&[("top", &[]), ("a", &["top"]), ("below", &["a"]), ("other", &[])]);
+    bench.reconcile("a");
+    let invocation = bench.running("a").invocation;
+    bench.edit_spec("a", "new");
+    bench.starts();
+    bench.pass(DEADLINE);
+    (bench, invocation)
+}
+
+fn is_abandoned(bench: &Bench, name: &str, by: InvocationId) -> bool {
+    matches!(
+        bench.standing(name),
+        Standing::Settled(Settled::Abandoned { invocation, .. }) if invocation == by
+    )
+}
+
+#[test]
+fn c10_it_is_reported_and_nothing_else_waits_for_it() {
+    let (mut bench, by) = stuck();
+    assert!(bench.is_idle());
+    assert!(is_abandoned(&bench, "a", by) && is_abandoned(&bench, "below", by));
+    bench.reconcile("top");
+    bench.reconcile("other");
+    assert_eq!(bench.starts(), ["top", "other"]);
+    bench.finish("top");
+    bench.finish("other");
+    assert!(bench.is_idle() && bench.starts().is_empty());
+    let call = bench.reconcile("below");
+    let kept_out = |answer: &Answer| {
+        matches!(
+            answer,
+            Answer::Outcome(crate::RunOutcome::NotRun(Settled::Abandoned { .. }))
+        )
+    };
+    assert!(bench.answers_to(call).iter().any(kept_out));
+}
+
+#[test]
+fn c10_it_is_taken_up_again_when_it_returns_after_all() {
+    let (mut bench, by) = stuck();
+    bench.finish("a");
+    assert_eq!(bench.starts(), ["a"]);
+    let run = bench.running("a");
+    assert!(run.invocation != by && run.reason.why == Why::Recovered);
+    assert_eq!(bench.finish_all(), ["below"]);
+    assert!(bench.is_idle());
+}
+
+#[test]
+fn c10_its_writes_are_refused() {
+    let (mut bench, by) = stuck();
+    let state = Call::WriteState {
+        state: b"late".as_slice().into(),
+        expected: None,
+    };
+    let call = bench.call_by(Some(by), state);
+    let refused = Some(Answer::Refused(Refusal::InvocationCancelled));
+    assert_eq!(bench.answer_to(call), refused);
+}
+
+#[test]
+fn c10_its_slot_is_free() {
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.reconcile("a");
+    bench.call(Call::Cancel(target("a")));
+    bench.reconcile("b");
+    bench.starts();
+    bench.pass(DEADLINE);
+    assert_eq!(bench.starts(), ["b"]);
+}
+
+#[test]
+fn c10_its_delete_waits_for_it_and_holds_nobody_back() {
+    let (mut bench, _) = stuck();
+    bench.delete("a");
+    bench.reconcile("other");
+    assert_eq!(bench.starts(), ["below", "other"]);
+    bench.finish("below");
+    bench.finish("other");
+    assert!(bench.is_idle());
+    bench.finish("a");
+    assert_eq!(bench.starts(), ["delete a"]);
+    bench.finish_all();
+    assert_eq!(bench.rows.len(), 3);
+}
+
+#[test]
+fn c10_what_gets_one_of_its_names_is_kept_out_and_asked_for_afterwards() {
+    let (mut bench, by) = stuck();
+    bench.rename("a", "b");
+    bench.create(&[("a", &[])]);
+    bench.rename("other", "a2");
+    bench.finish("a2");
+    assert!(is_abandoned(&bench, "a", by) && is_abandoned(&bench, "b", by));
+    bench.starts();
+    let run = bench.running.iter().position(|start| start.invocation == by);
+    let run = bench.running.remove(run.expect("it has not returned"));
+    bench.input(crate::Input::Returned {
+        invocation: run.invocation,
+        result: crate::Returned::Panicked("late".into()),
+    });
+    assert_eq!(bench.finish_all(), ["rename b", "a", "b", "below"]);
+    assert!(bench.is_idle());
+}
+
+#[test]
+fn c10_one_that_was_deleted_by_force_goes_when_it_returns() {
+    let (mut bench, by) = stuck();
+    bench.apply(vec![Edit::force_delete(Key::new("k", "a"))]);
+    bench.finish("below");
+    bench.create(&[("a", &[])]);
+    assert!(is_abandoned(&bench, "a", by));
+    bench.restart();
+    assert!(
+        bench.starts().contains(&"a".to_owned()),
+        "a restart knows of none"
+    );
+}
+
+#[test]
+fn c10_a_shutdown_names_it_and_does_not_wait_for_it() {
+    let (mut bench, by) = stuck();
+    bench.input(crate::Input::Shutdown {
+        grace: Duration::from_secs(30),
+    });
+    let (_, unreturned) = bench.stopped.clone().expect("it stops at once");
+    assert_eq!(unreturned.first().map(|one| one.invocation), Some(by));
+}
