@@ -52,6 +52,11 @@ pub(crate) const DRIVERS: [&str; 22] = [
     "supabase",
 ];
 
+/// Whether a connector of this name needs no declaration.
+pub fn is_driver(name: &str) -> bool {
+    DRIVERS.contains(&name)
+}
+
 impl Context<'_> {
     /// The driver of a connector, if there is such a connector.
     pub(crate) fn driver<'a>(&'a self, connector: &'a str) -> Option<&'a str> {

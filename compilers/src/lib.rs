@@ -54,6 +54,7 @@ mod unsupported;
 mod yaml;
 
 pub use diagnostics::{Code, Diagnostic, Severity};
+pub use draft::is_driver;
 pub use meaning::{Meanings, fingerprint};
 pub use names::nearest as nearest_name;
 pub use options::Options;

@@ -178,6 +178,10 @@ impl Reader<'_, '_> {
             input_connector,
             ..ModelSpec::default()
         };
+        let driver = self.context.driver(&spec.input_connector).unwrap_or_default();
+        if driver != "duckdb" && driver != spec.input_connector {
+            spec.input_driver = driver.to_owned();
+        }
         self.output(&mut spec, is_source);
         self.stage(&mut spec);
         self.main_sql(&mut spec, sql);

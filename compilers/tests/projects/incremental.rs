@@ -9,8 +9,9 @@ use crate::{case::event, engine::Engine};
 use proptest::prelude::*;
 use watershed_compilers::{FileEvent, FileProblem, Options, Project, Resource, ResourceKey};
 
-const MANIFESTS: [&str; 8] = [
+const MANIFESTS: [&str; 9] = [
     "",
+    "theme: a\nexplores: {lock_time_zone: true}\nmetrics_views: {first_day_of_week: 1}\n",
     "display_name: x\n",
     "models: {materialize: true}\n",
     "# moved\nmodels: {materialize: true, timeout: 60}\nenv: {x: manifest}\n",
@@ -38,7 +39,7 @@ const SQL: [&str; 16] = [
     "PIVOT a ON x USING count(*)",
     "-- @type: theme\nSELECT 1",
 ];
-const YAML: [&str; 14] = [
+const YAML: [&str; 24] = [
     "sql: SELECT 1",
     "sql: SELECT * FROM a",
     "materialize: true",
@@ -51,6 +52,16 @@ const YAML: [&str; 14] = [
     "driver: duckdb\nname: warehouse",
     "type: explore",
     "type: metrics_view\nversion: 0",
+    "type: metrics_view\nversion: 0\nmodel: a\nmeasures: [{expression: count(*)}]",
+    "type: metrics_view\nversion: 1\ntable: b\nmeasures: [{expression: '{{ .env.x }}'}]\nexplore: {name: c, theme: s}",
+    "type: metrics_view\nversion: 1\nparent: a\nannotations: [{model: c}]",
+    "type: explore\nmetrics_view: a\ndimensions: x",
+    "type: canvas\nrows: [{items: [{kpi: {metrics_view: a}}, {component: b}]}]",
+    "type: component\nname: a--component-0-0\nmarkdown: {content: x}",
+    "type: theme\nlight: {primary: teal}",
+    "type: theme\nlight: {primary: teel}",
+    "type: migration\nsql: SELECT '{{ .env.x }}'",
+    "driver: duckdb\nname: duckdb\npath: '{{ .env.x }}'",
     "type: model\nenv: {dev: {sql: SELECT * FROM c}}\nsql: SELECT 1",
     "- list",
 ];

@@ -71,3 +71,45 @@ impl Asking<'_> {
 
 /// What makes a query a question about its columns.
 const DESCRIBE: &str = "DESCRIBE\n";
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use watershed_drivers::duckdb::{Engine, Options};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_question_is_bound_and_not_run_and_ends_when_it_is_cancelled() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("main.duckdb");
+        let engine = Engine::new(Options::new(&file, folder.path()));
+        let outputs = Outputs::new(Arc::new(engine.clone()), &file, folder.path().join("proof"));
+        let cancel = CancellationToken::new();
+        let asking = Asking {
+            outputs: &outputs,
+            cancel: &cancel,
+        };
+        // Run, this would take years.
+        let years = "SELECT count(*) AS n FROM range(1000000000000) a, range(1000000000000) b";
+        let columns = asking.describe(years).await.unwrap().unwrap();
+        assert_eq!(columns, [("n".to_owned(), "BIGINT".to_owned())]);
+        let refused = asking
+            .describe("SELECT\n nothing FROM range(3)")
+            .await
+            .unwrap()
+            .unwrap_err();
+        assert_eq!(refused.offset, Some("SELECT\n ".len()));
+
+        let interrupt = async {
+            while !engine.is_open() {
+                tokio::task::yield_now().await;
+            }
+            cancel.cancel();
+        };
+        let (asked, ()) = tokio::join!(asking.rows(years.to_owned()), interrupt);
+        assert_eq!(&*asked.unwrap_err().code, "interrupted");
+        engine.close().await.unwrap();
+    }
+}

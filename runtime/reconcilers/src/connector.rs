@@ -32,6 +32,15 @@ pub fn options() -> KindOptions {
     }
 }
 
+/// Whether a connector is a database file of its own.
+pub(crate) fn has_file(spec: &ConnectorSpec) -> bool {
+    let named = |key: &&str| {
+        let text = spec.properties.as_ref().and_then(|all| all.str(key));
+        text.is_some_and(|text| !text.is_empty() && text != ":memory:")
+    };
+    spec.driver == "duckdb" && !spec.provision && ["path", "db", "dsn"].iter().any(named)
+}
+
 /// Tries connectors.
 pub struct ConnectorReconciler {
     outputs: Arc<Outputs>,

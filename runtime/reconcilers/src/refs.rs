@@ -34,3 +34,8 @@ pub(crate) fn find<'a>(refs: &'a [RefView], kind: &str, name: &str) -> Option<&'
 pub(crate) fn state<S: Message + Default>(view: &RefView) -> Option<S> {
     S::decode(view.target.as_ref()?.state.as_deref()?).ok()
 }
+
+/// The spec of what a ref stands for.
+pub(crate) fn spec<S: Message + Default>(view: &RefView) -> Option<S> {
+    S::decode(view.target.as_ref()?.spec.as_ref()).ok()
+}

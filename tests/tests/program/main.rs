@@ -13,6 +13,7 @@
 //! | `histories` | random edits, against an independent reference |
 //! | `live` | edits while `start` goes on |
 //! | `kills` | the program killed at random moments |
+//! | `pages` | the examples and commands of the guides |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `together` | several calls at a time, and calls that are stopped |
@@ -29,6 +30,7 @@ mod histories;
 mod kills;
 mod live;
 mod mends;
+mod pages;
 mod sandbox;
 mod storms;
 mod together;

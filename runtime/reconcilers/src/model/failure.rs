@@ -107,6 +107,23 @@ pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
     }
 }
 
+/// SQL for a database that only a connector knows.
+pub(super) fn of_other_database(connector: &str, paths: &[Arc<str>]) -> Error {
+    let hint = "export what it holds to Parquet, say, and make that a source";
+    Error {
+        hint: Some(hint.into()),
+        place: paths.first().map(|path| Place {
+            path: Arc::clone(path),
+            line: 1,
+            column: 1,
+        }),
+        ..Error::permanent(
+            "connector-unsupported",
+            format!("reading the database of connector \"{connector}\" is not supported yet"),
+        )
+    }
+}
+
 /// A run that was cancelled: dropped by the controller, whatever it says.
 pub(crate) fn of_cancel() -> Error {
     Error::transient("interrupted", "interrupted")

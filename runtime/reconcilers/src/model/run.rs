@@ -12,7 +12,7 @@ use uuid::Uuid;
 use watershed_controller::{Context, Resource};
 use watershed_core::{Error, Outcome, Target};
 use watershed_drivers::olap::{BuildError, Failure, Output, OutputKind};
-use watershed_proto::{Message, ModelSpec, SqlSource};
+use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
     KIND, ModelReconciler, failure, files, inputs,
@@ -20,7 +20,7 @@ use super::{
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     statement,
 };
-use crate::{messages::Proto, outputs::Found};
+use crate::{connector, messages::Proto, outputs::Found, refs};
 
 pub(super) struct Run<'a> {
     model: &'a ModelReconciler,
@@ -64,6 +64,7 @@ impl<'a> Run<'a> {
             return Err(failure::of_fault(fault));
         }
         let inputs = inputs::of_refs(self.spec(), self.context.refs())?;
+        self.refuse_other_database()?;
         let standing = self.standing().await?;
         let plan = self.plan(inputs, standing.record.as_ref()).await?;
         let decision = self.decide(&plan, &standing).await?;
@@ -84,6 +85,22 @@ impl<'a> Run<'a> {
                 self.context.progress(format!("building, because {reason}"));
                 self.build(plan, None, standing.orphan).await
             }
+        }
+    }
+
+    /// Refuses SQL for a database of its own: the engine would take names there for names here.
+    fn refuse_other_database(&self) -> Result<(), Error> {
+        let spec = self.spec();
+        if spec.input_connector == spec.output_connector || spec.sql.is_none() {
+            return Ok(());
+        }
+        let view = refs::find(self.context.refs(), connector::KIND, &spec.input_connector);
+        let other = view
+            .and_then(refs::spec::<ConnectorSpec>)
+            .filter(connector::has_file);
+        match other {
+            None => Ok(()),
+            Some(_) => Err(failure::of_other_database(&spec.input_connector, self.paths())),
         }
     }
 

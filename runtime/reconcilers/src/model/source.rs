@@ -87,12 +87,35 @@ const OPTIONS: &[&str] = &[
     "union_by_name",
 ];
 
+/// The driver of a model's input; none says that it is the engine under another name.
+fn driver(spec: &ModelSpec) -> &str {
+    match spec.input_driver.as_str() {
+        "" => &spec.input_connector,
+        driver => driver,
+    }
+}
+
+/// Refuses SQL that is meant for another system: the engine would take names there for names here.
+///
+/// # Errors
+/// When the input is not the engine.
+pub(super) fn check_sql(spec: &ModelSpec) -> Result<(), SourceError> {
+    let is_engine = spec.input_driver.is_empty()
+        && (!watershed_compilers::is_driver(&spec.input_connector) || spec.input_connector == "duckdb");
+    let reads_files = CONNECTORS.contains(&driver(spec));
+    if is_engine || reads_files {
+        Ok(())
+    } else {
+        Err(SourceError::Connector(spec.input_connector.clone()))
+    }
+}
+
 /// The SELECT that reads the files of a source; templates in its properties see `scope`.
 ///
 /// # Errors
 /// When the source does not say what to read.
 pub(super) fn sql(spec: &ModelSpec, scope: &Scope) -> Result<String, SourceError> {
-    if !CONNECTORS.contains(&spec.input_connector.as_str()) {
+    if !CONNECTORS.contains(&driver(spec)) {
         return Err(SourceError::Connector(spec.input_connector.clone()));
     }
     let empty = MapValue::default();

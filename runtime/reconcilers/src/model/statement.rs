@@ -26,7 +26,13 @@ pub fn sql(
         ..Scope::default()
     };
     match render(spec, &scope) {
-        Ok(Some(sql)) => Ok(sql),
+        Ok(Some(sql)) => match source::check_sql(spec) {
+            Ok(()) => Ok(sql),
+            Err(error) => Err(Error {
+                place: paths.first().map(|path| start_of(path.as_ref())),
+                ..failure::of_source(&error)
+            }),
+        },
         Ok(None) => source::sql(spec, &scope).map_err(|error| Error {
             place: paths.first().map(|path| start_of(path.as_ref())),
             ..failure::of_source(&error)

@@ -148,3 +148,28 @@ async fn connections_are_tried_and_what_does_not_answer_is_told() {
         "a file that went"
     );
 }
+
+#[tokio::test]
+async fn a_source_reads_through_a_connector_of_its_own_and_sql_for_another_system_is_refused() {
+    let mut site = Site::new(&[
+        ("rill.yaml", ""),
+        ("data/a.csv", "x\n1\n"),
+        ("connectors/files.yaml", "driver: local_file\npath: data\n"),
+        ("connectors/shop.yaml", "driver: postgres\n"),
+        ("connectors/other.yaml", "driver: duckdb\npath: other.duckdb\n"),
+        ("sources/a.yaml", "connector: files\npath: data/a.csv\n"),
+        ("models/from_shop.sql", "-- @connector: shop\nSELECT * FROM a"),
+        (
+            "models/from_postgres.sql",
+            "-- @connector: postgres\nSELECT * FROM a",
+        ),
+        ("models/from_other.sql", "-- @connector: other\nSELECT * FROM a"),
+    ]);
+    let other = site.path("other.duckdb");
+    site.database(&other, "CREATE TABLE a AS SELECT 2 AS x");
+    let ran = site.run().await;
+    assert_eq!(site.rows("SELECT x FROM a").await, ["1"]);
+    for name in ["from_shop", "from_postgres", "from_other"] {
+        assert_eq!(&*ran.error(name).code, "connector-unsupported", "{name}");
+    }
+}
