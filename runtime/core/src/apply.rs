@@ -202,6 +202,7 @@ impl Core {
             .slots
             .insert(Resource::new(Arc::new(row), kind, name, Life::Live));
         self.write(slot, |_| {});
+        self.set_owner(slot, None, self.slots[slot].row.owner);
         self.gate_if_first(slot);
         self.attach(slot);
         tally.to_bind.push(slot);
@@ -336,6 +337,7 @@ impl Core {
             }
             overwrite(row, update);
         });
+        self.set_owner(slot, before.owner, self.slots[slot].row.owner);
         if let Some(name) = name.clone() {
             self.rename(slot, name, take_up);
         }

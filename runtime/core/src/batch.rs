@@ -33,17 +33,17 @@ pub(crate) struct Plan {
 
 /// Everything that the edits of a batch say of one stored resource.
 #[derive(Debug, Default)]
-struct Intent {
-    update: Update,
-    name: Option<Name>,
-    delete: Option<bool>,
-    create: Option<Box<NewResource>>,
+pub(crate) struct Intent {
+    pub(crate) update: Update,
+    pub(crate) name: Option<Name>,
+    pub(crate) delete: Option<bool>,
+    pub(crate) create: Option<Box<NewResource>>,
 }
 
 /// The batch sorted by what it is about.
 #[derive(Debug, Default)]
-struct Intents {
-    stored: BTreeMap<Slot, Intent>,
+pub(crate) struct Intents {
+    pub(crate) stored: BTreeMap<Slot, Intent>,
     new: BTreeMap<Key, Box<NewResource>>,
 }
 
@@ -59,6 +59,7 @@ impl Core {
         {
             self.intend_change(edit, &mut intents)?;
         }
+        self.cascade(batch, &mut intents)?;
         for edit in &batch.edits {
             subjects.push(match &edit.change {
                 Change::Create(new) => self.intend_create(edit, new, &mut intents)?,

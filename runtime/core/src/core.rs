@@ -15,7 +15,7 @@ use crate::resource::Slot;
 use crate::slots::Slots;
 use crate::stopping::Service;
 use crate::timeline::Timeline;
-use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason};
+use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason, Uid};
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,6 +41,8 @@ pub struct Core {
     pub(crate) names: Names,
     pub(crate) slots: Slots,
     pub(crate) cycles: Cycles,
+    /// What each owner owns.
+    pub(crate) owned: HashMap<Uid, BTreeSet<Slot>, QuickHash>,
     /// Resources to be considered, each at most once.
     pub(crate) queue: VecDeque<Slot>,
     /// Resources that wait for a commit, by the revision that they wait for.
@@ -75,6 +77,7 @@ impl Core {
             names: Names::default(),
             slots: Slots::default(),
             cycles: Cycles::default(),
+            owned: HashMap::default(),
             queue: VecDeque::new(),
             awaiting: BTreeMap::new(),
             runs: HashMap::default(),

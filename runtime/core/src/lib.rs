@@ -62,6 +62,7 @@ mod loading;
 mod marks;
 mod name;
 mod names;
+mod owners;
 mod pausing;
 mod queue;
 mod ready;

@@ -195,6 +195,7 @@ impl Core {
     /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
     pub(crate) fn remove(&mut self, slot: Slot) {
         self.slots[slot].life = Life::Gone;
+        self.set_owner(slot, self.slots[slot].row.owner, None);
         self.end_op(slot);
         self.release_delete_waits(slot);
         self.clear_times(slot);

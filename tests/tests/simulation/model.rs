@@ -195,10 +195,12 @@ impl Catalog {
         by: Option<Uid>,
         unsupported: &dyn Fn(&Item) -> bool,
     ) -> Result<Asked, ()> {
+        let cascade = self.cascade(batch)?;
         let mut told: BTreeMap<Uid, Vec<&Edit>> = BTreeMap::new();
         for edit in batch
             .edits
             .iter()
+            .chain(&cascade)
             .filter(|edit| !matches!(edit.change, Change::Create(_)))
         {
             let uid = self.resolve_edit(edit).ok_or(())?;
@@ -265,6 +267,47 @@ impl Catalog {
         }
         *self = after;
         Ok(asked)
+    }
+
+    /// C15: the deletes that those of a batch bring with them.
+    fn cascade(&self, batch: &Batch) -> Result<Vec<Edit>, ()> {
+        let is_created = |item: &Item| {
+            batch.edits.iter().any(|edit| match &edit.change {
+                Change::Create(new) => item.key.kind == new.kind && item.key.name == new.name,
+                _ => false,
+            })
+        };
+        let is_handed_over = |uid: Uid, item: &Item| {
+            batch.edits.iter().any(|edit| match &edit.change {
+                Change::Update(update) => {
+                    self.resolve_edit(edit) == Some(uid)
+                        && update.owner.is_some_and(|owner| owner != item.owner)
+                }
+                _ => false,
+            })
+        };
+        let mut deleted: BTreeSet<Uid> = BTreeSet::new();
+        for edit in &batch.edits {
+            if matches!(edit.change, Change::Delete | Change::ForceDelete) {
+                deleted.insert(self.resolve_edit(edit).ok_or(())?);
+            }
+        }
+        let by_hand = deleted.clone();
+        loop {
+            let goes = |owner: &Uid| deleted.contains(owner) && !is_created(&self.items[owner]);
+            let owned = self.items.iter().find(|(uid, item)| {
+                !item.deleted
+                    && !deleted.contains(*uid)
+                    && item
+                        .owner
+                        .is_some_and(|owner| self.items.contains_key(&owner) && goes(&owner))
+                    && !is_handed_over(**uid, item)
+            });
+            let Some((uid, _)) = owned else { break };
+            deleted.insert(*uid);
+        }
+        let brought = deleted.difference(&by_hand);
+        Ok(brought.map(|uid| Edit::delete(Target::Uid(*uid))).collect())
     }
 
     fn expect(&self, edit: &Edit, uid: Uid) -> Result<(), ()> {

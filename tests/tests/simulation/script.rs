@@ -136,6 +136,13 @@ impl Taste {
                     },
                 )
             }
+            12 if rng.random_bool(0.5) => Edit::update(
+                target,
+                Update {
+                    owner: Some(catalog.items.keys().next().copied()),
+                    ..Update::default()
+                },
+            ),
             12 => Edit::update(
                 target,
                 Update {

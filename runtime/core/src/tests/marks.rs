@@ -72,8 +72,8 @@ fn c6_deletes_asked_one_after_another_do_not_wait_in_a_circle_either() {
         },
     )]);
     bench.store = crate::testing::Store::ByHand;
-    bench.delete("a");
     bench.delete("b");
+    bench.delete("a");
     bench.commit();
     bench.commit();
     bench.store = crate::testing::Store::Prompt;

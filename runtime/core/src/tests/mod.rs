@@ -5,6 +5,7 @@ mod cost;
 mod durability;
 mod found;
 mod marks;
+mod owners;
 mod requests;
 mod retries;
 mod scheduling;

@@ -1,0 +1,83 @@
+//! C15: deleting an owner deletes what it owns.
+
+use crate::testing::Bench;
+use crate::{Answer, Edit, Key, Refusal, Update};
+
+/// "owner" owns "a", which owns "b"; "free" belongs to nobody.
+fn owned() -> Bench {
+    let mut bench = Bench::new();
+    bench.settled(&[("owner", &[]), ("free", &[])]);
+    for (name, owner) in [("a", "owner"), ("b", "a")] {
+        let mut new = bench.new_resource(name, &[]);
+        new.owner = Some(bench.row(owner).uid);
+        bench.apply(vec![Edit::create(new)]);
+    }
+    bench.finish_all();
+    bench
+}
+
+#[test]
+fn c15_a_delete_takes_along_what_is_owned_the_owned_first() {
+    let mut bench = owned();
+    bench.delete("owner");
+    assert_eq!(bench.finish_all(), ["delete b", "delete a", "delete owner"]);
+    assert_eq!(bench.rows.len(), 1);
+}
+
+#[test]
+fn c15_also_after_a_restart_and_when_the_owner_deletes_itself() {
+    let mut bench = owned();
+    bench.restart();
+    bench.finish_all();
+    bench.reconcile("owner");
+    let by = bench.running("owner").invocation;
+    bench.starts();
+    let edit = Edit::delete(Key::new("k", "owner"));
+    bench.call_by(Some(by), crate::Call::Apply(edit.into()));
+    assert_eq!(bench.finish_all(), ["delete b", "delete a"]);
+    assert_eq!(bench.rows.len(), 1);
+}
+
+#[test]
+fn c15_what_the_same_batch_hands_over_stays() {
+    let mut bench = owned();
+    let heir = bench.row("free").uid;
+    let update = Update {
+        owner: Some(Some(heir)),
+        ..Update::default()
+    };
+    bench.apply(vec![
+        Edit::delete(Key::new("k", "owner")),
+        Edit::update(Key::new("k", "a"), update),
+    ]);
+    assert_eq!(bench.finish_all(), ["delete owner"]);
+    bench.delete("free");
+    assert_eq!(bench.finish_all(), ["delete b", "delete a", "delete free"]);
+}
+
+#[test]
+fn c15_an_owner_that_is_created_again_in_the_batch_keeps_what_it_owns() {
+    let mut bench = owned();
+    let again = bench.new_resource("owner", &[]);
+    bench.apply(vec![Edit::delete(Key::new("k", "owner")), Edit::create(again)]);
+    bench.finish_all();
+    assert_eq!(bench.rows.len(), 4);
+}
+
+#[test]
+fn c15_a_batch_that_edits_what_it_takes_along_contradicts_itself() {
+    let mut bench = owned();
+    let update = Update {
+        spec: Some((b"new".as_slice().into(), 1)),
+        ..Update::default()
+    };
+    let call = bench.apply(vec![
+        Edit::delete(Key::new("k", "owner")),
+        Edit::update(Key::new("k", "b"), update),
+    ]);
+    assert!(matches!(
+        bench.answer_to(call),
+        Some(Answer::Refused(Refusal::Contradiction(_)))
+    ));
+    assert!(bench.starts().is_empty() && bench.rows.len() == 4);
+}
