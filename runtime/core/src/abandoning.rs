@@ -38,7 +38,7 @@ impl Core {
         };
         self.forget_times(&run);
         let kind = self.slots[slot].kind;
-        self.kinds[kind].running -= 1;
+        self.kinds.abandon(kind);
         self.abandoned += 1;
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
         let under = run.under.clone();

@@ -32,12 +32,16 @@ impl Core {
             Stage::Settled(_) => return self.unsettle(slot, reason, why),
             Stage::Pending(pending) => {
                 pending.cancelled = false;
+                let raises = why.class() < pending.class;
                 if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
                     pending.reason = reason.clone();
                     pending.late = false;
                     self.touch_status(slot);
                 }
                 self.enqueue(slot);
+                if raises {
+                    self.lend_class(slot, why.class());
+                }
             }
             Stage::Running(run) => {
                 if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
@@ -115,14 +119,19 @@ impl Core {
     fn sum_up(&mut self, slot: Slot) {
         let rep = self.rep(slot);
         let was_busy = self.is_busy(rep);
-        let mut next = 0;
+        let (mut next, mut path) = (0, 0);
         while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
             next += 1;
             let below = self.rep(referrer.slot);
-            if link.counted && below != rep && self.is_busy(below) {
+            if !link.counted || below == rep {
+                continue;
+            }
+            path = path.max(self.slots[referrer.slot].path_ms);
+            if self.is_busy(below) {
                 self.slots[rep].busy_children += 1;
             }
         }
+        self.slots[slot].path_ms = path.saturating_add(self.slots[slot].duration_ms);
         self.slots[slot].summing = false;
         if !was_busy && self.is_busy(rep) {
             self.became_busy(rep);
@@ -237,6 +246,7 @@ impl Core {
         self.set_stage(
             slot,
             Stage::Pending(Pending {
+                class: reason.why.class(),
                 reason,
                 cancelled: false,
                 late: false,

@@ -274,7 +274,7 @@ impl Core {
     /// With nothing running, no commit awaited and nothing that counts, whatever is pending is a lost wake-up.
     fn check_waiting(&self) -> Result<(), Violation> {
         let awaited = self.active() > 0 || !self.awaiting.is_empty() || !self.queue.is_empty();
-        if awaited || !self.is_serving() {
+        if awaited || !self.is_serving() || self.kinds.is_exclusively_full() {
             return Ok(());
         }
         let stuck = self.slots.iter().find(|(_, it)| it.is_unsettled());

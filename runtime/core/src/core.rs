@@ -55,6 +55,8 @@ pub struct Core {
     pub(crate) lingering: usize,
     /// How many resources are pending or running.
     pub(crate) unsettled: usize,
+    /// Whether what waits for a place will be looked at.
+    pub(crate) aging: bool,
     /// Those of `first` kinds that hold the others back; empty once they have settled.
     pub(crate) gate: BTreeSet<Slot>,
     pub(crate) holds: Holds,
@@ -85,6 +87,7 @@ impl Core {
             abandoned: 0,
             lingering: 0,
             unsettled: 0,
+            aging: false,
             gate: BTreeSet::new(),
             holds: Holds::default(),
             timeline: Timeline::default(),

@@ -1,5 +1,6 @@
 //! What is registered of a kind, and the limits of the whole.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::Kind;
@@ -84,6 +85,17 @@ pub enum OnExhausted {
     AskOwner,
 }
 
+/// A limit that several kinds share: a connector's, for instance.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Pool {
+    /// What it is called; kinds that say the same name share it, and the smallest of their limits holds.
+    pub name: Arc<str>,
+    /// Most invocations in it at once.
+    pub limit: usize,
+    /// Whether an abandoned invocation keeps its place until it returns: what it holds can't be had twice.
+    pub exclusive: bool,
+}
+
 /// A kind as registered by the embedder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindOptions {
@@ -103,6 +115,8 @@ pub struct KindOptions {
     pub on_timed_ancestor: OnTimedAncestor,
     /// Most invocations of this kind at once; none for no limit of its own.
     pub concurrency: Option<usize>,
+    /// The pool whose places its invocations take as well.
+    pub pool: Option<Pool>,
     /// How nudges are debounced.
     pub nudging: Nudging,
     /// How long one unfinished delete or rename may hold others back.
@@ -131,6 +145,7 @@ impl KindOptions {
             parents: Parents::default(),
             on_timed_ancestor: OnTimedAncestor::default(),
             concurrency: None,
+            pool: None,
             nudging: Nudging::default(),
             hold_limit: Duration::from_secs(60),
             retry: RetryPolicy::default(),
@@ -154,6 +169,8 @@ pub struct Limits {
     pub commit_patience: Duration,
     /// How long deletes and renames together hold regular work back at a stretch.
     pub hold_stretch: Duration,
+    /// What is ready and has waited for so long for a place is raised by one class, so that nothing starves.
+    pub class_patience: Duration,
     /// Spreads the waits before retries over their second half, each controller by its own number; none under
     /// test, where waits are exact.
     pub jitter: Option<u64>,
@@ -166,6 +183,7 @@ impl Default for Limits {
             backlog: 10_000,
             commit_patience: Duration::from_secs(30),
             hold_stretch: Duration::from_secs(60),
+            class_patience: Duration::from_secs(30),
             jitter: None,
         }
     }

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 use crate::ready::ReadyQueue;
 use crate::resource::KindId;
-use crate::{Kind, KindOptions, Phase, QuickHash};
+use crate::{Kind, KindOptions, Phase, Pool, QuickHash};
 
 #[derive(Debug)]
 pub(crate) struct KindEntry {
@@ -13,15 +14,31 @@ pub(crate) struct KindEntry {
     /// None if no reconciler of it is registered here.
     pub(crate) options: Option<KindOptions>,
     pub(crate) running: usize,
+    /// Which of the pools it is in.
+    pool: Option<usize>,
     deletes: ReadyQueue,
     renames: ReadyQueue,
     reconciles: ReadyQueue,
 }
 
+/// A limit that kinds share.
+#[derive(Debug)]
+struct PoolEntry {
+    name: Arc<str>,
+    limit: usize,
+    exclusive: bool,
+    running: usize,
+}
+
 impl KindEntry {
-    pub(crate) fn has_room(&self) -> bool {
+    fn has_room(&self) -> bool {
         let limit = self.options.as_ref().and_then(|options| options.concurrency);
         limit.is_none_or(|limit| self.running < limit)
+    }
+
+    /// Whether anything is ready and has not started.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !(self.deletes.is_empty() && self.renames.is_empty() && self.reconciles.is_empty())
     }
 
     pub(crate) fn ready(&mut self, phase: Phase) -> &mut ReadyQueue {
@@ -37,6 +54,7 @@ impl KindEntry {
 pub(crate) struct Kinds {
     entries: Vec<KindEntry>,
     by_name: HashMap<Kind, KindId, QuickHash>,
+    pools: Vec<PoolEntry>,
     /// Registered ones in order of name, which is the order of starts.
     pub(crate) registered: Vec<KindId>,
 }
@@ -47,12 +65,76 @@ impl Kinds {
             return false;
         }
         let id = self.intern(&options.kind.clone());
+        self[id].pool = options.pool.as_ref().map(|pool| self.pool(pool));
         self[id].options = Some(options);
         self.registered.push(id);
         let entries = &self.entries;
         self.registered
             .sort_by(|a, b| entries[a.0 as usize].kind.cmp(&entries[b.0 as usize].kind));
         true
+    }
+
+    fn pool(&mut self, pool: &Pool) -> usize {
+        let found = self.pools.iter().position(|entry| entry.name == pool.name);
+        let index = found.unwrap_or_else(|| {
+            self.pools.push(PoolEntry {
+                name: pool.name.clone(),
+                limit: pool.limit,
+                exclusive: false,
+                running: 0,
+            });
+            self.pools.len() - 1
+        });
+        let entry = &mut self.pools[index];
+        entry.limit = entry.limit.min(pool.limit);
+        entry.exclusive |= pool.exclusive;
+        index
+    }
+
+    /// Whether one more invocation of this kind may start.
+    pub(crate) fn has_room(&self, id: KindId) -> bool {
+        self[id].has_room() && self.full_pool(id).is_none()
+    }
+
+    /// Whether an abandoned invocation may keep others from a place until it returns.
+    pub(crate) fn is_exclusively_full(&self) -> bool {
+        let mut pools = self.pools.iter();
+        pools.any(|pool| pool.exclusive && pool.running >= pool.limit)
+    }
+
+    /// The pool of this kind, if it has no place left.
+    pub(crate) fn full_pool(&self, id: KindId) -> Option<&Arc<str>> {
+        let pool = &self.pools[self[id].pool?];
+        (pool.running >= pool.limit).then_some(&pool.name)
+    }
+
+    pub(crate) fn enter(&mut self, id: KindId) {
+        self[id].running += 1;
+        if let Some(pool) = self[id].pool {
+            self.pools[pool].running += 1;
+        }
+    }
+
+    pub(crate) fn leave(&mut self, id: KindId) {
+        self[id].running -= 1;
+        if let Some(pool) = self[id].pool {
+            self.pools[pool].running -= 1;
+        }
+    }
+
+    /// An abandoned invocation gives back its places, but not in an exclusive pool.
+    pub(crate) fn abandon(&mut self, id: KindId) {
+        self[id].running -= 1;
+        if let Some(pool) = self[id].pool.filter(|pool| !self.pools[*pool].exclusive) {
+            self.pools[pool].running -= 1;
+        }
+    }
+
+    /// An abandoned invocation has returned.
+    pub(crate) fn leave_after_all(&mut self, id: KindId) {
+        if let Some(pool) = self[id].pool.filter(|pool| self.pools[*pool].exclusive) {
+            self.pools[pool].running -= 1;
+        }
     }
 
     pub(crate) fn find(&self, kind: &Kind) -> Option<KindId> {
@@ -68,6 +150,7 @@ impl Kinds {
             kind: kind.clone(),
             options: None,
             running: 0,
+            pool: None,
             deletes: ReadyQueue::default(),
             renames: ReadyQueue::default(),
             reconciles: ReadyQueue::default(),

@@ -64,6 +64,7 @@ mod name;
 mod names;
 mod owners;
 mod pausing;
+mod places;
 mod queue;
 mod ready;
 mod reason;
@@ -96,9 +97,11 @@ pub use error::{Error, ErrorKind, Place, Refusal};
 pub use hashing::{QuickHash, QuickHasher};
 pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
 pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};
-pub use kind::{AtStart, KindOptions, Limits, Nudging, OnExhausted, OnTimedAncestor, Parents, RetryPolicy};
+pub use kind::{
+    AtStart, KindOptions, Limits, Nudging, OnExhausted, OnTimedAncestor, Parents, Pool, RetryPolicy,
+};
 pub use name::{Key, Kind, Name, Ref, Required};
-pub use reason::{Cause, Reason, Why};
+pub use reason::{Cause, Class, Reason, Why};
 pub use row::{Deletion, Marks, Refreshes, Row};
 pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
 pub use standing::{Settled, Standing, Status};

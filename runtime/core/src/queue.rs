@@ -1,8 +1,7 @@
 //! The queue: what is considered, what is ready, and what starts first within the limits (C12).
 
 use crate::core::Core;
-use crate::ready::Ready;
-use crate::resource::{KindId, Life, NameId, Op, Slot, Stage};
+use crate::resource::{Life, NameId, Op, Slot, Stage};
 use crate::{Parents, Phase, Required, Revision, RunResult, Settled};
 
 /// What can be done with a resource now.
@@ -212,61 +211,7 @@ impl Core {
         }
     }
 
-    fn push_ready(&mut self, slot: Slot, phase: Phase) {
-        let resource = &mut self.slots[slot];
-        if resource.listed.ready.replace(phase) == Some(phase) {
-            return;
-        }
-        let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
-        let ready = Ready::new(late, resource.row.name.clone(), slot);
-        let kind = resource.kind;
-        self.kinds[kind].ready(phase).push(ready);
-    }
-
-    /// Starts what is ready: deletes, then renames, then the rest (C6), each in order of (kind, name), as far as
-    /// the limits allow.
-    pub(crate) fn start_ready(&mut self) {
-        for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
-            for index in 0..self.kinds.registered.len() {
-                let kind = self.kinds.registered[index];
-                while self.active() < self.limits.concurrency && self.kinds[kind].has_room() {
-                    let first = self.kinds[kind]
-                        .options
-                        .as_ref()
-                        .is_some_and(|options| options.first);
-                    if !self.phase_may_start(phase, first) {
-                        break;
-                    }
-                    let Some(ready) = self.kinds[kind].ready(phase).pop() else {
-                        break;
-                    };
-                    if self.take_ready(&ready, kind, phase) {
-                        self.start_if_still_ready(ready.slot, phase);
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether an entry still speaks of its resource: another phase, name or place in the queue is stale, and so
-    /// is a slot that belongs to a resource of another kind by now.
-    fn take_ready(&mut self, ready: &Ready, kind: KindId, phase: Phase) -> bool {
-        let Some(resource) = self.slots.get_mut(ready.slot).filter(|it| it.kind == kind) else {
-            return false;
-        };
-        let late = matches!(&resource.stage, Stage::Pending(pending) if pending.late);
-        let present = late == ready.late && resource.row.name.same_case(&ready.name);
-        if resource.listed.ready != Some(phase) {
-            return false;
-        }
-        resource.listed.ready = None;
-        if !present {
-            self.enqueue(ready.slot);
-        }
-        present
-    }
-
-    fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {
+    pub(crate) fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {
         match self.verdict(slot) {
             Verdict::Start(now) if now == phase => {}
             // Something else became of it meanwhile, which the next look at it finds out.

@@ -3,21 +3,31 @@
 //! Much becomes ready at once (a start, a wide fan) and leaves in order. So it is sorted once and taken from the end,
 //! which touches memory in order; what comes meanwhile waits in a heap until that has grown to be worth a merge.
 
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-use crate::Name;
 use crate::resource::Slot;
+use crate::{Class, Mono, Name};
 
 /// A heap of fewer entries is never merged.
 const WORTH_A_MERGE: usize = 64;
 /// The heap is merged when it is larger than this part of what is sorted: each entry is then moved a few times only.
 const MERGE_PART: usize = 4;
 
-/// A resource that is ready to start: by name, late ones last.
+/// What comes before the name in the order of starts: late ones last, then the class, then the longest way left.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Rank {
+    pub(crate) late: bool,
+    pub(crate) class: Class,
+    pub(crate) path: Reverse<u32>,
+}
+
+/// A resource that is ready to start.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
-    pub(crate) late: bool,
+    pub(crate) rank: Rank,
+    /// Since when.
+    pub(crate) since: Mono,
     /// The beginning of the name, folded, so that most comparisons need not look at the name itself.
     prefix: u128,
     pub(crate) name: Name,
@@ -25,10 +35,11 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    pub(crate) fn new(late: bool, name: Name, slot: Slot) -> Self {
+    pub(crate) fn new(rank: Rank, since: Mono, name: Name, slot: Slot) -> Self {
         let prefix = name.prefix();
         Self {
-            late,
+            rank,
+            since,
             prefix,
             name,
             slot,
@@ -39,7 +50,8 @@ impl Ready {
 impl Ord for Ready {
     /// Greatest first, as heaps want it.
     fn cmp(&self, other: &Self) -> Ordering {
-        let beginning = (other.late, other.prefix).cmp(&(self.late, self.prefix));
+        let age = |ready: &Self| (ready.rank.class == Class::Overdue).then_some(ready.since);
+        let beginning = (other.rank, age(other), other.prefix).cmp(&(self.rank, age(self), self.prefix));
         beginning
             .then_with(|| other.name.cmp(&self.name))
             .then_with(|| other.slot.cmp(&self.slot))
@@ -75,15 +87,41 @@ impl ReadyQueue {
 
     /// Takes the next to start.
     pub(crate) fn pop(&mut self) -> Option<Ready> {
-        if self.fresh.len() > WORTH_A_MERGE.max(self.sorted.len() / MERGE_PART) {
-            self.sorted.extend(std::mem::take(&mut self.fresh));
-            // Finds what is sorted already and merges.
-            self.sorted.sort();
-        }
+        self.merge();
         if self.fresh.peek() > self.sorted.last() {
             self.fresh.pop()
         } else {
             self.sorted.pop()
+        }
+    }
+
+    /// The rank of the next to start.
+    pub(crate) fn first(&mut self) -> Option<Rank> {
+        self.merge();
+        let first = self.fresh.peek().max(self.sorted.last());
+        first.map(|ready| ready.rank)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sorted.is_empty() && self.fresh.is_empty()
+    }
+
+    /// Takes all that have waited since then or longer and can be raised.
+    pub(crate) fn take_older(&mut self, than: Mono) -> Vec<Ready> {
+        let old = |ready: &Ready| ready.since <= than && ready.rank.class != Class::Overdue;
+        let mut taken: Vec<Ready> = self.sorted.extract_if(.., |ready| old(ready)).collect();
+        let (raised, fresh): (Vec<Ready>, Vec<Ready>) =
+            std::mem::take(&mut self.fresh).into_iter().partition(old);
+        self.fresh = fresh.into();
+        taken.extend(raised);
+        taken
+    }
+
+    fn merge(&mut self) {
+        if self.fresh.len() > WORTH_A_MERGE.max(self.sorted.len() / MERGE_PART) {
+            self.sorted.extend(std::mem::take(&mut self.fresh));
+            // Finds what is sorted already and merges.
+            self.sorted.sort();
         }
     }
 }
@@ -93,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_leave_in_order_of_lateness_and_name_however_they_came() {
+    fn entries_leave_in_order_of_rank_and_name_however_they_came() {
         let mut state = 7_u64;
         let mut random = move |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -110,13 +148,18 @@ mod tests {
                     format!("n{}", random(5_000))
                 };
                 let slot = Slot(u32::try_from(random(1 << 20)).unwrap());
-                let ready = Ready::new(random(5) == 0, Name::new(name), slot);
+                let rank = Rank {
+                    late: random(5) == 0,
+                    class: [Class::Explicit, Class::Parent][usize::from(random(2) == 0)],
+                    path: Reverse(u32::try_from(random(3)).unwrap()),
+                };
+                let ready = Ready::new(rank, Mono(0), Name::new(name), slot);
                 expected.push(ready.clone());
                 queue.push(ready);
             }
             expected.sort_by(|a, b| {
-                (a.late, &a.name, a.slot)
-                    .cmp(&(b.late, &b.name, b.slot))
+                (a.rank, &a.name, a.slot)
+                    .cmp(&(b.rank, &b.name, b.slot))
                     .reverse()
             });
             let wanted = if round == 199 { u64::MAX } else { random(400) };

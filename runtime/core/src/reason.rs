@@ -6,6 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Key, Uid};
 
+/// Who starts first where places are few: the least one (C12).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// It has waited for a place for too long; of these the oldest comes first.
+    Overdue,
+    /// A caller asked for it.
+    Explicit,
+    /// It was edited, or a resource that it names was.
+    Edit,
+    /// A time fell due, or something outside moved.
+    Schedule,
+    /// Its parents have finished, the controller started, or what kept it from running is gone.
+    Parent,
+    /// A failed run is tried again.
+    Retry,
+    /// A look for drift.
+    Resync,
+}
+
+impl Class {
+    /// The class above this one, if there is one.
+    #[must_use]
+    pub fn raised(self) -> Self {
+        match self {
+            Class::Overdue | Class::Explicit => Class::Overdue,
+            Class::Edit => Class::Explicit,
+            Class::Schedule => Class::Edit,
+            Class::Parent => Class::Schedule,
+            Class::Retry => Class::Parent,
+            Class::Resync => Class::Retry,
+        }
+    }
+}
+
 /// One of the ways in which a reconcile is asked for.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -58,6 +93,18 @@ impl Why {
             Why::Retry => "retry",
             Why::Nudge => "nudge",
             Why::Recovered => "recovered",
+        }
+    }
+
+    /// What it counts for where places are few (C12).
+    pub fn class(self) -> Class {
+        match self {
+            Why::Requested | Why::Refresh => Class::Explicit,
+            Why::Created | Why::Edited | Why::Renamed | Why::Deleted | Why::RefChanged => Class::Edit,
+            Why::Retrigger | Why::Nudge => Class::Schedule,
+            Why::Parent | Why::Start | Why::Recovered => Class::Parent,
+            Why::Retry => Class::Retry,
+            Why::Resync => Class::Resync,
         }
     }
 

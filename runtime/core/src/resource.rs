@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::timeline::Nudged;
 use crate::{
-    Error, InvocationId, Mono, Name, Phase, Reason, Required, Revision, Row, Seen, Settled, Timestamp,
+    Class, Error, InvocationId, Mono, Name, Phase, Reason, Required, Revision, Row, Seen, Settled, Timestamp,
 };
 
 /// Dense index of a resource; used again after it is gone.
@@ -63,6 +63,8 @@ pub(crate) struct Pending {
     pub(crate) cancelled: bool,
     /// At the end of the queue.
     pub(crate) late: bool,
+    /// That of its request, or one lent by a request for a resource below, or earned by waiting.
+    pub(crate) class: Class,
 }
 
 /// Who cancelled an invocation.
@@ -180,6 +182,9 @@ pub(crate) struct Resource {
     pub(crate) running: u32,
     /// Newly unsettled; `busy_children` is not summed up yet.
     pub(crate) summing: bool,
+    /// How long its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
+    pub(crate) duration_ms: u32,
+    pub(crate) path_ms: u32,
     /// Deletes that its own waits for.
     pub(crate) delete_waits: u32,
     /// The retrigger time that is still to come.
@@ -216,6 +221,8 @@ impl Resource {
             busy_children: 0,
             running: 0,
             summing: false,
+            duration_ms: 0,
+            path_ms: 0,
             delete_waits: 0,
             retrigger: None,
             past_times: 0,

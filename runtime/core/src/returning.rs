@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::resource::{Cancelled, Life, Op, Pending, Running, Slot, Stage};
 use crate::{
-    Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
-    Why, Work,
+    Class, Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome,
+    RunResult, Why, Work,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -22,12 +22,14 @@ impl Core {
             .as_mut()
             .and_then(|extra| extra.stuck.take())
         {
+            let kind = self.slots[slot].kind;
+            self.kinds.leave_after_all(kind);
             self.returned_after_all(slot, &run);
             return self.free_names(slot, &run);
         }
         let Some(run) = self.take_run(slot) else { return };
         let kind = self.slots[slot].kind;
-        self.kinds[kind].running -= 1;
+        self.kinds.leave(kind);
         self.forget_times(&run);
         let result = match result {
             _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
@@ -46,6 +48,7 @@ impl Core {
             reason: resource.run()?.reason.clone(),
             cancelled: false,
             late: false,
+            class: Class::Parent,
         };
         let Stage::Running(run) = std::mem::replace(&mut resource.stage, Stage::Pending(pending)) else {
             return None;
@@ -134,6 +137,7 @@ impl Core {
             }
         });
         self.write_last_run(slot, run, ended);
+        self.measure(slot);
         let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
         self.plan_resync(slot);
         if let Some(extra) = &mut self.slots[slot].extra {

@@ -45,7 +45,7 @@ impl Core {
         };
         let (kind, row) = (resource.kind, resource.row.clone());
         self.set_stage(slot, Stage::Running(Box::new(running)));
-        self.kinds[kind].running += 1;
+        self.kinds.enter(kind);
         self.runs.insert(invocation, slot);
         if busy {
             self.count_running(slot);

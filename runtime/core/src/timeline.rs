@@ -40,6 +40,8 @@ pub(crate) enum Alarm {
     Deadline(InvocationId),
     /// An invocation has not returned for too long after its cancel.
     Abandon(InvocationId),
+    /// What waits for a place is raised.
+    Age,
     /// A failed commit is tried again.
     CommitRetry,
     /// The grace of a shutdown is over.
@@ -129,6 +131,7 @@ impl Core {
                 Alarm::Resync(slot) => self.resync(slot),
                 Alarm::Deadline(invocation) => self.deadline_is_over(invocation),
                 Alarm::Abandon(invocation) => self.abandon(invocation),
+                Alarm::Age => self.raise_what_waits(),
                 Alarm::CommitRetry => self.retry_commit(),
                 Alarm::Grace => self.grace_is_over(),
                 Alarm::LastCommit => self.last_commit_is_overdue(),

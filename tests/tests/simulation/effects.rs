@@ -82,6 +82,8 @@ impl World {
                 .is_some_and(|item| item.key.kind == options.kind)
         });
         let room = options.concurrency.is_none_or(|limit| of_kind.count() <= limit);
+        let pool = options.pool.as_ref();
+        let room = room && pool.is_none_or(|pool| self.places_taken(pool) <= pool.limit);
         ensure(room, "C12", || format!("too many invocations of {}", key.kind))
     }
 

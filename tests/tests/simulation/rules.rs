@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use watershed_core::{InvocationId, Key, Phase, Required, Settled, Standing, Uid};
+use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Standing, Uid};
 
 use crate::model::Item;
 use crate::world::{Check, Lift, Run, World, ensure};
@@ -357,7 +357,20 @@ impl World {
         let of_kind = self
             .active()
             .filter(|run| run.names.iter().any(|name| name.kind == item.key.kind));
-        of_kind.count() < limit
+        let pool = options.and_then(|options| options.pool.as_ref());
+        of_kind.count() < limit && pool.is_none_or(|pool| self.places_taken(pool) < pool.limit)
+    }
+
+    /// How many invocations have a place in a pool; abandoned ones keep theirs if it is exclusive.
+    pub(crate) fn places_taken(&self, pool: &Pool) -> usize {
+        let of_pool = |kind: &Kind| {
+            let mut kinds = self.kinds.iter().filter(|options| options.kind == *kind);
+            kinds.any(|options| options.pool.as_ref().is_some_and(|other| other.name == pool.name))
+        };
+        let takes = |run: &&Run| {
+            (pool.exclusive || !run.abandoned) && run.names.iter().any(|name| of_pool(&name.kind))
+        };
+        self.running.values().filter(takes).count()
     }
 
     /// C10: its own invocation, one above it, or one that has a name of one of them, is abandoned.

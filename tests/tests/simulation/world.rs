@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
     AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted,
-    OnTimedAncestor, Parents, Phase, RetryPolicy, Revision, Row, Standing, Timestamp, Uid,
+    OnTimedAncestor, Parents, Phase, Pool, RetryPolicy, Revision, Row, Standing, Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
@@ -184,6 +184,14 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
         };
     }
     plain.on_exhausted = OnExhausted::AskOwner;
+    if rng.random_bool(0.5) {
+        let pool = Pool {
+            name: "shared".into(),
+            limit: rng.random_range(1..=3),
+            exclusive: rng.random_bool(0.5),
+        };
+        (finish.pool, changed.pool) = (Some(pool.clone()), Some(pool));
+    }
     let mut first = options("first");
     first.first = rng.random_bool(0.5);
     vec![plain, changed, finish, first]

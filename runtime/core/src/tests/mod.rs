@@ -6,6 +6,7 @@ mod durability;
 mod found;
 mod marks;
 mod owners;
+mod places;
 mod requests;
 mod retries;
 mod scheduling;

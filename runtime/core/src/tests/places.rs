@@ -1,0 +1,126 @@
+//! C12: who starts first where places are few.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{Call, Edit, Key, KindOptions, Limits, Pool};
+
+fn narrow() -> Bench {
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    Bench::with(vec![KindOptions::new("k")], limits)
+}
+
+/// Makes something run, so that what is asked for next has to wait.
+fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
+    bench.settled(resources);
+    bench.settled(&[("busy", &[])]);
+    bench.reconcile("busy");
+    bench.starts();
+}
+
+#[test]
+fn c12_explicit_requests_come_before_edits_times_and_looks_for_drift() {
+    let mut bench = narrow();
+    busy(
+        &mut bench,
+        &[("nudged", &[]), ("edited", &[]), ("requested", &[])],
+    );
+    bench.call(Call::Nudge(target("nudged")));
+    bench.edit_spec("edited", "new");
+    bench.reconcile("requested");
+    assert_eq!(bench.finish_all(), ["requested", "edited", "nudged"]);
+}
+
+#[test]
+fn c12_a_request_lends_its_class_to_what_it_waits_for() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
+    bench.call(Call::Nudge(target("z")));
+    bench.edit_spec("edited", "new");
+    bench.reconcile("child");
+    assert_eq!(bench.finish_all(), ["z", "child", "edited"]);
+}
+
+#[test]
+fn c12_waiting_raises_the_class_so_that_nothing_starves() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("a", &[]), ("b", &[]), ("nudged", &[])]);
+    bench.call(Call::Nudge(target("nudged")));
+    let mut ran = Vec::new();
+    for _ in 0..4 {
+        for name in ["a", "b"] {
+            bench.pass(Duration::from_secs(16));
+            bench.reconcile(name);
+            let running = bench.running[0].resource.name.as_str().to_owned();
+            bench.finish(&running);
+            ran.append(&mut bench.starts());
+        }
+    }
+    assert!(ran.contains(&"nudged".to_owned()), "{ran:?}");
+}
+
+#[test]
+fn c12_within_a_class_the_longest_way_left_comes_first() {
+    let mut bench = narrow();
+    bench.create(&[("a", &[]), ("b", &[]), ("slow", &["b"])]);
+    while let Some(start) = bench.running.first().cloned() {
+        let name = start.resource.name.as_str().to_owned();
+        if name == "slow" {
+            bench.pass(Duration::from_secs(9));
+        }
+        bench.finish(&name);
+    }
+    assert_eq!(bench.starts(), ["a", "b", "slow"]);
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["b", "slow", "a"]);
+}
+
+#[test]
+fn c12_kinds_share_the_places_of_their_pool() {
+    let pool = |limit| {
+        Some(Pool {
+            name: "warehouse".into(),
+            limit,
+            exclusive: false,
+        })
+    };
+    let kind = |name: &str, limit| KindOptions {
+        pool: pool(limit),
+        ..KindOptions::new(name)
+    };
+    let kinds = vec![kind("k", 9), kind("l", 2), KindOptions::new("m")];
+    let mut bench = Bench::with(kinds, Limits::default());
+    let mut edits = Vec::new();
+    for (kind, name) in [("k", "a"), ("k", "b"), ("l", "c"), ("m", "d")] {
+        edits.push(Edit::create(bench.new_of(kind, name, &[])));
+    }
+    bench.apply(edits);
+    assert_eq!(bench.starts(), ["a", "b", "d"]);
+    bench.finish("b");
+    assert_eq!(bench.starts(), ["c"]);
+}
+
+#[test]
+fn c10_an_abandoned_invocation_keeps_its_place_in_an_exclusive_pool() {
+    let kind = KindOptions {
+        pool: Some(Pool {
+            name: "device".into(),
+            limit: 1,
+            exclusive: true,
+        }),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.reconcile("a");
+    bench.call(Call::Cancel(Key::new("k", "a").into()));
+    bench.reconcile("b");
+    bench.starts();
+    bench.pass(Duration::from_secs(600));
+    assert!(bench.starts().is_empty());
+    bench.finish("a");
+    assert_eq!(bench.finish_all(), ["b", "a"]);
+}
