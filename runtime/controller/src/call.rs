@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use watershed_core::{
     Answer, Call, CallId, CommitError, CommitId, InvocationId, Refusal, Returned, RunOutcome, Settlement, Uid,
 };
@@ -14,6 +15,8 @@ pub(crate) struct Command {
     pub(crate) by: Option<InvocationId>,
     pub(crate) call: Call,
     pub(crate) reply: Reply,
+    /// When it was sent.
+    pub(crate) sent: Instant,
 }
 
 /// What the loop takes at any time, however many calls wait.

@@ -1,31 +1,63 @@
-//! Commits run in a task of their own: a dropped commit has an unknown outcome, and the loop drops futures.
+//! Commits that take a while end in a task of their own: a dropped commit has an unknown outcome, and the loop drops
+//! futures.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
 
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use watershed_core::{Commit, CommitError};
 
 use crate::call::Signal;
 use crate::crash::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
+use crate::handle::Shared;
 use crate::panics;
-use crate::store::Catalog;
+use crate::store::BoxFuture;
 
-/// Writes one commit after the other until the loop ends. The core asks for one at a time.
-pub(crate) async fn run(
-    catalog: Arc<dyn Catalog>,
-    mut commits: mpsc::Receiver<Commit>,
-    signals: mpsc::UnboundedSender<Signal>,
-) {
+/// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
+/// meanwhile, and spares the way to another task and back.
+const AT_ONCE: usize = 64;
+
+/// A commit that was begun.
+pub(crate) type Begun = BoxFuture<'static, Signal>;
+
+/// Begins a commit. One that is over already says how it went; others go to [`run`].
+pub(crate) fn begin(shared: &Arc<Shared>, commit: Commit) -> Result<Signal, Begun> {
+    let rows = commit.writes.len() + commit.history.len();
+    let mut begun: Begun = Box::pin(write(Arc::clone(shared), commit));
+    if rows > AT_ONCE {
+        return Err(begun);
+    }
+    // Whoever polls it next is the one to be woken.
+    match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(signal) => Ok(signal),
+        Poll::Pending => Err(begun),
+    }
+}
+
+/// Sees one commit after the other through until the loop ends. The core asks for one at a time.
+pub(crate) async fn run(mut commits: mpsc::Receiver<Begun>, signals: mpsc::UnboundedSender<Signal>) {
     while let Some(commit) = commits.recv().await {
-        crash_point(COMMIT_BEFORE);
-        let result = match panics::catch(catalog.commit(&commit)).await {
-            Ok(result) => result,
-            Err(panic) => Err(CommitError::Failed(format!("the store panicked: {panic}"))),
-        };
-        crash_point(COMMIT_AFTER);
-        let _ = signals.send(Signal::Committed {
-            commit: commit.id,
-            result,
-        });
+        let _ = signals.send(commit.await);
+    }
+}
+
+async fn write(shared: Arc<Shared>, commit: Commit) -> Signal {
+    crash_point(COMMIT_BEFORE);
+    let began = Instant::now();
+    let result = match panics::catch(shared.catalog.commit(&commit)).await {
+        Ok(result) => result,
+        Err(panic) => Err(CommitError::Failed(format!("the store panicked: {panic}"))),
+    };
+    crash_point(COMMIT_AFTER);
+    let now = Instant::now();
+    shared.metrics.commits.record(now.duration_since(began), now);
+    if result.is_err() {
+        shared.metrics.failed_commits.fetch_add(1, Ordering::Relaxed);
+    }
+    Signal::Committed {
+        commit: commit.id,
+        result,
     }
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watershed_core::{
     Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion, Uid,
@@ -160,6 +161,7 @@ impl<R: Reconciler> Context<R> {
             by: Some(self.invocation()),
             call,
             reply: Reply::Once(reply),
+            sent: Instant::now(),
         };
         // A loop that has ended drops the reply, which the wait for the commit reports.
         let _ = self.link.shared.signals.send(Signal::WriteState(command));

@@ -1,6 +1,6 @@
 //! Starting and stopping a controller.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
@@ -18,6 +18,7 @@ use crate::error::{ShutdownError, StartError};
 use crate::handle::{Handle, Shared};
 use crate::host::{Host, Inbox, Stop};
 use crate::message::Message;
+use crate::metrics::Metrics;
 use crate::reconciler::Reconciler;
 use crate::runner::{Runner, Typed, UNREADABLE};
 use crate::store::{Catalog, MemoryStore, Opened, Store};
@@ -215,11 +216,13 @@ impl Builder {
             signals: signals.clone(),
             view,
             watching: Watching::since(revision),
+            metrics: Metrics::new(),
+            clock: Arc::clone(&clock),
             catalog: Arc::clone(&catalog),
             next_call: AtomicU64::new(1),
             stopped: OnceLock::new(),
         });
-        let commit = committer::run(Arc::clone(&catalog), commits_in, signals.clone());
+        let commit = committer::run(commits_in, signals.clone());
         let mut tasks = vec![task::spawn(commit.instrument(span.clone())).abort_handle()];
         let lease = catalog.lease();
         if lease.is_some() {
@@ -232,6 +235,7 @@ impl Builder {
             shared: Arc::clone(&shared),
             runners: self.runners,
             commits,
+            committed: VecDeque::new(),
             inbox: Inbox {
                 shutdown: shutdown_in,
                 signals: signals_in,

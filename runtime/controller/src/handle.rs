@@ -1,21 +1,26 @@
 //! The public interface of a running controller.
 
+use std::fmt;
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use watershed_core::{
     Answer, Applied, Batch, Call, CallId, Edit, Expect, HistoryRow, InvocationId, Key, Name, NewResource,
     Refusal, Revision, Row, StopReason, Target, Uid, Update,
 };
 
 use crate::call::{Command, Reply, RequestReply, Signal};
+use crate::clock::Clock;
 use crate::error::{EditError, HistoryError, RequestError, WaitError};
 use crate::message::Message;
+use crate::metrics::Metrics;
 use crate::request::{Forget, Promise, Request, within};
 use crate::resource::{Resource, new_spec};
+use crate::stats::Stats;
 use crate::store::Catalog;
 use crate::view::View;
 use crate::watch::{Event, Watch, Watching};
@@ -37,16 +42,26 @@ pub struct Handle {
 }
 
 /// What handles and the loop have in common.
-#[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::Sender<Command>,
     pub(crate) signals: mpsc::UnboundedSender<Signal>,
     pub(crate) view: View,
     pub(crate) watching: Watching,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) catalog: Arc<dyn Catalog>,
     pub(crate) next_call: AtomicU64,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("catalog", &self.catalog)
+            .field("stopped", &self.stopped)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Shared {
@@ -272,6 +287,12 @@ impl Handle {
         Ok(self.shared.catalog.recent(limit).await?)
     }
 
+    /// How the controller does at this moment: what is pending, runs, failed, and how long things take. It looks at
+    /// every resource once and asks nothing of the loop.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.shared, self.shared.clock.now().wall)
+    }
+
     /// Why the controller has stopped; none while it runs.
     pub fn stopped(&self) -> Option<StopReason> {
         self.shared.stopped.get().cloned()
@@ -360,6 +381,7 @@ impl Handle {
             by: self.by,
             call,
             reply,
+            sent: Instant::now(),
         };
         self.shared
             .commands

@@ -4,8 +4,9 @@
 //! out the effects. Nothing is awaited between taking a thing and applying it, so a thing is either taken and
 //! applied or still where it was.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -18,6 +19,7 @@ use watershed_core::{
 
 use crate::call::{Command, OpenCalls, Signal};
 use crate::clock::Clock;
+use crate::committer::{self, Begun};
 use crate::context::Link;
 use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
@@ -37,7 +39,9 @@ pub(crate) struct Host {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) runners: BTreeMap<Kind, Arc<dyn Runner>>,
-    pub(crate) commits: mpsc::Sender<Commit>,
+    pub(crate) commits: mpsc::Sender<Begun>,
+    /// Commits that were over when they were begun.
+    pub(crate) committed: VecDeque<Signal>,
     pub(crate) inbox: Inbox,
     pub(crate) calls: OpenCalls,
     pub(crate) running: HashMap<InvocationId, Arc<Link>, QuickHash>,
@@ -90,11 +94,19 @@ impl Host {
         loop {
             let now = self.clock.now();
             self.core.flush(now, &mut self.effects);
+            self.shared.metrics.settled(self.core.is_idle(), now.wall);
             if let Some(stop) = self.carry_out() {
                 self.end(&stop).await;
                 return stop;
             }
-            let happened = self.next().await;
+            if !self.committed.is_empty() {
+                // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
+                tokio::task::coop::consume_budget().await;
+            }
+            let happened = match self.committed.pop_front() {
+                Some(signal) => Happened::Signal(signal),
+                None => self.next().await,
+            };
             let now = self.clock.now();
             self.take(now, happened);
             for _ in 1..DRAIN {
@@ -160,6 +172,7 @@ impl Host {
             Happened::Signal(Signal::WriteState(command)) => self.call(command),
             Happened::Signal(Signal::Returned { invocation, result }) => {
                 self.running.remove(&invocation);
+                self.shared.metrics.returned(&result);
                 Input::Returned { invocation, result }
             }
             Happened::Signal(Signal::Progress(invocation)) => {
@@ -189,7 +202,18 @@ impl Host {
     }
 
     fn call(&mut self, command: Command) -> Input {
-        let Command { id, by, call, reply } = command;
+        let Command {
+            id,
+            by,
+            call,
+            reply,
+            sent,
+        } = command;
+        let taken = Instant::now();
+        self.shared
+            .metrics
+            .lag
+            .record(taken.saturating_duration_since(sent), taken);
         self.calls.insert(id, reply);
         Input::Call { id, by, call }
     }
@@ -208,11 +232,7 @@ impl Host {
                 }
                 Effect::Timer(due) => self.timer = due,
                 Effect::Commit(commit) => {
-                    let taken = self.commits.try_send(commit);
-                    assert!(
-                        taken.is_ok(),
-                        "the core asked for a commit while one was under way"
-                    );
+                    self.commit(commit);
                 }
                 Effect::Answer { call, answer } => self.calls.answer(call, answer),
                 Effect::Publish(publish) => self.publish(publish),
@@ -222,6 +242,19 @@ impl Host {
         self.effects = effects;
         self.begin_starting();
         stop
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        match committer::begin(&self.shared, commit) {
+            Ok(signal) => self.committed.push_back(signal),
+            Err(begun) => {
+                let taken = self.commits.try_send(begun);
+                assert!(
+                    taken.is_ok(),
+                    "the core asked for a commit while one was under way"
+                );
+            }
+        }
     }
 
     /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
@@ -238,6 +271,7 @@ impl Host {
 
     fn start(&mut self, start: Box<Start>) {
         let invocation = start.invocation;
+        self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
         let begun = Invocation::new(start, Arc::clone(runner), &self.shared);
@@ -247,7 +281,7 @@ impl Host {
 
     /// Readers first, then watchers: who hears of a change can read it.
     fn publish(&mut self, publish: Publish) {
-        self.shared.view.apply(&publish);
+        self.shared.view.apply(&publish, self.clock.now().wall);
         self.shared.watching.publish(publish);
     }
 

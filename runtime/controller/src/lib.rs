@@ -67,6 +67,7 @@ mod feed;
 mod handle;
 mod host;
 pub mod message;
+mod metrics;
 mod panics;
 mod reconciler;
 mod request;
@@ -74,6 +75,7 @@ mod resource;
 mod runner;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
+pub mod stats;
 pub mod store;
 mod task;
 mod tenure;
@@ -91,6 +93,7 @@ pub use message::Message;
 pub use reconciler::Reconciler;
 pub use request::Request;
 pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
+pub use stats::Stats;
 pub use watch::{Changes, Event, Watch};
 
 pub use tokio_util::sync::CancellationToken;

@@ -13,11 +13,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hash};
+use std::mem::discriminant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use watershed_core::{
     Key, Kind, Name, Publish, QuickHash, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target,
-    Uid,
+    Timestamp, Uid,
 };
 
 use crate::resource::Resource;
@@ -58,6 +59,8 @@ struct Entry {
     /// None once it is gone, while somebody may still want what it was.
     row: Option<Arc<Row>>,
     status: Status,
+    /// When it began to stand like that.
+    stands_since: Timestamp,
     /// The publish that put the row here.
     since: u64,
     before: Option<Box<Former>>,
@@ -90,6 +93,13 @@ impl Entry {
             row: Arc::clone(row),
             status: self.status.clone(),
         }
+    }
+
+    fn stand(&mut self, status: &Status, now: Timestamp) {
+        if discriminant(&self.status.standing) != discriminant(&status.standing) {
+            self.stands_since = now;
+        }
+        self.status.clone_from(status);
     }
 
     /// Its row as it was when this publish was the last one.
@@ -150,6 +160,7 @@ impl View {
             let found = Entry {
                 row: Some(Arc::clone(row)),
                 status: unasked(),
+                stands_since: Timestamp(0),
                 since: 0,
                 before: None,
             };
@@ -165,7 +176,7 @@ impl View {
     }
 
     /// Takes up what was committed. Only the loop calls this.
-    pub(crate) fn apply(&self, publish: &Publish) {
+    pub(crate) fn apply(&self, publish: &Publish, now: Timestamp) {
         let progress = lock(&self.progress);
         let number = progress.whole + 1;
         let small = publish.rows.len() <= IN_PLACE && progress.listings == 0;
@@ -193,7 +204,7 @@ impl View {
         self.move_names(&moves);
         for update in &publish.statuses {
             if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
-                entry.status.clone_from(&update.status);
+                entry.stand(&update.status, now);
             }
         }
         let mut progress = held.unwrap_or_else(|| lock(&self.progress));
@@ -217,6 +228,7 @@ impl View {
         let entry = shard.entry(row.uid).or_insert_with(|| Entry {
             row: None,
             status: unasked(),
+            stands_since: Timestamp(0),
             since: 0,
             before: None,
         });
@@ -347,6 +359,17 @@ impl View {
         }
     }
 
+    /// Looks at every resource with how it stands and since when, one after the other.
+    pub(crate) fn each(&self, mut look: impl FnMut(&Row, &Status, Timestamp)) {
+        for shard in &self.rows.shards {
+            for entry in read(shard).values() {
+                if let Some(row) = &entry.row {
+                    look(row, &entry.status, entry.stands_since);
+                }
+            }
+        }
+    }
+
     /// All resources at one revision, in order of kind, name and uid.
     pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
         let (whole, revision) = {
@@ -443,7 +466,7 @@ mod tests {
     use std::thread;
 
     use uuid::Uuid;
-    use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion, Timestamp};
+    use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion};
 
     use super::*;
 
@@ -513,7 +536,7 @@ mod tests {
     #[test]
     fn listings_are_whole_and_names_never_free_while_everything_moves() {
         let view = View::of(&Stored::default());
-        view.apply(&shuffled(1));
+        view.apply(&shuffled(1), Timestamp(1));
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
             for _ in 0..2 {
@@ -533,7 +556,7 @@ mod tests {
                 });
             }
             for revision in 2..PUBLISHES {
-                view.apply(&shuffled(revision));
+                view.apply(&shuffled(revision), Timestamp(1));
             }
             over.store(true, Ordering::Relaxed);
         });

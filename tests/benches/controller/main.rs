@@ -23,7 +23,13 @@ mod world;
 
 #[tokio::main]
 async fn main() {
-    let report = Report::from_args();
+    // On a thread of the runtime, as a server's own tasks are.
+    tokio::spawn(measure(Report::from_args()))
+        .await
+        .expect("everything is measured");
+}
+
+async fn measure(report: Report) {
     graphs::measure(&report).await;
     edits::measure(&report).await;
     durable::measure(&report).await;

@@ -7,11 +7,11 @@ use std::time::Duration;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
     Batch, Changes, Controller, Delete, Edit, EditError, Event, Expect, Handle, Hidden, KindOptions, Refresh,
-    Refusal, RequestError, Revision, Row, RunOutcome, Settlement, SpecVersion, StopReason, Target, Uid,
-    Update, WaitError, fresh_uid, new_spec,
+    Refusal, RequestError, Revision, Row, RunOutcome, Settlement, SpecVersion, StopReason, Target, Timestamp,
+    TokioClock, Uid, Update, WaitError, fresh_uid, new_spec,
 };
 
-use crate::task::{Ending, SOON, Task, Tasks, builder, key, start, state_of, task};
+use crate::task::{Ending, SOON, Task, Tasks, builder, key, reading, start, state_of, task};
 
 fn refusal<T: std::fmt::Debug>(result: Result<T, EditError>) -> Refusal {
     match result.unwrap_err() {
@@ -290,4 +290,46 @@ async fn a_watch_ends_when_the_controller_does() {
         assert_ne!(event, Event::Lagged);
     }
     assert_eq!(handle.stopped(), Some(StopReason::Shutdown));
+}
+
+#[tokio::test(start_paused = true)]
+async fn stats_say_what_runs_waits_and_failed() {
+    let clock = TokioClock::starting_at(Timestamp(1_700_000_000_000));
+    let controller = builder(MemoryStore::new()).clock(clock).start().await.unwrap();
+    let created = [
+        task("hangs", &Task::Hang(Ending::Write("done".into()))),
+        reading("below", &Task::Rest, &["hangs"]),
+        task("fails", &Task::Fail("on purpose".into())),
+        task("rests", &Task::Rest),
+    ];
+    for new in created {
+        controller.create(new).await.unwrap();
+    }
+    controller
+        .wait_until(
+            key("fails"),
+            |found| found.is_some_and(|it| it.error.is_some()),
+            SOON,
+        )
+        .await
+        .unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let stats = controller.stats();
+    assert_eq!((stats.resources, stats.running, stats.failed), (4, 1, 1));
+    assert_eq!(stats.pending.values().sum::<u64>(), 1);
+    assert!(stats.oldest_pending_ms >= 3_000 && stats.longest_running_ms >= 3_000);
+    assert_eq!(stats.settled.get("failed"), Some(&1));
+    assert_eq!((stats.invocations.started, stats.invocations.failed), (3, 1));
+    assert!(stats.commits.tried > 0 && stats.last_convergence.is_none());
+    controller.cancel(key("hangs")).await.unwrap();
+    controller.wait_until_idle(SOON).await.unwrap();
+    let stats = controller.stats();
+    assert_eq!(
+        (stats.running, stats.pending.len(), stats.oldest_pending_ms),
+        (0, 0, 0)
+    );
+    let took = stats.last_convergence.as_ref().map(|last| last.took_ms);
+    assert!(took.is_some_and(|ms| ms >= 3_000));
+    let json = serde_json::to_value(&stats).unwrap();
+    assert_eq!(json["settled"]["failed"], 1);
 }

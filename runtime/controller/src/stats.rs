@@ -1,0 +1,369 @@
+//! Numbers for whoever operates a controller, as a value, as JSON and in Prometheus' text format.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+use tokio::time::Instant;
+use watershed_core::{Revision, Settled, Standing, Status, Timestamp};
+
+use crate::handle::Shared;
+
+/// How a controller does at this moment; see [`Handle::stats`](crate::Handle::stats).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Stats {
+    /// The catalog's revision.
+    pub revision: Revision,
+    /// All resources, deleted ones included whose delete is unfinished.
+    pub resources: u64,
+    /// Pending ones, by the reason that they were asked for.
+    pub pending: BTreeMap<String, u64>,
+    /// For how long the one has been pending that is so for longest.
+    pub oldest_pending_ms: u64,
+    /// Running invocations.
+    pub running: u64,
+    /// For how long the oldest of them runs.
+    pub longest_running_ms: u64,
+    /// Those of them that were cancelled and have not returned.
+    pub stuck: u64,
+    /// Settled ones, by why they are settled: `idle`, `failed`, `retrying`, `paused` and so on.
+    pub settled: BTreeMap<String, u64>,
+    /// Resources whose last run failed, whatever they do now.
+    pub failed: u64,
+    /// Resources whose reconciles are held back.
+    pub paused: u64,
+    /// Failures in a row, of all resources together.
+    pub retries: u64,
+    /// Invocations since the controller started.
+    pub invocations: Invocations,
+    /// Commits since the controller started.
+    pub commits: Commits,
+    /// How long calls waited for the loop.
+    pub loop_lag: Lag,
+    /// The lease, if it can run out.
+    pub lease: Option<LeaseAge>,
+    /// When everything was last settled.
+    pub last_convergence: Option<Convergence>,
+}
+
+/// Counts of invocations.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Invocations {
+    /// Started.
+    pub started: u64,
+    /// Returned an outcome.
+    pub done: u64,
+    /// Returned an error, or panicked.
+    pub failed: u64,
+}
+
+/// Counts and times of commits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Commits {
+    /// Tried.
+    pub tried: u64,
+    /// Failed; they were tried again.
+    pub failed: u64,
+    /// How long the last one took, in microseconds.
+    pub last_us: u64,
+    /// The longest of the last minute.
+    pub longest_us: u64,
+}
+
+/// How long calls waited.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Lag {
+    /// The last one, in microseconds.
+    pub last_us: u64,
+    /// The longest of the last minute.
+    pub longest_us: u64,
+}
+
+/// A lease that can run out.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct LeaseAge {
+    /// How long ago it was renewed.
+    pub age_ms: u64,
+    /// How long it lasts.
+    pub term_ms: u64,
+}
+
+/// A time when everything had settled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Convergence {
+    /// When.
+    pub at: Timestamp,
+    /// How long something had been pending or running until then.
+    pub took_ms: u64,
+}
+
+impl Stats {
+    pub(crate) fn of(shared: &Shared, now: Timestamp) -> Self {
+        let at = Instant::now();
+        let metrics = &shared.metrics;
+        let load = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        let mut stats = Self {
+            revision: shared.view.revision(),
+            invocations: Invocations {
+                started: load(&metrics.started),
+                done: load(&metrics.done),
+                failed: load(&metrics.failed),
+            },
+            commits: Commits {
+                tried: metrics.commits.count(),
+                failed: load(&metrics.failed_commits),
+                last_us: metrics.commits.last_us(),
+                longest_us: metrics.commits.longest_us(at),
+            },
+            loop_lag: Lag {
+                last_us: metrics.lag.last_us(),
+                longest_us: metrics.lag.longest_us(at),
+            },
+            lease: shared.catalog.lease().map(|lease| LeaseAge {
+                age_ms: milliseconds(at.saturating_duration_since(lease.since)),
+                term_ms: milliseconds(lease.term),
+            }),
+            last_convergence: metrics
+                .last_convergence()
+                .map(|(at, took_ms)| Convergence { at, took_ms }),
+            ..Self::default()
+        };
+        shared.view.each(|row, status, since| {
+            stats.resources += 1;
+            stats.failed += u64::from(row.error.is_some());
+            stats.paused += u64::from(row.paused);
+            stats.retries += u64::from(row.attempts);
+            stats.count(status, now.0.saturating_sub(since.0));
+        });
+        stats
+    }
+
+    fn count(&mut self, status: &Status, age_ms: i64) {
+        let age_ms = u64::try_from(age_ms).unwrap_or(0);
+        match &status.standing {
+            Standing::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
+            Standing::Pending => {
+                let reason = status
+                    .reason
+                    .as_ref()
+                    .map_or("unknown", |reason| reason.why.as_str());
+                *entry(&mut self.pending, reason) += 1;
+                self.oldest_pending_ms = self.oldest_pending_ms.max(age_ms);
+            }
+            Standing::Running { cancelled, .. } => {
+                self.running += 1;
+                self.stuck += u64::from(*cancelled);
+                self.longest_running_ms = self.longest_running_ms.max(age_ms);
+            }
+        }
+    }
+
+    /// The numbers in Prometheus' text format, each with the given labels: `[("instance", "flights")]`.
+    pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
+        let mut page = Page::new(labels);
+        page.gauge("resources", "Resources of the catalog.", self.resources);
+        page.by("pending", "Pending resources by reason.", "reason", &self.pending);
+        page.gauge(
+            "oldest_pending_ms",
+            "How long one has been pending.",
+            self.oldest_pending_ms,
+        );
+        page.gauge("running", "Running invocations.", self.running);
+        page.gauge(
+            "longest_running_ms",
+            "How long one has been running.",
+            self.longest_running_ms,
+        );
+        page.gauge(
+            "stuck",
+            "Cancelled invocations that have not returned.",
+            self.stuck,
+        );
+        page.by(
+            "settled",
+            "Settled resources by why they are.",
+            "why",
+            &self.settled,
+        );
+        page.gauge("failed", "Resources whose last run failed.", self.failed);
+        page.gauge("paused", "Paused resources.", self.paused);
+        page.gauge("retries", "Failures in a row, of all resources.", self.retries);
+        page.counter(
+            "invocations_started_total",
+            "Invocations started.",
+            self.invocations.started,
+        );
+        page.counter(
+            "invocations_done_total",
+            "Invocations that succeeded.",
+            self.invocations.done,
+        );
+        page.counter(
+            "invocations_failed_total",
+            "Invocations that failed.",
+            self.invocations.failed,
+        );
+        page.counter("commits_total", "Commits tried.", self.commits.tried);
+        page.counter(
+            "commits_failed_total",
+            "Commits that failed.",
+            self.commits.failed,
+        );
+        page.gauge(
+            "commit_last_us",
+            "How long the last commit took.",
+            self.commits.last_us,
+        );
+        page.gauge(
+            "commit_longest_us",
+            "The longest commit of the last minute.",
+            self.commits.longest_us,
+        );
+        page.gauge(
+            "loop_lag_last_us",
+            "How long the last call waited.",
+            self.loop_lag.last_us,
+        );
+        page.gauge(
+            "loop_lag_longest_us",
+            "The longest such wait of the last minute.",
+            self.loop_lag.longest_us,
+        );
+        if let Some(lease) = &self.lease {
+            page.gauge(
+                "lease_age_ms",
+                "How long ago the lease was renewed.",
+                lease.age_ms,
+            );
+            page.gauge("lease_term_ms", "How long a lease lasts.", lease.term_ms);
+        }
+        if let Some(last) = &self.last_convergence {
+            let at = u64::try_from(last.at.0).unwrap_or(0);
+            page.gauge("last_convergence_at_ms", "When everything was last settled.", at);
+            page.gauge("last_convergence_took_ms", "How long that took.", last.took_ms);
+        }
+        page.text
+    }
+}
+
+/// The word for why something is settled, as documents have it.
+fn word(why: &Settled) -> String {
+    if *why == Settled::Idle {
+        return "idle".to_owned();
+    }
+    match serde_json::to_value(why) {
+        Ok(serde_json::Value::String(word)) => word,
+        Ok(serde_json::Value::Object(fields)) => fields.keys().next().cloned().unwrap_or_default(),
+        _ => String::new(),
+    }
+}
+
+fn entry<'a>(counts: &'a mut BTreeMap<String, u64>, word: &str) -> &'a mut u64 {
+    if !counts.contains_key(word) {
+        counts.insert(word.to_owned(), 0);
+    }
+    counts.get_mut(word).expect("it was inserted")
+}
+
+fn milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A page in the text format.
+struct Page {
+    labels: String,
+    text: String,
+}
+
+impl Page {
+    fn new(labels: &[(&str, &str)]) -> Self {
+        let labels: Vec<String> = labels
+            .iter()
+            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+            .collect();
+        Self {
+            labels: labels.join(","),
+            text: String::new(),
+        }
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "gauge");
+        self.sample(name, "", value);
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "counter");
+        self.sample(name, "", value);
+    }
+
+    fn by(&mut self, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
+        self.head(name, help, "gauge");
+        for (word, value) in values {
+            self.sample(name, &format!("{label}=\"{}\"", escaped(word)), *value);
+        }
+    }
+
+    fn head(&mut self, name: &str, help: &str, sort: &str) {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            self.text,
+            "# HELP watershed_{name} {help}\n# TYPE watershed_{name} {sort}"
+        );
+    }
+
+    fn sample(&mut self, name: &str, label: &str, value: u64) {
+        let labels: Vec<&str> = [self.labels.as_str(), label]
+            .into_iter()
+            .filter(|labels| !labels.is_empty())
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
+        let _ = writeln!(self.text, "watershed_{name}{labels} {value}");
+    }
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_format_has_each_number_with_its_labels() {
+        let stats = Stats {
+            resources: 3,
+            pending: BTreeMap::from([("parent".to_owned(), 2)]),
+            ..Stats::default()
+        };
+        let text = stats.to_prometheus(&[("instance", "a \"b\"\n")]);
+        assert!(text.contains("# TYPE watershed_resources gauge\n"));
+        assert!(
+            text.contains("\nwatershed_resources{instance=\"a \\\"b\\\"\\n\"} 3\n"),
+            "{text}"
+        );
+        assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",reason=\"parent\"} 2\n"));
+        assert!(stats.to_prometheus(&[]).contains("\nwatershed_resources 3\n"));
+    }
+
+    #[test]
+    fn every_word_for_a_settled_resource_is_one_word() {
+        let reference = watershed_core::Ref::completed("thing", "a");
+        for (why, expected) in [
+            (Settled::Idle, "idle"),
+            (Settled::OnCycle, "on_cycle"),
+            (Settled::WaitingForRef(reference), "waiting_for_ref"),
+        ] {
+            assert_eq!(word(&why), expected);
+        }
+    }
+}
