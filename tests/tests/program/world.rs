@@ -85,6 +85,20 @@ impl World {
         }
     }
 
+    /// As [`change`](Self::change), by files alone: a running program holds the engine's file.
+    pub(crate) fn change_files(&mut self) -> String {
+        let place = self.any();
+        match self.rng.random_range(0..8) {
+            0 | 1 => self.with(place, "edit", |model| model.constant += 1),
+            2 => self.with(place, "comment", |model| model.comment += 1),
+            3 => self.with(place, "turn view and table", |model| model.table = !model.table),
+            4 => self.rename(place),
+            5 => self.swap(place),
+            6 => self.delete(place),
+            _ => self.with(place, "break or mend", |model| model.broken = !model.broken),
+        }
+    }
+
     /// Changes the query of the first model, so that most of the project has to be built.
     pub(crate) fn change_the_root(&mut self) {
         self.models[0].constant += 1;
