@@ -12,6 +12,7 @@
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
 //! | `live` | edits while `start` goes on |
+//! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
 //! | `pages` | the examples and commands of the guides |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
@@ -29,6 +30,7 @@ mod habits;
 mod histories;
 mod kills;
 mod live;
+mod looks;
 mod mends;
 mod pages;
 mod sandbox;

@@ -3,22 +3,16 @@
 use std::time::Duration;
 
 use watershed_controller::HistoryRow;
-use watershed_controller::store::StoreError;
+use watershed_controller::store::{SqliteReader, StoreError};
 use watershed_drivers::duckdb::{Access, Engine};
 
-use super::catalog::Catalog;
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
-use super::{Options, engine_options, stream_query};
+use super::{INSTANCE, Options, catalog, engine_options, read, stream_query};
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service};
-use crate::state_folder::{Lock, Patience, StateFolder};
-
-/// Most runs that are read of one resource.
-const MOST_RUNS: u32 = 100;
-/// Another look holds the catalog for a few milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+use crate::state_folder::{Lock, StateFolder};
 
 /// A state folder that nobody owns; or none at all, where nothing was run yet.
 pub(crate) struct Folder {
@@ -61,7 +55,7 @@ impl Folder {
                 self.reading(&entries, |r| r.graph(name.as_deref(), Hidden::unless(all)))?
             }
             Request::History { name, limit } => {
-                let (entries, runs) = self.history(name.as_deref()).await?;
+                let (entries, runs) = self.history(name.as_deref(), limit).await?;
                 self.reading(&entries, |reading| reading.history(runs, limit))
             }
             Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } => {
@@ -85,11 +79,10 @@ impl Folder {
 
     /// The catalog's resources; where there is no catalog, what the files declare.
     async fn entries(&self) -> Result<Vec<Entry>, Refusal> {
-        match self.catalog().await? {
+        match self.catalog() {
             Some(catalog) => {
-                let entries = catalog.entries().to_vec();
-                catalog.close().await;
-                Ok(entries)
+                let stored = look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await?;
+                Ok(catalog::found(&stored).entries)
             }
             None => {
                 let compilation = compiled::compile(&self.options, &self.state).await?;
@@ -98,40 +91,35 @@ impl Folder {
         }
     }
 
-    async fn history(&self, name: Option<&str>) -> Result<(Vec<Entry>, Vec<HistoryRow>), Refusal> {
-        let Some(catalog) = self.catalog().await? else {
-            return Ok((self.entries().await?, Vec::new()));
+    async fn history(
+        &self,
+        name: Option<&str>,
+        limit: u64,
+    ) -> Result<(Vec<Entry>, Vec<HistoryRow>), Refusal> {
+        let entries = self.entries().await?;
+        let Some(catalog) = self.catalog() else {
+            return Ok((entries, Vec::new()));
         };
-        let entries = catalog.entries().to_vec();
-        let wanted: Vec<&Entry> = match name {
-            Some(name) => vec![names::resolve(&entries, name)?],
-            None => entries.iter().collect(),
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let runs = match name.map(|name| names::resolve(&entries, name)).transpose() {
+            Ok(None) => look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, limit))).await?,
+            Ok(Some(entry)) => {
+                let uid = entry.row.uid;
+                look(move |runtime| runtime.block_on(catalog.history(INSTANCE, uid, limit))).await?
+            }
+            Err(refusal) => {
+                let most = read::MOST_SEARCHED;
+                let all = look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, most))).await?;
+                read::of_gone(all, name, refusal)?
+            }
         };
-        let mut runs = Vec::new();
-        for entry in wanted {
-            runs.extend(
-                catalog
-                    .history(entry.row.uid, MOST_RUNS)
-                    .await
-                    .map_err(unreadable)?,
-            );
-        }
-        catalog.close().await;
         Ok((entries, runs))
     }
 
-    async fn catalog(&self) -> Result<Option<Catalog>, Refusal> {
-        if self.lock.is_none() {
-            return Ok(None);
-        }
-        let patience = Patience::new(PATIENCE);
-        loop {
-            match Catalog::open(&self.state).await {
-                Ok(catalog) => return Ok(Some(catalog)),
-                Err(StoreError::Locked { .. }) if patience.another_try().await => {}
-                Err(error) => return Err(unreadable(error)),
-            }
-        }
+    fn catalog(&self) -> Option<SqliteReader> {
+        self.lock
+            .as_ref()
+            .map(|_| SqliteReader::new(self.state.catalog()))
     }
 
     async fn query(
@@ -165,6 +153,20 @@ impl Service for Folder {
     }
 }
 
+/// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
+async fn look<T: Send + 'static>(
+    look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Refusal> {
+    let runtime = tokio::runtime::Handle::current();
+    match tokio::task::spawn_blocking(move || look(runtime)).await {
+        Ok(looked) => looked.map_err(unreadable),
+        Err(panic) => Err(Refusal::new(
+            Exit::NotNow,
+            format!("the look ended by a defect: {panic}"),
+        )),
+    }
+}
+
 /// A catalog that can't be read, as a command ends with it.
 fn unreadable(error: StoreError) -> Refusal {
     let exit = match error {
@@ -174,6 +176,7 @@ fn unreadable(error: StoreError) -> Refusal {
     let refusal = Refusal::new(exit, crate::chain(&error));
     match error {
         StoreError::Damaged { .. } => refusal.hint("nothing was touched; move the folder away and run again"),
+        StoreError::Older { .. } => refusal.hint("`watershed run` brings it up to date, and keeps a copy"),
         StoreError::Newer { .. } => refusal.hint("use the newer version of watershed; nothing was touched"),
         _ => refusal,
     }

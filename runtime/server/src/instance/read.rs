@@ -9,6 +9,27 @@ use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
 use crate::socket::{Answer, Refusal};
 
+/// How far back runs of a resource are searched that is no longer there.
+pub(super) const MOST_SEARCHED: u32 = 10_000;
+
+/// Past runs of a resource that is no longer there: among `runs`, those under the name that was typed.
+///
+/// # Errors
+/// `refusal`, if there are none.
+pub(super) fn of_gone(
+    runs: Vec<HistoryRow>,
+    typed: Option<&str>,
+    refusal: Refusal,
+) -> Result<Vec<HistoryRow>, Refusal> {
+    let typed = typed.unwrap_or_default();
+    let is_it = |run: &HistoryRow| {
+        let name = run.key.name.as_str();
+        name.eq_ignore_ascii_case(typed) || run.key.to_string().eq_ignore_ascii_case(typed)
+    };
+    let found: Vec<HistoryRow> = runs.into_iter().filter(is_it).collect();
+    if found.is_empty() { Err(refusal) } else { Ok(found) }
+}
+
 /// One reading of the catalog, from which every look is answered.
 pub(crate) struct Reading<'a> {
     pub(crate) project: &'a Project,

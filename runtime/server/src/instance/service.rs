@@ -6,14 +6,11 @@ use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, stream_query};
+use super::{Files, Instance, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service};
-
-/// Most resources whose history is read for one answer: more than a person reads about.
-const MOST_HISTORIES: u32 = 100;
 
 impl Service for Instance {
     async fn serve(&self, request: Request, replies: Replies) {
@@ -71,7 +68,7 @@ impl Instance {
             }
             Request::History { name, limit } => {
                 let entries = self.entries();
-                let runs = self.histories(&entries, name.as_deref()).await?;
+                let runs = self.histories(&entries, name.as_deref(), limit).await?;
                 end(replies, self.reading(&entries).history(runs, limit)).await
             }
         }
@@ -126,21 +123,22 @@ impl Instance {
         }
     }
 
-    async fn histories(&self, entries: &[Entry], name: Option<&str>) -> Result<Vec<HistoryRow>, Refusal> {
-        let wanted: Vec<&Entry> = match name {
-            Some(name) => vec![names::resolve(entries, name)?],
-            None => entries.iter().collect(),
+    async fn histories(
+        &self,
+        entries: &[Entry],
+        name: Option<&str>,
+        limit: u64,
+    ) -> Result<Vec<HistoryRow>, Refusal> {
+        let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+        let runs = match name.map(|name| names::resolve(entries, name)).transpose() {
+            Ok(None) => self.controller.recent_history(limit).await,
+            Ok(Some(entry)) => self.controller.history(entry.row.uid, limit).await,
+            Err(refusal) => {
+                let all = self.controller.recent_history(read::MOST_SEARCHED).await;
+                return read::of_gone(all.map_err(|error| unread(&error))?, name, refusal);
+            }
         };
-        let mut runs = Vec::new();
-        for entry in wanted {
-            runs.extend(
-                self.controller
-                    .history(entry.row.uid, MOST_HISTORIES)
-                    .await
-                    .map_err(|e| unread(&e))?,
-            );
-        }
-        Ok(runs)
+        runs.map_err(|error| unread(&error))
     }
 
     fn reading<'a>(&'a self, entries: &'a [Entry]) -> Reading<'a> {
