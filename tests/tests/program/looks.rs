@@ -81,3 +81,33 @@ fn runs_have_the_same_name_in_status_and_history() {
     let history = project.call(&["history", "a", "--json"]).json();
     assert_eq!(status["resources"][0]["last_run"]["id"], history["runs"][0]["id"]);
 }
+
+#[test]
+fn a_rename_is_told_in_one_line() {
+    let project = project();
+    project.run(0);
+    project.rename("models/a.sql", "models/c.sql");
+    project.write("models/b.sql", "SELECT n + 1 AS n FROM c\n");
+    let said = project.call(&["run"]);
+    let lines: Vec<&str> = said
+        .stdout
+        .lines()
+        .filter(|line| line.contains("renamed "))
+        .collect();
+    assert_eq!(lines.len(), 1, "{}", said.stdout);
+    assert!(lines[0].contains("a → c"), "{}", said.stdout);
+}
+
+#[test]
+fn a_variable_that_is_not_set_is_told_once() {
+    let project = project();
+    project.write("models/b.sql", "SELECT {{ .env.factor }} * n AS n FROM a\n");
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1));
+    assert_eq!(
+        said.stderr.matches("\"factor\" is not set").count(),
+        1,
+        "{}",
+        said.stderr
+    );
+}

@@ -9,13 +9,14 @@ use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
 use super::rounds::{self, Rounds};
-use crate::documents::{Column, Event, QueryDocument, RunDocument, Severity, Time};
+use crate::documents::{Column, Event, QueryDocument, RunDocument, Time};
 use crate::exit::Exit;
-use crate::render::diagnostics::{Drawing, of_failure};
+use crate::render::diagnostics::Drawing;
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
 use crate::render::{rows, status, units};
+use crate::report::problems::problems;
 use crate::socket::{Answer, Refusal, Reply};
 
 /// How often the bar is drawn anew while nothing happens.
@@ -210,23 +211,13 @@ impl<'a> Presenter<'a> {
         Ok(exit_of(document.exit_code))
     }
 
-    /// Findings of the compiler and failures of resources, drawn; each once.
+    /// Everything that is wrong, drawn.
     fn findings(&mut self, document: &RunDocument) {
         let mut drawing = Drawing::new(&self.root);
-        let mut text = String::new();
-        for finding in &document.diagnostics {
-            text.push_str(&drawing.draw(finding));
-        }
-        for resource in &document.resources {
-            let Some(error) = &resource.error else { continue };
-            // What keeps a file from compiling was drawn above, with more of its place.
-            let told = |finding: &crate::documents::Diagnostic| {
-                finding.severity == Severity::Error && finding.resource.as_ref() == Some(&resource.id())
-            };
-            if !document.diagnostics.iter().any(told) {
-                text.push_str(&drawing.draw(&of_failure(resource, error)));
-            }
-        }
+        let text: String = problems(document)
+            .iter()
+            .map(|problem| drawing.draw(problem))
+            .collect();
         self.console.say(&text);
     }
 

@@ -9,6 +9,7 @@ use crate::render::diagnostics::Drawing;
 use crate::render::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use crate::render::summary::first_line;
 use crate::render::units::{count, duration};
+use crate::report::problems::problems;
 
 /// Tells round after round.
 pub(super) struct Rounds {
@@ -25,15 +26,11 @@ pub(super) struct Rounds {
 impl Rounds {
     /// Goes on after the first round, which came to `document`.
     pub(super) fn after(document: &RunDocument, root: &Path) -> Self {
-        let failed = document.resources.iter().filter(|resource| {
-            let told = |found: &Diagnostic| found.resource.as_ref() == Some(&resource.id());
-            resource.error.is_some() && !document.diagnostics.iter().any(told)
-        });
-        let findings = document.diagnostics.iter().filter(|found| is_error(found));
+        let errors = problems(document).iter().filter(|found| is_error(found)).count();
         Self {
             root: root.to_owned(),
             project: document.project.clone(),
-            errors: (failed.count() + findings.count()) as u64,
+            errors: errors as u64,
             skipped: 0,
             has_mended: false,
             has_told: false,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::Instance;
 use super::converge::{Control, Course, Ended, Stop, Wish, asked};
 use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
-use crate::render::diagnostics::of_failure;
 use crate::report::difference::Declarations;
+use crate::report::problems::problems;
 use crate::socket::{Replies, Reply, RunRequest};
 
 /// How a stay ended.
@@ -119,15 +119,8 @@ type Identity = (String, String, String, String);
 impl Problems {
     /// Takes up those of a document. Returns the new ones and those that are gone.
     fn replace(&mut self, document: &RunDocument) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-        let failures = document
-            .resources
-            .iter()
-            .filter_map(|resource| Some(of_failure(resource, resource.error.as_ref()?)));
-        let mut now: BTreeMap<Identity, Diagnostic> =
-            failures.map(|found| (identity(&found), found)).collect();
-        // A finding has more of its place than the failure that it comes to.
-        let findings = document.diagnostics.iter().cloned();
-        now.extend(findings.map(|found| (identity(&found), found)));
+        let now = problems(document).into_iter();
+        let now = now.map(|found| (identity(&found), found)).collect();
         let before = std::mem::replace(&mut self.0, now);
         let new = self.0.iter().filter(|(what, _)| !before.contains_key(*what));
         let new = new.map(|(_, found)| found.clone()).collect();

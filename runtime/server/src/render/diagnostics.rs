@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Level, Origin, Renderer, Snippet};
 
-use crate::documents::{Diagnostic, ResourceDocument, ResourceError, Severity};
+use crate::documents::{Diagnostic, Severity};
 
 /// Files larger than this are not compiled either.
 const LARGEST_FILE: u64 = 128 * 1024;
@@ -131,27 +131,6 @@ fn column(line: &str, column: u32) -> usize {
     line.char_indices()
         .nth(column.max(1) as usize - 1)
         .map_or(line.len(), |(at, _)| at)
-}
-
-/// A resource's own failure as a finding, to be drawn like those of the compiler.
-pub(crate) fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> Diagnostic {
-    let path = resource.paths.first().cloned().unwrap_or_default();
-    let (path, line, column, end_column) = match &error.at {
-        Some(at) => (at.path.clone(), at.line, at.column, at.column + 1),
-        None => (path, 1, 1, 1),
-    };
-    Diagnostic {
-        severity: Severity::Error,
-        code: error.code.clone(),
-        path,
-        line,
-        column,
-        end_line: line,
-        end_column,
-        message: error.message.clone(),
-        hint: error.hint.clone(),
-        resource: Some(resource.id()),
-    }
 }
 
 #[cfg(test)]

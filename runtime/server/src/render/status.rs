@@ -210,13 +210,19 @@ pub(crate) fn graph(document: &GraphDocument) -> String {
     out
 }
 
+/// Deeper lines say how deep they are: a long chain would be all blank space, and more of it than anybody can store.
+const DEEPEST_INDENT: usize = 30;
+
 fn graph_line(
     name: &crate::documents::ResourceName,
     depth: usize,
     health: Option<Health>,
     opened: bool,
 ) -> String {
-    let indent = "  ".repeat(depth);
+    let mut indent = "  ".repeat(depth.min(DEEPEST_INDENT));
+    if depth > DEEPEST_INDENT {
+        indent.push_str(&format!("{DIM}({depth}){DIM:#} "));
+    }
     let kind = if name.kind == "model" {
         String::new()
     } else {
@@ -255,4 +261,39 @@ pub(crate) fn dot(document: &GraphDocument) -> String {
     }
     out.push_str("}\n");
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::{Edge, Node, ResourceName};
+
+    /// The bytes of the graph of a chain of `length` models.
+    fn chain(length: usize) -> usize {
+        let name = |at: usize| ResourceName {
+            kind: "model".into(),
+            name: format!("m{at:05}"),
+        };
+        let nodes = (0..length).map(|at| Node {
+            kind: "model".into(),
+            name: name(at).name,
+            health: Health::Ok,
+        });
+        let edges = (1..length).map(|at| Edge {
+            from: name(at - 1),
+            to: name(at),
+        });
+        let document = GraphDocument {
+            schema: GraphDocument::SCHEMA.into(),
+            nodes: nodes.collect(),
+            edges: edges.collect(),
+        };
+        graph(&document).len()
+    }
+
+    #[test]
+    fn the_text_of_a_long_chain_grows_with_its_length() {
+        let (short, long) = (chain(2_000), chain(4_000));
+        assert!(long < short * 11 / 5, "{short} bytes and {long} bytes");
+    }
 }

@@ -1,12 +1,14 @@
 //! What a run did, for people: what was made, what went wrong, what is behind it.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{count, duration, grouped, some_of};
 use crate::documents::{
-    Command, Health, Outcome, ResourceDocument, ResourceName, RunDocument, Severity, Work,
+    Command, Health, Outcome, Removed, ResourceDocument, ResourceName, RunDocument, Severity, Work,
 };
 
 /// A table of more lines than this tires; `-v` shows it whole.
@@ -65,7 +67,7 @@ pub(crate) fn validate(document: &RunDocument) -> String {
 fn lines(document: &RunDocument, detail: Detail) -> String {
     let is_worked = |resource: &&ResourceDocument| match detail {
         Detail::All => resource.health != Health::Failed,
-        Detail::Normal => !matches!(resource.work, Work::None | Work::Checked),
+        Detail::Normal => !is_idle(resource),
     };
     let most = if detail == Detail::All {
         usize::MAX
@@ -85,12 +87,12 @@ fn lines(document: &RunDocument, detail: Detail) -> String {
     );
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     for (resource, output) in worked.into_iter().zip(outputs.lines()) {
-        let style = if matches!(resource.work, Work::None | Work::Checked) {
-            DIM
-        } else {
-            GOOD
+        let style = if is_idle(resource) { DIM } else { GOOD };
+        let name = match former_name(document, resource) {
+            Some(before) => format!("{before} → {}", resource.name),
+            None => resource.name.clone(),
         };
-        rows.push(line(resource.work.as_str(), style, resource, output));
+        rows.push(line(resource.work.as_str(), style, resource, &name, output));
     }
     let failed: Vec<&ResourceDocument> = document
         .resources
@@ -103,7 +105,7 @@ fn lines(document: &RunDocument, detail: Detail) -> String {
             .as_ref()
             .map(|error| first_line(&error.message))
             .unwrap_or_default();
-        rows.push(line("failed", BAD, resource, message));
+        rows.push(line("failed", BAD, resource, &resource.name, message));
     }
     let mut out = columns("  ", &rows);
     if failed.len() > most {
@@ -115,11 +117,25 @@ fn lines(document: &RunDocument, detail: Detail) -> String {
     out
 }
 
-fn line(word: &str, style: Style, resource: &ResourceDocument, rest: &str) -> Vec<Cell> {
+/// Whether a command did nothing for a resource.
+fn is_idle(resource: &ResourceDocument) -> bool {
+    matches!(resource.work, Work::None | Work::Checked)
+}
+
+/// What a resource was called before, if this command renamed it.
+fn former_name<'a>(document: &'a RunDocument, resource: &ResourceDocument) -> Option<&'a str> {
+    let is_it = |removed: &&Removed| removed.became.as_ref() == Some(&resource.id());
+    let removed = document.summary.removed.iter().find(is_it);
+    removed
+        .filter(|_| resource.work == Work::Renamed)
+        .map(|removed| removed.name.as_str())
+}
+
+fn line(word: &str, style: Style, resource: &ResourceDocument, name: &str, rest: &str) -> Vec<Cell> {
     vec![
         Cell::left(word, style),
         Cell::left(&resource.kind, DIM),
-        Cell::plain(&resource.name),
+        Cell::plain(name),
         Cell::rest(rest),
     ]
 }
@@ -179,7 +195,7 @@ pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&Reso
 }
 
 fn removed(document: &RunDocument) -> String {
-    let line = |removed: &crate::documents::Removed| match &removed.became {
+    let line = |removed: &&Removed| match &removed.became {
         Some(new) => vec![
             Cell::left("renamed", GOOD),
             Cell::left(&removed.kind, DIM),
@@ -191,7 +207,20 @@ fn removed(document: &RunDocument) -> String {
             Cell::plain(&removed.name),
         ],
     };
-    let removed = &document.summary.removed;
+    // A rename that was work of its own has its line already.
+    let renamed: BTreeSet<ResourceName> = document
+        .resources
+        .iter()
+        .filter(|resource| resource.work == Work::Renamed)
+        .map(ResourceDocument::id)
+        .collect();
+    let is_told = |removed: &&Removed| removed.became.as_ref().is_some_and(|new| renamed.contains(new));
+    let worked = document.resources.iter().filter(|resource| !is_idle(resource));
+    let is_listed = worked.count() <= MOST_LINES;
+    let removed = document.summary.removed.iter();
+    let removed: Vec<&Removed> = removed
+        .filter(|removed| !(is_listed && is_told(removed)))
+        .collect();
     let mut out = columns(
         "  ",
         &removed.iter().take(MOST_LINES).map(line).collect::<Vec<_>>(),

@@ -88,7 +88,9 @@ impl Account<'_> {
             let row = &entry.row;
             let Some(stand) = standings.get(row) else { continue };
             let warnings = resource::warnings(&self.findings, row);
-            resources.push(resource::document(row, stand, self.done.work(row.uid), warnings));
+            let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
+            resource::say_as_found(&mut told, &self.findings);
+            resources.push(told);
             ended.push(self.done.outcome(row.uid, stand.health));
         }
         let after = Declarations::of(self.entries, self.hidden);

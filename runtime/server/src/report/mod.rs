@@ -9,6 +9,7 @@
 //! | [`difference`] | what became of declarations between two readings |
 //! | [`names`] | the resource that a person means |
 //! | [`document`] | the whole document of a command |
+//! | [`problems`] | everything that is wrong, once |
 //! | [`summary`] | the numbers of a command |
 
 pub(crate) mod difference;
@@ -17,6 +18,7 @@ pub(crate) mod health;
 mod hints;
 pub(crate) mod kinds;
 pub(crate) mod names;
+pub(crate) mod problems;
 pub(crate) mod resource;
 pub(crate) mod summary;
 

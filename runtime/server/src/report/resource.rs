@@ -136,6 +136,26 @@ pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
     }
 }
 
+/// Says a failure in the words of the finding that it comes from, with its place: a cycle is known to the compiler
+/// by its files, and to the controller by its refs.
+pub(crate) fn say_as_found(resource: &mut ResourceDocument, findings: &[Diagnostic]) {
+    let id = resource.id();
+    let Some(error) = &mut resource.error else { return };
+    let found = findings.iter().find(|finding| {
+        finding.severity == Severity::Error
+            && finding.code == error.code
+            && finding.resource.as_ref() == Some(&id)
+    });
+    if let Some(found) = found.filter(|_| error.at.is_none()) {
+        error.message.clone_from(&found.message);
+        error.at = Some(At {
+            path: found.path.clone(),
+            line: found.line,
+            column: found.column,
+        });
+    }
+}
+
 /// Warnings of a resource among all findings.
 pub(crate) fn warnings(findings: &[Diagnostic], row: &Row) -> Vec<Warning> {
     let concerns = |finding: &&Diagnostic| {
