@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Applied, Batch, Call, CallId, Edit, Expect, HistoryRow, InvocationId, Key, Name, NewResource,
-    Refusal, Revision, Row, StopReason, Target, Uid, Update,
+    Answer, Applied, Batch, Call, CallId, Edit, Expect, Explanation, HistoryRow, InvocationId, Key, Name,
+    NewResource, Refusal, Revision, Row, StopReason, Target, Uid, Update,
 };
 
 use crate::call::{Command, Reply, RequestReply, Signal};
@@ -219,6 +219,14 @@ impl Handle {
     /// Asks for one reconcile although the resource is paused.
     pub async fn reconcile_once(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
         self.request(Call::ReconcileOnce(target.into())).await
+    }
+
+    /// Says why a resource is not running now, the root cause first.
+    pub async fn explain(&self, target: impl Into<Target>) -> Result<Explanation, RequestError> {
+        match self.call(Call::Explain(target.into())).await? {
+            Answer::Explained(explanation) => Ok(*explanation),
+            other => unreachable!("an explanation was asked for and {other:?} came"),
+        }
     }
 
     async fn done(&self, call: Call) -> Result<(), RequestError> {

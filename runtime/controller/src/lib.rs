@@ -99,9 +99,10 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, Cause, Change, Edit, Epoch, Error, ErrorKind, Expect, Gone, HistoryRow,
-    InvocationId, Key, Kind, KindOptions, LastRun, Limits, Name, NewResource, Nudging, OnTimedAncestor,
-    Outcome, Parents, Phase, Place, Reason, Ref, RefView, Refreshes, Refusal, Required, Revision, Row,
-    RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status,
-    StatusUpdate, StopReason, Target, Timestamp, Uid, Unreturned, Update, Why, Work,
+    Applied, AtStart, Batch, Cause, Change, Class, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Gone,
+    HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun, Limits, Name, NewResource, Nudging,
+    OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, Reason, Ref, RefView, Refreshes,
+    Refusal, Required, RetryPolicy, Revision, Row, RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement,
+    SpecVersion, Standing, StateVersion, Status, StatusUpdate, StopReason, Subject, Target, Timestamp, Uid,
+    Unreturned, Update, Why, WhyNot, Work,
 };

@@ -268,7 +268,7 @@ impl Core {
         }
     }
 
-    fn status(&self, slot: Slot) -> Status {
+    pub(crate) fn status(&self, slot: Slot) -> Status {
         match &self.slots[slot].stage {
             Stage::Settled(why) => Status {
                 standing: Standing::Settled(why.clone()),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Applied, CallId, CommitId, Epoch, Error, InvocationId, Key, Mono, Outcome, Phase, Reason, Ref, Refusal,
-    Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp, Uid,
+    Applied, CallId, CommitId, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome, Phase, Reason,
+    Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp, Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -177,7 +177,9 @@ pub enum Answer {
     Settled(Settlement),
     /// To `WriteState`.
     StateWritten(StateVersion),
-    /// To `Nudge`, `Cancel`, `WaitUntilIdle`.
+    /// To `Explain`.
+    Explained(Box<Explanation>),
+    /// To `Nudge`, `Cancel`, `Retry`, `Pause`, `Resume`, `WaitUntilIdle`.
     Done,
     /// Not carried out, or, for a handle, given up on. The last answer to that call.
     Refused(Refusal),

@@ -63,6 +63,8 @@ pub enum Call {
     Resume(Target),
     /// Ask for one reconcile although the resource is paused; answered like `Reconcile`.
     ReconcileOnce(Target),
+    /// Say why a resource is not running now. Answered at once by `Explained`.
+    Explain(Target),
     /// Answered by `Done` when everything is settled; does not wait for times.
     WaitUntilIdle,
     /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.

@@ -50,6 +50,7 @@ mod cycles;
 mod edit;
 mod effect;
 mod error;
+mod explain;
 mod graph;
 mod handles;
 mod hashing;
@@ -94,6 +95,7 @@ pub use effect::{
     StopReason, Unreturned, Write,
 };
 pub use error::{Error, ErrorKind, Place, Refusal};
+pub use explain::{Explanation, Subject, WhyNot};
 pub use hashing::{QuickHash, QuickHasher};
 pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
 pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};

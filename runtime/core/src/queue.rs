@@ -6,7 +6,7 @@ use crate::{Parents, Phase, Required, Revision, RunResult, Settled};
 
 /// What can be done with a resource now.
 #[derive(Debug)]
-enum Verdict {
+pub(crate) enum Verdict {
     /// Nothing; whatever it waits for has it considered again.
     Wait,
     /// Nothing before this revision is committed.
@@ -32,7 +32,7 @@ impl Core {
         }
     }
 
-    fn verdict(&self, slot: Slot) -> Verdict {
+    pub(crate) fn verdict(&self, slot: Slot) -> Verdict {
         let resource = &self.slots[slot];
         let Stage::Pending(pending) = &resource.stage else {
             return Verdict::Wait;
@@ -217,7 +217,7 @@ impl Core {
             // Something else became of it meanwhile, which the next look at it finds out.
             _ => return self.consider(slot),
         }
-        if self.runs_under_its_names(slot) {
+        if self.user_of_its_names(slot).is_some() {
             return; // the return of that invocation has it considered again
         }
         if phase == Phase::Reconcile
@@ -228,14 +228,14 @@ impl Core {
         self.start(slot, phase);
     }
 
-    /// Whether another invocation runs that began under one of its names (C1).
-    fn runs_under_its_names(&self, slot: Slot) -> bool {
-        self.slots[slot].names().any(|name| {
+    /// Another resource with an invocation that began under one of its names (C1).
+    pub(crate) fn user_of_its_names(&self, slot: Slot) -> Option<Slot> {
+        self.slots[slot].names().find_map(|name| {
             let entry = &self.names[name];
             let mut claimants = entry.others.iter().copied().chain(entry.live);
-            claimants.any(|other| {
-                other != slot
-                    && self.slots[other]
+            claimants.find(|other| {
+                *other != slot
+                    && self.slots[*other]
                         .run()
                         .is_some_and(|run| run.under.contains(&name))
             })

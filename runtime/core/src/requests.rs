@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::resource::{Cancelled, Life, NameId, Slot, Stage};
 use crate::{
-    Answer, Applied, Batch, Call, CallId, Cause, InvocationId, Kind, Name, Reason, Refusal, StateVersion,
-    Target, Why,
+    Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Kind, Name, Reason, Refusal,
+    StateVersion, Target, Why,
 };
 
 impl Core {
@@ -89,6 +89,15 @@ impl Core {
                     self.slots[slot].extra_mut().forced = true;
                 }
                 Ok(self.request(id, by, slot, Why::Requested, cause))
+            }
+            Call::Explain(target) => {
+                let explanation = self.explain(&target)?;
+                // It speaks of this moment, committed or not, and waits for nothing.
+                self.out.push(Effect::Answer {
+                    call: id,
+                    answer: Answer::Explained(Box::new(explanation)),
+                });
+                Ok(None)
             }
             Call::WaitUntilIdle if by.is_some() => Err(Refusal::FromInside),
             Call::WaitUntilIdle => {

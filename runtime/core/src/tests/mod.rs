@@ -3,6 +3,7 @@
 mod abandoning;
 mod cost;
 mod durability;
+mod explain;
 mod found;
 mod marks;
 mod owners;

@@ -1,0 +1,279 @@
+//! Why a resource is not running now: as data, the root cause first. Costs what it looks at.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::core::Core;
+use crate::queue::Verdict;
+use crate::resource::{Slot, Stage};
+use crate::{InvocationId, Key, Phase, Reason, Refusal, Revision, Settled, Standing, Target, Timestamp, Uid};
+
+/// How many names a list of an explanation holds at most.
+const NAMES_MAX: usize = 16;
+
+/// A resource that an explanation speaks of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Subject {
+    /// Its uid.
+    pub uid: Uid,
+    /// What it is called now.
+    pub key: Key,
+}
+
+/// One thing that keeps a resource from running, or says that nothing does.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyNot {
+    /// It runs.
+    Runs {
+        /// Which invocation.
+        invocation: InvocationId,
+        /// What that does.
+        phase: Phase,
+        /// Whether it was cancelled and has not returned.
+        cancelled: bool,
+    },
+    /// It has settled: nothing asks for it, or this keeps it out.
+    Settled(Settled),
+    /// Its members go round in a circle; the text spells it out.
+    Cycle(Arc<str>),
+    /// It is tried again after so long.
+    RetryIn(Duration),
+    /// What it speaks of is not durable yet.
+    AwaitsCommit(Revision),
+    /// Resources of kinds that come first have not settled yet; one of them.
+    Gate(Subject),
+    /// Deletes come first.
+    DeletesFirst {
+        /// How many there are.
+        count: usize,
+        /// Those that run, as far as there is room.
+        running: Vec<Subject>,
+    },
+    /// Renames come before regular work.
+    RenamesFirst {
+        /// How many there are.
+        count: usize,
+        /// Those that run, as far as there is room.
+        running: Vec<Subject>,
+    },
+    /// As many invocations as the controller allows are running.
+    ControllerFull(usize),
+    /// As many of its kind.
+    KindFull(usize),
+    /// As many as its pool has places.
+    PoolFull(Arc<str>),
+    /// An invocation below has not returned.
+    RunsBelow(Subject),
+    /// An invocation that began under one of its names has not returned.
+    NameInUse(Subject),
+    /// It is about to start, or to settle.
+    Next,
+}
+
+/// Why a resource is not running now.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Explanation {
+    /// The resource.
+    pub subject: Subject,
+    /// Where it stands.
+    pub standing: Standing,
+    /// Why it is pending or running.
+    pub reason: Option<Arc<Reason>>,
+    /// The ancestor that all of it waits for, if it waits for one.
+    pub waits_for: Option<Subject>,
+    /// What keeps that ancestor, or the resource itself, from running.
+    pub because: WhyNot,
+    /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
+    pub blocked_by: Vec<Subject>,
+    /// When it asked to be run again.
+    pub next_reconcile: Option<Timestamp>,
+    /// Failures in a row.
+    pub attempts: u32,
+}
+
+impl Core {
+    /// Says why a resource is not running now. One that is being deleted is found as well.
+    ///
+    /// # Errors
+    /// If nothing is found under that name.
+    pub fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
+        let slot = self.resolve_with_deleted(target)?;
+        let root = self.first_unsettled_above(slot);
+        let status = self.status(slot);
+        let resource = &self.slots[slot];
+        Ok(Explanation {
+            subject: self.subject(slot),
+            standing: status.standing,
+            reason: status.reason,
+            waits_for: (root != slot).then(|| self.subject(root)),
+            because: self.why_not(root),
+            blocked_by: self.failed_roots(slot),
+            next_reconcile: resource.row.next_reconcile,
+            attempts: resource.row.attempts,
+        })
+    }
+
+    fn subject(&self, slot: Slot) -> Subject {
+        Subject {
+            uid: self.slots[slot].row.uid,
+            key: self.slots[slot].row.key(),
+        }
+    }
+
+    /// From an unsettled resource upwards to one that waits for none of its parents.
+    fn first_unsettled_above(&self, slot: Slot) -> Slot {
+        let (mut at, mut seen) = (slot, BTreeSet::new());
+        while seen.insert(self.rep(at)) && !self.slots[at].is_running() {
+            let rep = self.rep(at);
+            if !self.slots[at].is_unsettled() || self.slots[rep].unsettled_parents == 0 {
+                break;
+            }
+            let mut members = (0..).map_while(|index| self.member(rep, index));
+            let above = members.find_map(|member| {
+                let mut parents = self.parents(member);
+                parents.find(|parent| self.rep(*parent) != rep && self.slots[*parent].is_unsettled())
+            });
+            match above {
+                Some(above) => at = above,
+                None => break,
+            }
+        }
+        at
+    }
+
+    fn why_not(&self, slot: Slot) -> WhyNot {
+        let resource = &self.slots[slot];
+        match &resource.stage {
+            Stage::Running(run) => WhyNot::Runs {
+                invocation: run.invocation,
+                phase: run.phase,
+                cancelled: run.cancelled != crate::resource::Cancelled::No,
+            },
+            Stage::Settled(Settled::OnCycle) => match &resource.row.error {
+                Some(error) => WhyNot::Cycle(error.message.clone()),
+                None => WhyNot::Settled(Settled::OnCycle),
+            },
+            Stage::Settled(Settled::Retrying) => match self.retry_at(slot) {
+                Some(at) => WhyNot::RetryIn(at.since(self.now.mono)),
+                None => WhyNot::Settled(Settled::Retrying),
+            },
+            Stage::Settled(why) => WhyNot::Settled(why.clone()),
+            Stage::Pending(_) => match self.verdict(slot) {
+                Verdict::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
+                Verdict::Start(phase) => self.why_not_started(slot, phase),
+                Verdict::Wait => self.why_it_waits(slot),
+                Verdict::AskFirst(_) | Verdict::Release(_) => WhyNot::Next,
+            },
+        }
+    }
+
+    fn retry_at(&self, slot: Slot) -> Option<crate::Mono> {
+        let resource = &self.slots[slot];
+        match resource.op {
+            crate::resource::Op::Failed { retry_at } => Some(retry_at),
+            _ => resource.extra().retry_at,
+        }
+    }
+
+    /// It is ready, and something that is not its own keeps it out.
+    fn why_not_started(&self, slot: Slot, phase: Phase) -> WhyNot {
+        let (deletes, renames) = self.holds.counting();
+        let kind = self.slots[slot].kind;
+        let options = self.kinds[kind].options.as_ref();
+        if self.holds.block(phase) && deletes > 0 {
+            return WhyNot::DeletesFirst {
+                count: deletes,
+                running: self.running_in(Phase::Delete),
+            };
+        }
+        if self.holds.block(phase) {
+            return WhyNot::RenamesFirst {
+                count: renames,
+                running: self.running_in(Phase::Rename),
+            };
+        }
+        if let Some(first) = self.gate.first()
+            && !self.phase_may_start(phase, options.is_some_and(|options| options.first))
+        {
+            return WhyNot::Gate(self.subject(*first));
+        }
+        if let Some(other) = self.user_of_its_names(slot) {
+            return WhyNot::NameInUse(self.subject(other));
+        }
+        if self.active() >= self.limits.concurrency {
+            return WhyNot::ControllerFull(self.limits.concurrency);
+        }
+        if let Some(pool) = self.kinds.full_pool(kind) {
+            return WhyNot::PoolFull(pool.clone());
+        }
+        match options.and_then(|options| options.concurrency) {
+            Some(limit) if self.kinds[kind].running >= limit => WhyNot::KindFull(limit),
+            _ => WhyNot::Next,
+        }
+    }
+
+    fn running_in(&self, phase: Phase) -> Vec<Subject> {
+        let in_phase = |slot: &&Slot| self.slots[**slot].run().is_some_and(|run| run.phase == phase);
+        let mut running: Vec<Subject> = self
+            .runs
+            .values()
+            .filter(in_phase)
+            .map(|slot| self.subject(*slot))
+            .collect();
+        running.sort();
+        running.truncate(NAMES_MAX);
+        running
+    }
+
+    /// None of its parents is unsettled, and still it can't start.
+    fn why_it_waits(&self, slot: Slot) -> WhyNot {
+        if !self.slots[slot].is_live() {
+            return WhyNot::DeletesFirst {
+                count: self.slots[slot].delete_waits as usize,
+                running: self.running_in(Phase::Delete),
+            };
+        }
+        match self.runs_below(slot) {
+            Some(below) => WhyNot::RunsBelow(self.subject(below)),
+            None => WhyNot::Next,
+        }
+    }
+
+    /// An invocation of the node itself or below it that has not returned.
+    fn runs_below(&self, slot: Slot) -> Option<Slot> {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![self.rep(slot)]);
+        while let Some(rep) = open.pop() {
+            if !seen.insert(rep) || !self.is_busy(rep) {
+                continue;
+            }
+            for member in (0..).map_while(|index| self.member(rep, index)) {
+                if self.slots[member].is_running() {
+                    return Some(member);
+                }
+                open.extend(self.children(member).map(|child| self.rep(child)));
+            }
+        }
+        None
+    }
+
+    /// The failed resources above a failed, or never settled, one that have no failed parent themselves.
+    fn failed_roots(&self, slot: Slot) -> Vec<Subject> {
+        let (mut seen, mut roots) = (BTreeSet::from([slot]), BTreeSet::new());
+        let mut open = vec![slot];
+        while let Some(at) = open.pop() {
+            let failed: Vec<Slot> = self
+                .parents(at)
+                .filter(|parent| self.slots[*parent].is_failed())
+                .collect();
+            if failed.is_empty() && at != slot {
+                roots.insert(self.subject(at));
+            }
+            open.extend(failed.into_iter().filter(|parent| seen.insert(*parent)));
+        }
+        roots.into_iter().take(NAMES_MAX).collect()
+    }
+}

@@ -1,0 +1,136 @@
+//! Explanations: the root cause first.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{
+    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, RetryPolicy, Returned, Settled, Subject,
+    WhyNot,
+};
+
+fn explain(bench: &Bench, name: &str) -> Explanation {
+    bench.core.explain(&target(name)).expect("it is known")
+}
+
+fn because(bench: &Bench, name: &str) -> WhyNot {
+    explain(bench, name).because
+}
+
+fn names(subjects: &[Subject]) -> Vec<String> {
+    subjects
+        .iter()
+        .map(|subject| subject.key.name.as_str().to_owned())
+        .collect()
+}
+
+#[test]
+fn it_names_the_ancestor_that_all_waits_for_and_why_that_does_not_run() {
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.create(&[("a", &[]), ("b", &[]), ("c", &["b"]), ("d", &["c"])]);
+    let told = explain(&bench, "d");
+    assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "b")));
+    assert_eq!(told.because, WhyNot::ControllerFull(1));
+    assert!(matches!(
+        because(&bench, "a"),
+        WhyNot::Runs {
+            phase: Phase::Reconcile,
+            cancelled: false,
+            ..
+        }
+    ));
+    bench.finish_all();
+    assert_eq!(because(&bench, "d"), WhyNot::Settled(Settled::Idle));
+}
+
+#[test]
+fn it_names_the_one_failure_above_however_many_are_blocked() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["b", "c"])]);
+    bench.fail("a");
+    for name in ["b", "c", "d"] {
+        bench.fail(name);
+    }
+    assert_eq!(names(&explain(&bench, "d").blocked_by), ["a"]);
+    assert!(explain(&bench, "a").blocked_by.is_empty());
+}
+
+#[test]
+fn it_says_what_comes_first_and_what_has_not_returned() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("x", &[]), ("y", &[])]);
+    bench.delete("x");
+    bench.rename("y", "z");
+    bench.reconcile("a");
+    match because(&bench, "a") {
+        WhyNot::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
+        other => panic!("{other:?}"),
+    }
+    bench.finish("x");
+    assert!(matches!(
+        because(&bench, "a"),
+        WhyNot::RenamesFirst { count: 1, .. }
+    ));
+    bench.finish_all();
+    bench.reconcile("b");
+    bench.reconcile("a");
+    match because(&bench, "a") {
+        WhyNot::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "b"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn it_says_what_settled_resources_wait_for() {
+    let options = KindOptions {
+        retry: RetryPolicy::Backoff {
+            base: Duration::from_secs(8),
+            cap: Duration::from_secs(8),
+            attempts: 9,
+            reset_after: Duration::ZERO,
+        },
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.create(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]);
+    bench.returns("c", Returned::Failed(Error::transient("flaky", "not now")));
+    bench.pass(Duration::from_secs(3));
+    assert_eq!(because(&bench, "c"), WhyNot::RetryIn(Duration::from_secs(5)));
+    assert_eq!(explain(&bench, "c").attempts, 1);
+    assert!(matches!(because(&bench, "a"), WhyNot::Cycle(text) if text.contains("k/b")));
+    bench.call(Call::Pause(target("c")));
+    bench.reconcile("c");
+    assert_eq!(because(&bench, "c"), WhyNot::Settled(Settled::Paused));
+}
+
+#[test]
+fn it_finds_what_is_being_deleted_and_answers_calls_at_once() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.apply(vec![Edit::delete(Key::new("k", "a"))]);
+    bench.store = crate::testing::Store::ByHand;
+    bench.fail("a");
+    let call = bench.call(Call::Explain(target("a")));
+    assert!(matches!(
+        bench.answer_to(call),
+        Some(crate::Answer::Explained(told)) if matches!(told.because, WhyNot::RetryIn(_))
+    ));
+}
+
+#[test]
+fn it_costs_what_it_looks_at_in_a_long_chain() {
+    let mut bench = Bench::new();
+    bench.unchecked = true;
+    let names: Vec<String> = (0..20_000).map(|index| format!("n{index:05}")).collect();
+    let edits = names.iter().enumerate().map(|(index, name)| {
+        let parent = index.checked_sub(1).map(|parent| names[parent].as_str());
+        Edit::create(bench.new_resource(name, parent.as_slice()))
+    });
+    let edits = edits.collect();
+    bench.apply(edits);
+    let told = explain(&bench, "n19999");
+    assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "n00000")));
+}
