@@ -14,3 +14,4 @@ bench: ## Run the benchmarks; one JSON object a line.
 	@scripts/fetch-duckdb
 	@cargo bench --package watershed-tests --bench controller -- --json
 	@cargo bench --package watershed-tests --bench compilers -- --json
+	@cargo bench --package watershed-tests --bench stategraph -- --json

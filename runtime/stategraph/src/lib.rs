@@ -16,6 +16,11 @@
 //!
 //! The rules S1 to S14 that comments and tests name are listed in `docs/stategraph.md`.
 
+/// The guide's example is compiled and run like those of this page.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/stategraph.md")]
+struct Guide;
+
 mod dependency;
 mod engine;
 mod export;

@@ -136,6 +136,8 @@ pub struct Planner<'a, V: Value> {
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
     log: Log,
+    /// What was looked at so far.
+    cost: u64,
 }
 
 impl<'a, V: Value> Planner<'a, V> {
@@ -176,6 +178,7 @@ impl<'a, V: Value> Planner<'a, V> {
             dirty: BTreeSet::new(),
             effects: Vec::new(),
             log: Log::default(),
+            cost: 0,
         })
     }
 
@@ -189,6 +192,7 @@ impl<'a, V: Value> Planner<'a, V> {
             Input::Ended { id, result } => self.ended(id, result),
             Input::Background { id } => self.let_go(id),
             Input::Cancel(which) => self.cancel(&which),
+            Input::Dropped { id } => self.dropped(id),
             Input::Halt => self.halt(),
             Input::Tick => self.expire(),
         }
@@ -204,6 +208,17 @@ impl<'a, V: Value> Planner<'a, V> {
     /// The current graph as it is at this moment.
     pub fn current(&self) -> &Graph<V> {
         self.current
+    }
+
+    /// How many items and edges were looked at so far, each as often as it was: what the time of a call is
+    /// proportional to.
+    pub fn cost(&self) -> u64 {
+        self.cost
+    }
+
+    /// Counts items or edges that are about to be looked at.
+    fn spend(&mut self, count: usize) {
+        self.cost += count as u64;
     }
 
     fn begin(&mut self) {

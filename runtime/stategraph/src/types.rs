@@ -74,7 +74,7 @@ type Named<V> = Arc<dyn Fn(&V) -> bool + Send + Sync>;
 /// let table: ItemType<serde_json::Value> = ItemType::new()
 ///     .replace(ReplaceOrder::CreateFirst)
 ///     .retry(Retry::Backoff { base_ms: 100, cap_ms: 10_000, attempts: Some(5) })
-///     .predicate("filled", |value| value["rows"].as_u64().is_some_and(|rows| rows > 0));
+///     .predicate("filled", |value: &serde_json::Value| value["rows"].as_u64().is_some_and(|rows| rows > 0));
 /// ```
 pub struct ItemType<V> {
     pub(crate) replace: ReplaceOrder,

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-reconcilers",
         ],
     ),
+    ("site", &["watershed-controller", "watershed-stategraph"]),
 ];
 
 /// Nothing depends on this crate, and it may use all others.

@@ -230,6 +230,7 @@ impl<V: Value> Executor<V> {
             tokio::select! {
                 biased;
                 (result, covered) = written(&mut store), if is_writing => match result {
+                    Ok(()) if is_halted => desking.give_up(covered),
                     Ok(()) => desking.begin(covered),
                     Err(error) => {
                         not_stored = Some(error);

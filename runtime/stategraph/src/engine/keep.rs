@@ -25,7 +25,7 @@ pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 ///         let (path, bytes) = (self.0.clone(), serde_json::to_vec(current));
 ///         Box::pin(async move {
 ///             let bytes = bytes.map_err(|error| error.to_string())?;
-///             tokio::fs::write(path, bytes).await.map_err(|error| error.to_string())
+///             std::fs::write(path, bytes).map_err(|error| error.to_string())
 ///         })
 ///     }
 /// }

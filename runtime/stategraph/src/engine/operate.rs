@@ -18,9 +18,6 @@ use crate::planner::{Effect, Input, Observed, Start};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// What an operation failed with that did not come to start.
-const NOT_STARTED: &str = "was not started";
-
 type Running<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// The side of a call that deals with handlers.
@@ -104,13 +101,10 @@ impl<'a, V: Value> Desking<'a, V> {
         }
     }
 
-    /// Operations that will not start have failed.
+    /// These operations will not start.
     pub(super) fn give_up(&mut self, starts: Vec<Start<V>>) {
-        let ended = starts.into_iter().map(|start| Input::Ended {
-            id: start.id,
-            result: Err(NOT_STARTED.to_owned()),
-        });
-        self.at_hand.extend(ended);
+        self.at_hand
+            .extend(starts.into_iter().map(|start| Input::Dropped { id: start.id }));
     }
 
     pub(super) fn give_up_parked(&mut self) {

@@ -454,6 +454,7 @@ impl<V: Value> Planner<'_, V> {
     /// Those that depend on an item in the current graph, each once; a replacement counts as its item.
     pub(super) fn current_dependents(&mut self, id: Id) -> Vec<Id> {
         let slots = self.current.dependents_of(self.node(id).slot).to_vec();
+        self.spend(slots.len());
         let mut found: Vec<Id> = Vec::with_capacity(slots.len());
         for slot in slots {
             let base = self.base_slot(slot);
@@ -473,6 +474,7 @@ impl<V: Value> Planner<'_, V> {
             .intent
             .graph()
             .map_or_else(Vec::new, |graph| graph.dependents_of(origin).to_vec());
+        self.spend(origins.len());
         let mut found: Vec<Id> = origins
             .into_iter()
             .filter_map(|origin| self.node_of_intended(origin))

@@ -13,6 +13,7 @@ use crate::value::Value;
 impl<V: Value> Planner<'_, V> {
     /// Compares the graphs as wholes.
     pub(super) fn all_that_differs(&mut self) -> BTreeSet<Slot> {
+        self.spend(self.current.len() + self.intent.graph().map_or(0, Graph::len));
         let mut seeds: Vec<Slot> = Vec::new();
         let mut absent: Vec<Ref> = Vec::new();
         let mut is_intended = vec![false; self.current.slots().len()];

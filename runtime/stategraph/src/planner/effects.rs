@@ -51,6 +51,11 @@ pub enum Input<V> {
     },
     /// Somebody wants these operations cancelled.
     Cancel(Vec<OperationId>),
+    /// An operation was not started after all; that is no failure, and it may be tried again at once.
+    Dropped {
+        /// Which.
+        id: OperationId,
+    },
     /// Nothing further is to be started: the call ends when what it waits for has.
     Halt,
     /// A time that was asked for has come.

@@ -150,6 +150,7 @@ impl<V: Value> Planner<'_, V> {
             let Some(origin) = self.node(id).origin else {
                 continue;
             };
+            self.spend(self.intended_mentions(origin));
             for at in 0..self.intended_mentions(origin) {
                 let dependent = self.intent.graph().map(|graph| graph.dependents_of(origin)[at]);
                 let Some(dependent) = dependent.and_then(|dependent| self.node_of_intended(dependent)) else {
@@ -175,6 +176,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// What an item has to wait for among what it is intended to depend on.
     fn lay_needs(&mut self, id: Id) {
+        self.spend(self.node(id).need.len());
         if self.lay_plain_needs(id) {
             return;
         }

@@ -69,6 +69,7 @@ impl<V: Value> Planner<'_, V> {
         seen.insert(from);
         let mut queue = vec![from];
         while let Some(id) = queue.pop() {
+            self.spend(1);
             for next in self.neighbours(id, towards) {
                 if seen.insert(next) {
                     queue.push(next);

@@ -37,6 +37,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn attempt(&mut self, task: TaskId) -> Attempt {
+        self.spend(1 + self.node(task.node).need.len());
         if self.is_related_to_running(task) {
             return Attempt::Held;
         }
@@ -339,6 +340,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(origin) = self.node(id).origin else {
             return;
         };
+        self.spend(self.intended_mentions(origin));
         for at in 0..self.intended_mentions(origin) {
             let Some(above) = self.plain_above(origin, at) else {
                 continue;

@@ -14,6 +14,9 @@ use crate::value::Value;
 /// What an operation says that was under way when the process ended.
 const INTERRUPTED: &str = "was interrupted";
 
+/// What the log says of an operation that did not come to start.
+const NOT_STARTED: &str = "was not started";
+
 /// How often this intent has failed before.
 pub(super) fn attempts_with<V: PartialEq>(record: &Record<V>, intent: Option<&Arc<Spec<V>>>) -> u32 {
     let unchanged = match (&record.next, intent) {
@@ -49,6 +52,26 @@ impl<V: Value> Planner<'_, V> {
             return self.note_ended(id, &running.reference, Stage::Failed);
         }
         self.close(id, &running, result);
+    }
+
+    /// An operation did not come to start: as if it had failed, but it counts as no attempt.
+    pub(super) fn dropped(&mut self, id: OperationId) {
+        let Some(running) = self.operations.end(id) else {
+            return;
+        };
+        self.relations.remove(&id);
+        let now = self.now;
+        if let Some(entry) = self.log.line(running.line) {
+            entry.end = Some(now);
+            entry.error = Some(NOT_STARTED.to_owned());
+        }
+        if let Some(slot) = self.current.slot(&running.reference)
+            && running.operation != Operation::Adopt
+        {
+            self.current
+                .alter(slot, |item| item.state = State::Failed(running.operation));
+        }
+        self.note_ended(id, &running.reference, Stage::Failed);
     }
 
     /// Writes down how an operation ended, in time or not.

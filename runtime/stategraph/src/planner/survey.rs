@@ -78,6 +78,9 @@ impl<V: Value> Planner<'_, V> {
     /// Those that depend on an item in either graph; some may be there twice.
     fn all_dependents(&mut self, id: Id, found: &mut Vec<Id>) {
         let (slot, origin) = (self.node(id).slot, self.node(id).origin);
+        self.spend(
+            self.current.dependents_of(slot).len() + origin.map_or(0, |at| self.intended_mentions(at)),
+        );
         for at in 0..self.current.dependents_of(slot).len() {
             let dependent = self.current.dependents_of(slot)[at];
             let base = self.base_slot(dependent);
@@ -122,6 +125,7 @@ impl<V: Value> Planner<'_, V> {
 
     fn judge(&mut self, id: Id) {
         self.resolve_needs(id);
+        self.spend(1 + self.node(id).need.len());
         let node = self.node(id);
         let external = self.current.item(node.slot).is_some_and(Item::is_external);
         let stuck = self

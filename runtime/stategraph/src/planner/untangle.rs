@@ -72,7 +72,8 @@ impl<V: Value> Planner<'_, V> {
         !self.course.moves.is_empty() || self.course.active.iter().any(|&id| self.node(id).job.has_down())
     }
 
-    fn knots(&self) -> Vec<BTreeSet<u32>> {
+    fn knots(&mut self) -> Vec<BTreeSet<u32>> {
+        self.spend(self.course.nodes.len());
         let mut links = Links::default();
         for id in 0..self.course.nodes.len() as Id {
             for part in [Part::Down, Part::Up, Part::Finish] {
