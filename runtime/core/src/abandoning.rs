@@ -30,12 +30,10 @@ impl Core {
 
     /// It has had its time.
     pub(crate) fn abandon(&mut self, invocation: InvocationId) {
-        let Some(slot) = self.runs.get(&invocation).copied() else {
-            return;
-        };
-        let Some(run) = self.take_run(slot).filter(|_| self.is_serving()) else {
-            return;
-        };
+        // Once it stops, what has not returned is named anyway.
+        let known = self.runs.get(&invocation).copied().filter(|_| self.is_serving());
+        let Some(slot) = known else { return };
+        let Some(run) = self.take_run(slot) else { return };
         self.forget_times(&run);
         let kind = self.slots[slot].kind;
         self.kinds.abandon(kind);

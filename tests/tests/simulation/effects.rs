@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Standing, Start, Uid,
+    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settlement, Standing, Start, Uid,
 };
 
 use crate::model::Item;
@@ -147,7 +147,7 @@ impl World {
         run.abandon_at = Some(at);
         self.budget += 1;
         let uid = run.uid;
-        ensure(self.may_cancel.contains(&uid), "C4", || {
+        ensure(self.may_cancel.contains(&uid) || self.stopping, "C4", || {
             format!("{invocation:?} was cancelled for nothing")
         })
     }
@@ -250,8 +250,19 @@ impl World {
         self.trace.push(format!("    answer {call:?} {answer:?}"));
         match answer {
             Answer::Outcome(outcome) => return self.take_outcome(call, outcome),
-            Answer::Settled(_) => return self.take_settled(call),
+            Answer::Settled(Settlement::Settled) => return self.take_settled(call),
+            Answer::Settled(_) if self.stopping => {
+                let handle = self.handles.get_mut(&call).ok_or("no handle was told")?;
+                handle.settled = true;
+                return Ok(());
+            }
             _ => {}
+        }
+        if let (Answer::Refused(_), Some(handle), true) = (answer, self.handles.get_mut(&call), self.stopping)
+        {
+            (handle.outcome, handle.settled) = (true, true);
+            self.calls.remove(&call);
+            return Ok(());
         }
         let expected = self
             .calls
@@ -267,6 +278,7 @@ impl World {
             (Expected::Handle, Answer::Recorded(_)) => Ok(()),
             (Expected::Done, Answer::Done | Answer::StateWritten(_)) => Ok(()),
             (Expected::Idle, Answer::Done) => Ok(()),
+            (_, Answer::Refused(_)) if self.stopping => Ok(()),
             (expected, answer) => Err(format!("{call:?}: {answer:?} instead of {expected:?}")),
         }
     }

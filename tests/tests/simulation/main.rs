@@ -6,8 +6,10 @@
 //! replayed every time.
 
 mod effects;
+mod endings;
 mod model;
 mod moves;
+mod mutations;
 mod operating;
 mod quiescence;
 mod returns;

@@ -29,7 +29,7 @@ impl World {
             90..96 => self.pass(Duration::from_millis(self.rng.clone().random_range(1..3_000))),
             96 => self.pass(Duration::from_secs(61)),
             97 => self.forget(),
-            98 => self.crash(),
+            98 => self.end(),
             _ => self.complete(),
         }
     }
@@ -501,15 +501,5 @@ impl World {
             handle.forgotten = true;
         }
         self.input(Input::Forget(call))
-    }
-
-    fn crash(&mut self) -> Check {
-        if self.rng.random_bool(0.5) {
-            return Ok(());
-        }
-        if self.store.in_flight.is_some() && self.rng.random_bool(0.5) {
-            self.store.write();
-        }
-        self.restart()
     }
 }

@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
     AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted,
-    OnTimedAncestor, Parents, Phase, Pool, RetryPolicy, Revision, Row, Standing, Timestamp, Uid,
+    OnTimedAncestor, Parents, Phase, Pool, RetryPolicy, Revision, Row, Standing, StopReason, Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
@@ -139,6 +139,9 @@ pub(crate) struct World {
     pub(crate) budget: u64,
     pub(crate) starts: u64,
     pub(crate) trace: Vec<String>,
+    /// It is being ended; and why it has stopped.
+    pub(crate) stopping: bool,
+    pub(crate) stopped: Option<StopReason>,
     /// What this step must and may cancel.
     pub(crate) must_cancel: BTreeSet<Uid>,
     pub(crate) may_cancel: BTreeSet<Uid>,
@@ -241,6 +244,8 @@ impl World {
             budget: 0,
             starts: 0,
             trace: Vec::new(),
+            stopping: false,
+            stopped: None,
             must_cancel: BTreeSet::new(),
             may_cancel: BTreeSet::new(),
             must_unsettle: BTreeSet::new(),
@@ -314,6 +319,10 @@ impl World {
             Effect::Commit(commit) => self.take_commit(commit),
             Effect::Answer { call, answer } => self.take_answer(call, &answer),
             Effect::Publish(publish) => self.take_publish(publish),
+            Effect::Stopped { reason, .. } if self.stopping => {
+                self.stopped = Some(reason);
+                Ok(())
+            }
             Effect::Stopped { .. } => Err("it stopped by itself".into()),
         }
     }

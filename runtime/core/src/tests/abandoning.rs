@@ -143,3 +143,20 @@ fn c10_a_shutdown_names_it_and_does_not_wait_for_it() {
     let (_, unreturned) = bench.stopped.clone().expect("it stops at once");
     assert_eq!(unreturned.first().map(|one| one.invocation), Some(by));
 }
+
+#[test]
+fn c10_nothing_is_abandoned_any_more_during_a_shutdown() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    bench.edit_spec("a", "new");
+    bench.pass(DEADLINE - Duration::from_secs(1));
+    bench.input(crate::Input::Shutdown {
+        grace: Duration::from_secs(30),
+    });
+    bench.pass(Duration::from_secs(2));
+    assert!(bench.stopped.is_none());
+    bench.finish("a");
+    let (_, unreturned) = bench.stopped.clone().expect("all has returned");
+    assert!(unreturned.is_empty());
+}
