@@ -142,7 +142,7 @@ fn edits(report: &Report, figure: &str, project: &Project) {
     report.print(&format!("{figure}_p95_ms"), Unit::Milliseconds, vec![p95]);
     if figure == "live_1k" {
         let before = start.cpu_ms();
-        runtime.block_on(tokio::time::sleep(IDLE));
+        runtime.block_on(async { tokio::time::sleep(IDLE).await });
         let used = start.cpu_ms() - before;
         report.print("idle_1k_cpu_ms_in_20_s", Unit::Milliseconds, vec![used]);
     }

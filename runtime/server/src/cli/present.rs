@@ -52,14 +52,16 @@ impl<'a> Presenter<'a> {
     /// Shows everything up to the end, and says with which code the program ends.
     pub(super) async fn show(mut self, mut replies: mpsc::Receiver<Reply>) -> Result<Exit, Failure> {
         loop {
-            let reply = match tokio::time::timeout(TICK, replies.recv()).await {
-                Ok(reply) => reply,
-                Err(_) => {
-                    if let Some(bar) = &mut self.bar {
+            let reply = match &mut self.bar {
+                // Nothing moves, so nothing wakes up.
+                None => replies.recv().await,
+                Some(bar) => match tokio::time::timeout(TICK, replies.recv()).await {
+                    Ok(reply) => reply,
+                    Err(_) => {
                         bar.tick();
+                        continue;
                     }
-                    continue;
-                }
+                },
             };
             match reply {
                 Some(Reply::Done(answer)) => return self.end(*answer),
