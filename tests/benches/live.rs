@@ -97,7 +97,7 @@ fn thousand() -> Project {
                 ),
             ),
         };
-        let materialize = if model % 5 < 2 {
+        let materialize = if (layer + place) % 5 < 2 {
             "-- @materialize: true\n"
         } else {
             ""
