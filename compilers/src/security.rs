@@ -3,7 +3,7 @@
 use watershed_proto::SecurityRule;
 
 use crate::{
-    declared::{item, word},
+    declared::{item, spot, word},
     decode::Fields,
     diagnostics::Code,
     finding::At,
@@ -82,8 +82,10 @@ impl Block<'_> {
     }
 
     fn row_filter(&mut self) {
-        if let Some(sql) = self.fields.text("row_filter") {
-            self.add("row_filter", "", String::new()).sql = sql.trim().to_owned();
+        if let Some(node) = self.fields.text_node("row_filter") {
+            let rule = self.add("row_filter", "", String::new());
+            rule.sql = node.scalar_text().unwrap_or_default().trim().to_owned();
+            rule.at = spot(node.at);
         }
     }
 
@@ -138,7 +140,8 @@ impl Block<'_> {
         let condition = rule.text("if").unwrap_or_default();
         let names = names(&mut rule, "names").unwrap_or_default();
         let all = rule.bool("all").unwrap_or_default();
-        let sql = rule.text("sql").unwrap_or_default();
+        let sql_node = rule.text_node("sql");
+        let sql = sql_node.as_ref().and_then(Node::scalar_text).unwrap_or_default();
         rule.finish(&["type", "action", "if", "names", "all", "sql"]);
         let Some(r#type) = r#type else {
             let message = "a rule needs a `type`";
@@ -150,7 +153,11 @@ impl Block<'_> {
         };
         let action = action.unwrap_or_else(|| "allow".to_owned());
         match r#type.as_str() {
-            "row_filter" => self.add("row_filter", "", condition).sql = sql.trim().to_owned(),
+            "row_filter" => {
+                let rule = self.add("row_filter", "", condition);
+                rule.sql = sql.trim().to_owned();
+                rule.at = sql_node.and_then(|node| spot(node.at));
+            }
             "field_access" => {
                 let all = names.all | all;
                 self.field_rule(&action, condition, Names { all, ..names });

@@ -17,16 +17,18 @@ mod check;
 
 use std::sync::Arc;
 
+use watershed_compilers::is_driver;
 use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
-use watershed_core::{Error, Outcome, Parents, Work};
-use watershed_proto::{MetricsViewSpec, MetricsViewState};
+use watershed_core::{Error, Outcome, Parents, RefView, Work};
+use watershed_proto::{ConnectorSpec, MetricsViewSpec, MetricsViewState};
 
 use crate::{
     asking::Asking,
+    connector,
     messages::Proto,
     model::{self, failure},
     outputs::Outputs,
-    refs,
+    places, refs,
     selector::Choosing,
 };
 use check::Check;
@@ -68,6 +70,27 @@ impl MetricsViewReconciler {
     }
 }
 
+/// Refuses a table of another system: here it would be taken for one of the engine's.
+fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<str>]) -> Result<(), Error> {
+    let name = spec.connector.as_str();
+    let declared = refs::find(refs, connector::KIND, name).and_then(refs::spec::<ConnectorSpec>);
+    let is_other = match declared {
+        Some(declared) => declared.driver != "duckdb" || connector::has_file(&declared),
+        None => name != "duckdb" && is_driver(name),
+    };
+    if !is_other || !spec.parent.is_empty() {
+        return Ok(());
+    }
+    Err(Error {
+        place: Some(places::of_spot(paths, spec.table_at.as_ref())),
+        hint: Some("metrics views read tables of the project's own engine".into()),
+        ..Error::permanent(
+            "connector-unsupported",
+            format!("reading tables of connector \"{name}\" is not supported yet"),
+        )
+    })
+}
+
 /// Names of the models that there are, in lower case.
 fn models(context: &Context<MetricsViewReconciler>) -> Vec<String> {
     let all = context.controller().list(Hidden::Leave).resources;
@@ -86,6 +109,7 @@ impl Reconciler for MetricsViewReconciler {
         }
         refs::check(context.refs())?;
         let paths = &context.row().paths;
+        refuse_other_engine(spec, context.refs(), paths)?;
         let mut whole = Whole::new(spec, context.refs(), context.refreshes())?;
         let before = context.state().map(|state| &state.0);
         if self.is_proven(&whole, before) {

@@ -181,6 +181,12 @@ impl<'a> Prober<'a> {
                 one.at,
             );
         }
+        // One with a template says something else for everybody who asks.
+        let filters = spec.security_rules.iter();
+        for rule in filters.filter(|rule| !rule.sql.is_empty() && !rule.sql.contains("{{")) {
+            let sql = format!("SELECT 1 FROM {} WHERE (\n{}\n)", self.whole.table, rule.sql);
+            add("row_filter", "security", sql, rule.at);
+        }
         let key = spec.cache.as_ref().map(|cache| cache.key_sql.as_str());
         if let Some(key) = key.filter(|key| !key.is_empty()) {
             add("cache", "key_sql", format!("SELECT * FROM ({key}\n)"), None);

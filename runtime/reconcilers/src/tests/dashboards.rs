@@ -154,6 +154,7 @@ measures:
   - {name: bare, expression: amount}
   - {name: mean, expression: amount / nothing, requires: [amount]}
 annotations: [{table: nowhere}]
+security: {access: true, row_filter: custmer = 7}
 ",
     );
     let ran = site.run().await;
@@ -178,6 +179,7 @@ annotations: [{table: nowhere}]
             "measure bare 16:30 sql-binder",
             "measure mean 17:39 unknown-column",
             "annotation nowhere 18:23 unknown-table",
+            "row_filter security 19:38 unknown-column",
         ]
     );
     let error = ran
@@ -435,4 +437,24 @@ async fn a_dashboard_without_its_metrics_view_or_theme_says_so() {
     site.write("themes/none.yaml", "type: theme\nlight: {primary: teal}\n");
     let told = failures(&site.run().await);
     assert!(!told.contains("explore/b"), "{told}");
+}
+
+#[tokio::test]
+async fn tables_of_another_system_are_not_taken_for_the_engines() {
+    let view = |connector: &str| {
+        format!(
+            "version: 1\ntype: metrics_view\ntable: t\nconnector: {connector}\nmeasures: [{{name: n, expression: count(*)}}]\n"
+        )
+    };
+    let mut site = Site::new(&[
+        ("rill.yaml", ""),
+        ("connectors/shop.yaml", "driver: clickhouse\n"),
+        ("metrics/a.yaml", &view("shop")),
+        ("metrics/b.yaml", &view("clickhouse")),
+    ]);
+    site.by_hand("CREATE TABLE t AS SELECT 1 AS n");
+    let ran = site.run().await;
+    for name in ["a", "b"] {
+        assert_eq!(&*ran.error(name).code, "connector-unsupported", "{name}");
+    }
 }
