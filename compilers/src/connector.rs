@@ -8,7 +8,8 @@ use watershed_proto::{ConnectorSpec, MapValue};
 use crate::{
     declared::{Declared, Reader, spot},
     diagnostics::Code,
-    draft::DRIVERS,
+    draft::{Context, DRIVERS},
+    finding::Findings,
     names,
     resource::{Kind, Spec},
     template::is_template,
@@ -103,6 +104,23 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .collect();
     spec.properties = Some(MapValue { fields });
     Declared::new(Spec::Connector(Box::new(spec)))
+}
+
+/// The name of a connector that a resource uses; a finding where there is none of that name.
+pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) -> String {
+    let name = node.scalar_text().unwrap_or_default();
+    if context.driver(&name).is_some() || is_template(&name) {
+        return name;
+    }
+    let message = format!("unknown connector \"{name}\"");
+    let known = context.drivers.keys().map(String::as_str);
+    let near = names::nearest(&name, known.chain(["duckdb", "local_file", "postgres", "https"]));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("declare it in `connectors/{name}.yaml`"),
+    };
+    findings.add_with_hint(node.at, Code::UnknownConnector, message, hint);
+    name
 }
 
 fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {

@@ -10,6 +10,7 @@ use watershed_proto::{
 };
 
 use crate::{
+    connector,
     declared::{Declared, Reader, item, ref_to, ref_to_table, source, spot},
     decode::Fields,
     diagnostics::Code,
@@ -195,8 +196,10 @@ fn table(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &mut
     (spec.parent, spec.model, spec.table) = (parent, model, table);
     spec.database = reader.text("database");
     spec.database_schema = reader.text("database_schema");
-    let connector = reader.fields.text("connector");
-    spec.connector = connector.unwrap_or_else(|| reader.context.olap.to_owned());
+    spec.connector = match reader.fields.text_node("connector") {
+        Some(node) => connector::name(&node, reader.context, reader.fields.findings()),
+        None => reader.context.olap.to_owned(),
+    };
     declared.connectors.push(spec.connector.clone());
 }
 

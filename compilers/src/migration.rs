@@ -4,6 +4,7 @@ use watershed_proto::MigrationSpec;
 
 use crate::{
     block::{block, first_line},
+    connector,
     declared::{Declared, Reader, misspelled},
     diagnostics::Code,
     draft::Purpose,
@@ -18,14 +19,22 @@ const KEYS: [&str; 4] = ["max_version", "sql", "connector", "description"];
 /// Reads a migration.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let version = reader.fields.count("max_version").unwrap_or_default();
-    let connector = reader.fields.text("connector");
-    let connector = connector.unwrap_or_else(|| reader.context.olap.to_owned());
+    let connector = match reader.fields.text_node("connector") {
+        Some(node) => connector::name(&node, reader.context, reader.fields.findings()),
+        None => reader.context.olap.to_owned(),
+    };
+    let driver = reader
+        .context
+        .driver(&connector)
+        .filter(|driver| *driver != "duckdb");
+    let driver = driver.unwrap_or_default().to_owned();
     reader.fields.take("description");
     for (key, entry) in reader.fields.take_rest() {
         misspelled(reader.fields.findings(), &key, entry.key_at, &KEYS);
     }
     let mut spec = MigrationSpec {
         connector,
+        driver,
         version,
         ..MigrationSpec::default()
     };

@@ -9,12 +9,13 @@ use watershed_proto::{MapValue, ModelChangeMode, ModelSpec, Retry, Value};
 
 use crate::{
     block::{Uses, read_template},
+    connector,
     decode::Fields,
     diagnostics::Code,
     draft::{Context, ModelDraft, SqlBlock, TextPlace},
     finding::{At, Findings},
     kinds::FileKind,
-    names, schedule,
+    schedule,
     template::{Facts, is_template},
     yaml::{Data, Map, Node},
 };
@@ -259,32 +260,7 @@ impl Reader<'_, '_> {
     }
 
     fn connector_name(&mut self, node: &Node) -> String {
-        let name = node.scalar_text().unwrap_or_default();
-        if self.context.driver(&name).is_none() && !is_template(&name) {
-            let known: Vec<&str> = self.context.drivers.keys().map(String::as_str).collect();
-            let message = format!("unknown connector \"{name}\"");
-            let near = names::nearest(
-                &name,
-                known
-                    .into_iter()
-                    .chain(["duckdb", "local_file", "postgres", "https"]),
-            );
-            match near {
-                Some(near) => self.fields.findings().add_with_hint(
-                    node.at,
-                    Code::UnknownConnector,
-                    message,
-                    format!("did you mean `{near}`?"),
-                ),
-                None => self.fields.findings().add_with_hint(
-                    node.at,
-                    Code::UnknownConnector,
-                    message,
-                    format!("declare it in `connectors/{name}.yaml`"),
-                ),
-            }
-        }
-        name
+        connector::name(node, self.context, self.fields.findings())
     }
 
     fn input_connector(&mut self, is_source: bool) -> String {

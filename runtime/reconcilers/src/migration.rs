@@ -88,6 +88,9 @@ impl Reconciler for MigrationReconciler {
             return Err(failure::of_fault(fault));
         }
         refs::check(context.refs())?;
+        if !spec.driver.is_empty() {
+            return Err(other_system(spec, &context.row().paths));
+        }
         let proof = proof(spec);
         let last = self.last(&context, &proof).await?;
         let mut done = false;
@@ -160,6 +163,21 @@ impl MigrationReconciler {
             place: Some(at),
             ..failure::of_sql(error)
         }
+    }
+}
+
+/// What is meant for another system is not run in the engine.
+fn other_system(spec: &MigrationSpec, paths: &[Arc<str>]) -> Error {
+    let source = spec.sql.clone().unwrap_or_default();
+    Error {
+        place: Some(places::of_source(paths, &source, &source.text, None)),
+        ..Error::permanent(
+            "connector-unsupported",
+            format!(
+                "running SQL on connector \"{}\" is not supported yet",
+                spec.connector
+            ),
+        )
     }
 }
 

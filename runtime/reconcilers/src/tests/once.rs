@@ -164,12 +164,16 @@ async fn a_source_reads_through_a_connector_of_its_own_and_sql_for_another_syste
             "-- @connector: postgres\nSELECT * FROM a",
         ),
         ("models/from_other.sql", "-- @connector: other\nSELECT * FROM a"),
+        (
+            "migrations/there.sql",
+            "-- @type: migration\n-- @connector: shop\nCREATE TABLE b AS SELECT 1",
+        ),
     ]);
     let other = site.path("other.duckdb");
     site.database(&other, "CREATE TABLE a AS SELECT 2 AS x");
     let ran = site.run().await;
     assert_eq!(site.rows("SELECT x FROM a").await, ["1"]);
-    for name in ["from_shop", "from_postgres", "from_other"] {
+    for name in ["from_shop", "from_postgres", "from_other", "there"] {
         assert_eq!(&*ran.error(name).code, "connector-unsupported", "{name}");
     }
 }
