@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::*;
 use crate::CRASH_POINTS;
+use crate::olap::Migration;
 
 /// Tells this test's own program that it is the one to die, and in which folder.
 const FOLDER: &str = "WATERSHED_TEST_CRASH";
@@ -16,6 +17,7 @@ enum Step {
     Rename(u128, &'static str),
     Drop(u128),
     Retag(u128),
+    Migrate(u32),
     Checkpoint,
     Close,
 }
@@ -35,6 +37,8 @@ fn history() -> Vec<Step> {
         Step::Build(view(3, "b", "select 3 as x")),
         Step::Retag(3),
         Step::Drop(1),
+        Step::Migrate(0),
+        Step::Migrate(1),
         Step::Close,
     ]
 }
@@ -60,6 +64,17 @@ async fn take(step: &Step, engine: &Engine) {
             };
             assert!(engine.retag(from, to, b"adopted", &cancel).await.unwrap());
         }
+        Step::Migrate(version) => {
+            let migration = Migration {
+                uid: uid(7),
+                version: *version,
+                proof: "proof".to_owned(),
+                sql: format!(
+                    "create table side_{version} as select 1 as x; insert into side_{version} values (2)"
+                ),
+            };
+            engine.migrate(&migration, &cancel).await.unwrap();
+        }
         Step::Checkpoint => engine.checkpoint(&cancel).await.unwrap(),
         Step::Close => drop(engine.close().await.unwrap()),
     }
@@ -81,6 +96,17 @@ async fn content(folder: &Path) -> Vec<String> {
             ))
             .await;
         lines.push(format!("{output:?} {rows}"));
+    }
+    let migrated = bench
+        .engine
+        .migrated(uid(7), "proof", &bench.cancel)
+        .await
+        .unwrap();
+    let side = "select coalesce(string_agg(table_name || ' ' || estimated_size, ', ' order by table_name), '') \
+                from duckdb_tables() where table_name like 'side%'";
+    let side = bench.one(side).await;
+    if migrated.is_some() || !side.is_empty() {
+        lines.push(format!("{migrated:?} {side}"));
     }
     bench.engine.close().await.unwrap();
     lines
