@@ -141,7 +141,7 @@ impl Core {
         let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
         self.plan_resync(slot);
         if let Some(extra) = &mut self.slots[slot].extra {
-            extra.forced = false;
+            (extra.forced, extra.missed) = (false, false);
         }
         self.answer_outcome(
             slot,

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settlement, Standing, Start, Uid,
+    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settled, Settlement, Standing,
+    Start, Uid,
 };
 
 use crate::model::Item;
@@ -211,6 +212,9 @@ impl World {
                 self.published[&update.uid].key(),
                 update.status.standing
             ));
+            if update.status.standing == Standing::Settled(Settled::Paused) {
+                self.past(update.uid).missed = true;
+            }
             self.standings.insert(update.uid, update.status.standing);
         }
         if self.store.in_flight.is_none() {

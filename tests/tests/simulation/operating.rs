@@ -1,7 +1,7 @@
 //! The operator's hands, and what runs by the clock: pauses, retries, deadlines, resyncs.
 
 use rand::Rng;
-use watershed_core::{Call, ErrorKind, Input, OnExhausted, RetryPolicy, Settled, Standing, Uid};
+use watershed_core::{Call, ErrorKind, Input, OnExhausted, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
@@ -40,14 +40,13 @@ impl World {
     }
 
     fn note_pause(&mut self, uid: Uid, pause: bool) {
-        let waits = matches!(self.standings.get(&uid), Some(Standing::Settled(Settled::Paused)));
         let Some(item) = self.catalog.items.get_mut(&uid) else {
             return;
         };
         let was_paused = std::mem::replace(&mut item.paused, pause);
         if was_paused && !pause {
             self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
-            if waits {
+            if std::mem::take(&mut self.past(uid).missed) {
                 self.note_asked(uid);
                 self.must_unsettle.insert(uid);
             }
@@ -78,7 +77,7 @@ impl World {
         let now = self.now.mono;
         let policy = self.options(uid).map(|options| options.retry);
         let past = self.past(uid);
-        (past.retry_at, past.forced) = (None, false);
+        (past.retry_at, past.forced, past.missed) = (None, false, false);
         let Some(RetryPolicy::Backoff {
             base,
             cap,

@@ -78,8 +78,9 @@ pub(crate) struct Past {
     pub(crate) retry_at: Option<Mono>,
     pub(crate) forgive_at: Option<Mono>,
     pub(crate) resync_at: Option<Mono>,
-    /// To be reconciled once although it is paused.
+    /// To be reconciled once although it is paused; asked for while it was.
     pub(crate) forced: bool,
+    pub(crate) missed: bool,
     /// Times in the past that it returned in a row.
     pub(crate) past_times: u32,
     /// Has settled since the start, as far as readers can tell.
