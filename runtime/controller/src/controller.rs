@@ -215,7 +215,7 @@ impl Builder {
             commands,
             signals: signals.clone(),
             view,
-            watching: Watching::since(revision),
+            watching: Watching::since(revision, catalog.last_removal()),
             metrics: Metrics::new(),
             clock: Arc::clone(&clock),
             catalog: Arc::clone(&catalog),

@@ -272,11 +272,12 @@ impl Handle {
         Listing { revision, resources }
     }
 
-    /// Follows what is committed after `from`, which is the revision of a listing.
+    /// Follows what is committed after `from`: the revision of a listing, or the last that an earlier watch saw, also
+    /// before a restart. Where nothing was removed since, what changed comes first, each row as it is now.
     ///
     /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
     pub fn watch(&self, from: Revision) -> Watch {
-        self.shared.watching.watch(from, self.shared.view.revision())
+        self.shared.watching.watch(from, &self.shared.view)
     }
 
     /// The newest entries of a resource's history, newest first, at most `limit`.

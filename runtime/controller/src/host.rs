@@ -281,6 +281,7 @@ impl Host {
 
     /// Readers first, then watchers: who hears of a change can read it.
     fn publish(&mut self, publish: Publish) {
+        self.shared.watching.announce(&publish);
         self.shared.view.apply(&publish, self.clock.now().wall);
         self.shared.watching.publish(publish);
     }

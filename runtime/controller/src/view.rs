@@ -370,8 +370,20 @@ impl View {
         }
     }
 
+    /// The rows that changed after a revision, at one later revision, in no order.
+    pub(crate) fn changed_since(&self, from: Revision) -> (Revision, Vec<Arc<Row>>) {
+        let (revision, list) = self.collect(|row| row.revision > from);
+        (revision, list.into_iter().map(|resource| resource.row).collect())
+    }
+
     /// All resources at one revision, in order of kind, name and uid.
     pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
+        let (revision, mut list) = self.collect(keep);
+        list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
+        (revision, list)
+    }
+
+    fn collect(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
         let (whole, revision) = {
             let mut progress = lock(&self.progress);
             progress.listings += 1;
@@ -388,7 +400,6 @@ impl View {
         let mut progress = lock(&self.progress);
         progress.listings -= 1;
         self.forget_former(progress);
-        list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
         (revision, list)
     }
 }

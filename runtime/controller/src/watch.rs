@@ -3,11 +3,13 @@
 //! What is published goes into one bounded [`Feed`]; each watcher has a place in it and reads at its own pace. A
 //! watcher that falls too far behind finds its place gone and is told so; it costs nobody anything meanwhile.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use watershed_core::{Gone, Publish, Revision, Row, StatusUpdate};
 
 use crate::feed::{Feed, Read, Reader};
+use crate::view::View;
 
 /// The most that published changes kept for watchers may weigh, in bytes: minutes of editing by hand, a second of a
 /// storm.
@@ -23,7 +25,8 @@ pub enum Event {
     Changed(Changes),
     /// Where resources stand; belongs to no revision and isn't repeated to those who come later.
     Status(Vec<StatusUpdate>),
-    /// This watcher has missed something. It gets nothing more: list again, and watch from that revision.
+    /// This watcher has missed something. It gets nothing more. Watch again from the last revision that it saw; if that
+    /// says the same at once, list again, and watch from there.
     Lagged,
 }
 
@@ -42,6 +45,8 @@ pub struct Changes {
 #[derive(Debug)]
 pub struct Watch {
     from: Revision,
+    /// What changed before the place begins.
+    first: Option<Changes>,
     place: Place,
 }
 
@@ -58,6 +63,9 @@ impl Watch {
     ///
     /// Cancel-safe: no event is lost if the future is dropped.
     pub async fn next(&mut self) -> Option<Event> {
+        if let Some(first) = self.first.take() {
+            return Some(Event::Changed(first));
+        }
         loop {
             let read = match &mut self.place {
                 Place::Following(reader) => reader.read().await,
@@ -90,14 +98,24 @@ pub(crate) struct Watching {
     feed: Feed<Event>,
     /// The highest revision that is not, or no longer, in the feed.
     gone: Mutex<Revision>,
+    /// The revision at which a resource was last removed.
+    last_removal: AtomicU64,
 }
 
 impl Watching {
     /// Nothing was published yet but the catalog as it was found.
-    pub(crate) fn since(revision: Revision) -> Self {
+    pub(crate) fn since(revision: Revision, last_removal: Option<Revision>) -> Self {
         Self {
             feed: Feed::new(FEED_BOUND),
             gone: Mutex::new(revision),
+            last_removal: AtomicU64::new(last_removal.unwrap_or(revision).0),
+        }
+    }
+
+    /// Takes note of removals, before readers see them: whoever finds rows without them knows that they are missing.
+    pub(crate) fn announce(&self, publish: &Publish) {
+        if !publish.gone.is_empty() {
+            self.last_removal.store(publish.revision.0, Ordering::SeqCst);
         }
     }
 
@@ -129,21 +147,55 @@ impl Watching {
         }
     }
 
-    /// Watches everything after `from`. A revision that is not there yet, at `now`, is that of another catalog.
-    pub(crate) fn watch(&self, from: Revision, now: Revision) -> Watch {
+    /// Watches everything after `from`. A revision that is not there yet is that of another catalog.
+    ///
+    /// What the feed no longer has, or never had because it was before the start, is seen in the rows themselves,
+    /// unless something was removed since.
+    pub(crate) fn watch(&self, from: Revision, view: &View) -> Watch {
+        let place = self.follow(from);
+        if from <= view.revision() && self.is_followed(from) {
+            return Watch {
+                from,
+                first: None,
+                place,
+            };
+        }
+        let (revision, mut rows) = view.changed_since(from);
+        rows.sort_by_key(|row| (row.revision, row.uid));
+        let place = self.follow(revision);
+        let is_whole = from <= revision && from.0 >= self.last_removal.load(Ordering::SeqCst);
+        if !is_whole || !self.is_followed(revision) {
+            return Watch {
+                from,
+                first: None,
+                place: Place::Lagging,
+            };
+        }
+        let changes = Changes {
+            revision,
+            rows,
+            gone: Vec::new(),
+        };
+        Watch {
+            from: revision,
+            first: (!changes.rows.is_empty()).then_some(changes),
+            place,
+        }
+    }
+
+    fn follow(&self, from: Revision) -> Place {
         // Statuses before the first change of interest were published before `from` was listed.
         let reader = self.feed.follow(|event| match event {
             Event::Changed(changes) => changes.revision <= from,
             _ => true,
         });
-        // Read after the place is taken: what goes from now on is noticed by the place itself.
-        let gone = *self.gone.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = if from < gone || from > now {
-            Place::Lagging
-        } else {
-            Place::Following(reader)
-        };
-        Watch { from, place }
+        Place::Following(reader)
+    }
+
+    /// Whether the feed has all after `from`. Asked after the place is taken: what goes from then on is noticed by the
+    /// place itself.
+    fn is_followed(&self, from: Revision) -> bool {
+        from >= *self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn end(&self) {

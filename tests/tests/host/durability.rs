@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
 use watershed_controller::{
-    EditError, Epoch, Expect, Hidden, Limits, Refusal, ShutdownError, Standing, StopReason, WaitError, Why,
+    Controller, Delete, EditError, Epoch, Event, Expect, Hidden, Limits, Refusal, Revision, ShutdownError,
+    Standing, StopReason, WaitError, Why,
 };
 
 use crate::faults::{Fault, FaultyStore};
@@ -242,4 +243,78 @@ async fn callers_are_pushed_back_while_the_store_is_busy_and_nothing_is_lost() {
     }
     controller.wait_until_idle(SOON).await.unwrap();
     assert_eq!(controller.list(Hidden::Show).resources.len(), 20_000);
+}
+
+/// What a watcher is shown first; it does not stay.
+async fn first_shown(controller: &Controller, from: Revision) -> Event {
+    let mut watch = controller.watch(from);
+    tokio::time::timeout(SOON, watch.next()).await.unwrap().unwrap()
+}
+
+async fn watches_go_on_after_a_restart(open: impl AsyncFn() -> Box<dyn Store>) {
+    let controller = start(open().await).await;
+    for name in ["a", "b"] {
+        controller
+            .create(task(name, &Task::Build("x".into())))
+            .await
+            .unwrap();
+    }
+    controller.wait_until_idle(SOON).await.unwrap();
+    let seen = controller.list(Hidden::Show).revision;
+    let build = Task::Build("later".into());
+    controller
+        .update_spec(key("a"), &build, Expect::default())
+        .await
+        .unwrap();
+    controller.wait_until_idle(SOON).await.unwrap();
+    controller.shutdown(SOON).await.unwrap();
+    drop(controller);
+
+    let controller = start(open().await).await;
+    controller.wait_until_idle(SOON).await.unwrap();
+    let Event::Changed(changes) = first_shown(&controller, seen).await else {
+        panic!("nothing was removed, so nothing is missing");
+    };
+    let a = changes.rows.iter().find(|row| row.name.as_str() == "a").unwrap();
+    assert_eq!(watershed_controller::spec_of::<Task>(a).unwrap(), build);
+    assert_eq!(changes.revision, controller.list(Hidden::Show).revision);
+    let before = controller.list(Hidden::Show).revision;
+    controller
+        .delete(key("b"), Delete::Reconciled, Expect::default())
+        .await
+        .unwrap();
+    controller.wait_until_idle(SOON).await.unwrap();
+    let after = controller.list(Hidden::Show).revision;
+    assert!(matches!(
+        first_shown(&controller, before).await,
+        Event::Changed(_)
+    ));
+    controller.shutdown(SOON).await.unwrap();
+    drop(controller);
+
+    let controller = start(open().await).await;
+    controller.wait_until_idle(SOON).await.unwrap();
+    assert_eq!(
+        first_shown(&controller, before).await,
+        Event::Lagged,
+        "nobody knows what was removed"
+    );
+    assert!(matches!(first_shown(&controller, after).await, Event::Changed(_)));
+    let unknown = Revision(after.0 + 1_000);
+    assert_eq!(first_shown(&controller, unknown).await, Event::Lagged);
+    controller.shutdown(SOON).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_over_memory_go_on_after_a_restart() {
+    let store = MemoryStore::new();
+    watches_go_on_after_a_restart(async || Box::new(store.clone()) as Box<dyn Store>).await;
+}
+
+#[tokio::test]
+async fn watches_over_sqlite_go_on_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("catalog.db");
+    let open = async || Box::new(SqliteStore::open(&path).await.unwrap()) as Box<dyn Store>;
+    watches_go_on_after_a_restart(open).await;
 }

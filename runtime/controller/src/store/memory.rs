@@ -10,6 +10,7 @@ use watershed_core::{
 
 use super::{
     BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError,
+    removes,
 };
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
@@ -41,10 +42,15 @@ impl Store for MemoryStore {
                 epoch: held.epoch,
                 rows,
             };
+            let last_removal = held.last_removal;
             drop(held);
+            let catalog = MemoryCatalog {
+                instance,
+                last_removal,
+            };
             Ok(Opened {
                 stored,
-                catalog: Box::new(MemoryCatalog { instance }),
+                catalog: Box::new(catalog),
             })
         })
     }
@@ -55,6 +61,7 @@ impl Store for MemoryStore {
 struct Instance {
     epoch: Epoch,
     revision: Revision,
+    last_removal: Revision,
     rows: HashMap<Uid, Arc<Row>, QuickHash>,
     /// By resource, oldest first.
     history: HashMap<Uid, VecDeque<Entry>, QuickHash>,
@@ -83,6 +90,9 @@ impl Instance {
                 row: row.clone(),
             });
         }
+        if removes(commit) {
+            self.last_removal = commit.revision;
+        }
         self.revision = commit.revision;
         Ok(())
     }
@@ -105,6 +115,7 @@ impl Instance {
 #[derive(Debug)]
 struct MemoryCatalog {
     instance: Arc<Mutex<Instance>>,
+    last_removal: Revision,
 }
 
 impl Catalog for MemoryCatalog {
@@ -138,6 +149,10 @@ impl Catalog for MemoryCatalog {
             entries.truncate(limit.min(HISTORY_AT_ONCE) as usize);
             Ok(entries.into_iter().cloned().collect())
         })
+    }
+
+    fn last_removal(&self) -> Option<Revision> {
+        Some(self.last_removal)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 use tokio::time::Instant;
-use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
+use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid, Write};
 
 mod memory;
 #[cfg(feature = "postgres")]
@@ -93,6 +93,12 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// resources that are no longer there are among them.
     fn recent<'a>(&'a self, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
+    /// The revision at which a resource was last removed, in the catalog as it was found; none if the store does not
+    /// know. Watchers may resume from there on although nobody remembers the changes: they are seen in the rows.
+    fn last_removal(&self) -> Option<Revision> {
+        None
+    }
+
     /// The lease as it was last renewed; none if it lasts as long as the process, as by default.
     fn lease(&self) -> Option<Lease> {
         None
@@ -107,6 +113,12 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
 
     /// Ends the use of the catalog and gives back what it holds, the lease included.
     fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
+}
+
+/// Whether a commit takes resources out of the catalog.
+fn removes(commit: &Commit) -> bool {
+    let is_removal = |write: &Write| matches!(write, Write::Remove(_));
+    commit.writes.iter().any(is_removal)
 }
 
 /// Why a store could not be opened or read. Nothing has been written.

@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe};
 use uuid::Uuid;
 use watershed_core::{Commit, CommitError, HistoryRow, InvocationId, QuickHash, Row, Uid, Write};
 
-use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE};
+use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, removes};
 use super::Database;
 use super::columns::{self, escaped, integer};
 use super::events::Event;
@@ -135,6 +135,7 @@ impl Batch<'_> {
         let mut arguments = self.arguments()?;
         arguments.add(integer(self.commit.revision.0))?;
         arguments.add(integer(self.commit.epoch.0))?;
+        arguments.add(removes(self.commit))?;
         let advanced = self.execute(&self.statements.advance, arguments).await?;
         if advanced.rows_affected() == 1 {
             Ok(())

@@ -17,7 +17,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use uuid::Uuid;
-use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Stored, Uid};
+use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Revision, Stored, Uid};
 
 mod columns;
 mod commit;
@@ -126,11 +126,16 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
-            let (since, epoch) = self.campaign(instance).await?;
+            let Taken {
+                since,
+                epoch,
+                last_removal,
+            } = self.campaign(instance).await?;
             let catalog = PostgresCatalog {
                 database: Arc::clone(&self.database),
                 instance: Arc::from(instance),
                 epoch,
+                last_removal,
                 lease: StdMutex::new(Lease {
                     term: self.term,
                     since,
@@ -151,9 +156,17 @@ impl Store for PostgresStore {
     }
 }
 
+/// A lease that was taken.
+struct Taken {
+    /// When it was asked for.
+    since: Instant,
+    epoch: Epoch,
+    last_removal: Revision,
+}
+
 impl PostgresStore {
-    /// Takes the lease, now or once it is free; returns when it was asked for and the epoch.
-    async fn campaign(&self, instance: &str) -> Result<(Instant, Epoch), StoreError> {
+    /// Takes the lease, now or once it is free.
+    async fn campaign(&self, instance: &str) -> Result<Taken, StoreError> {
         if let Some(taken) = self.take(instance).await? {
             return Ok(taken);
         }
@@ -177,7 +190,7 @@ impl PostgresStore {
         }
     }
 
-    async fn take(&self, instance: &str) -> Result<Option<(Instant, Epoch)>, StoreError> {
+    async fn take(&self, instance: &str) -> Result<Option<Taken>, StoreError> {
         let failed = database("take the lease");
         let asked = Instant::now();
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.take));
@@ -189,8 +202,12 @@ impl PostgresStore {
             .await
             .map_err(&failed)?;
         let Some(row) = taken else { return Ok(None) };
-        let epoch = columns::epoch(&row, 0).map_err(load::unreadable("read the catalog"))?;
-        Ok(Some((asked, epoch)))
+        let unreadable = load::unreadable("read the catalog");
+        Ok(Some(Taken {
+            since: asked,
+            epoch: columns::epoch(&row, 0).map_err(&unreadable)?,
+            last_removal: columns::natural(&row, 2).map(Revision).map_err(unreadable)?,
+        }))
     }
 
     /// How long the present lease lasts unless it is renewed.
@@ -213,6 +230,7 @@ struct PostgresCatalog {
     database: Arc<Database>,
     instance: Arc<str>,
     epoch: Epoch,
+    last_removal: Revision,
     lease: StdMutex<Lease>,
     cuts: Mutex<Cuts>,
 }
@@ -305,6 +323,10 @@ impl Catalog for PostgresCatalog {
 
     fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(load::recent(&self.database, &self.instance, limit))
+    }
+
+    fn last_removal(&self) -> Option<Revision> {
+        Some(self.last_removal)
     }
 
     fn lease(&self) -> Option<Lease> {

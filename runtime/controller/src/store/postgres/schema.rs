@@ -40,6 +40,7 @@ const INITIAL: &str = "
         instance TEXT PRIMARY KEY,
         epoch BIGINT NOT NULL,
         revision BIGINT NOT NULL,
+        removed_at BIGINT NOT NULL DEFAULT 0,
         holder UUID,
         expires_at TIMESTAMPTZ NOT NULL
     );

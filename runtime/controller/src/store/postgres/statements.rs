@@ -78,7 +78,7 @@ impl Statements {
                  SET epoch = held.epoch + 1, holder = excluded.holder, expires_at = excluded.expires_at
                  WHERE held.holder IS NULL OR held.holder = excluded.holder
                     OR held.expires_at <= clock_timestamp()
-                 RETURNING epoch, revision",
+                 RETURNING epoch, revision, removed_at",
             ),
             held_for: fixed(
                 "SELECT CAST(extract(epoch FROM expires_at - clock_timestamp()) * 1000 AS bigint)
@@ -98,7 +98,11 @@ impl Statements {
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 ORDER BY uid",
                 names(&COLUMNS)
             )),
-            advance: fixed("UPDATE {p}instances SET revision = $2 WHERE instance = $1 AND epoch = $3"),
+            advance: fixed(
+                "UPDATE {p}instances
+                 SET revision = $2, removed_at = CASE WHEN $4 THEN $2 ELSE removed_at END
+                 WHERE instance = $1 AND epoch = $3",
+            ),
             put: fixed(&put()),
             remove: fixed("DELETE FROM {p}resources WHERE instance = $1 AND uid = ANY($2)"),
             record: fixed(&record()),

@@ -7,7 +7,7 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteQueryResult};
 use sqlx::{Arguments, AssertSqlSafe, Connection};
 use watershed_core::{Commit, CommitError, HistoryRow, InvocationId, Row, Uid, Write};
 
-use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE};
+use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, removes};
 use super::columns::{self, integer, uid_bytes};
 use super::statements::Statements;
 use crate::crash::{COMMIT_WITHIN, crash_point};
@@ -149,6 +149,7 @@ impl Batch<'_> {
         let mut arguments = self.arguments()?;
         arguments.add(integer(self.commit.revision.0))?;
         arguments.add(integer(self.commit.epoch.0))?;
+        arguments.add(removes(self.commit))?;
         let advanced = self.execute(&self.statements.advance, arguments).await?;
         if advanced.rows_affected() == 1 {
             Ok(())

@@ -87,6 +87,6 @@ fn entry(row: &SqliteRow) -> Result<HistoryRow, ColumnError> {
     })
 }
 
-fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
+pub(super) fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
     move |source| StoreError::Database { doing, source }
 }

@@ -16,7 +16,7 @@ use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use sqlx::{AssertSqlSafe, Connection};
 use tokio::sync::Mutex;
-use watershed_core::{Commit, CommitError, HistoryRow, Stored, Uid};
+use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
 
 mod columns;
 mod commit;
@@ -164,13 +164,15 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let mut writer = self.database.writer.lock().await;
             let writer = writer.as_mut().ok_or_else(closed)?;
-            let stored = take_lease(&mut writer.connection, &self.database.statements, instance).await?;
+            let taken = take_lease(&mut writer.connection, &self.database.statements, instance).await?;
+            let (stored, last_removal) = taken;
             let database = StdMutex::new(Some(Arc::clone(&self.database)));
             Ok(Opened {
                 stored,
                 catalog: Box::new(SqliteCatalog {
                     database,
                     instance: Arc::from(instance),
+                    last_removal,
                 }),
             })
         })
@@ -182,16 +184,17 @@ async fn take_lease(
     connection: &mut SqliteConnection,
     statements: &Statements,
     instance: &str,
-) -> Result<Stored, StoreError> {
+) -> Result<(Stored, Revision), StoreError> {
     crash_point(LEASE_BEFORE);
     let failed = database("take the lease");
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(&failed)?;
     let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
     let lease = lease.fetch_one(&mut *transaction).await.map_err(&failed)?;
     let stored = load::stored(&mut transaction, statements, instance, &lease).await?;
+    let removed = columns::natural(&lease, 2).map_err(load::unreadable("read the catalog"))?;
     transaction.commit().await.map_err(failed)?;
     crash_point(LEASE_AFTER);
-    Ok(stored)
+    Ok((stored, Revision(removed)))
 }
 
 /// The open catalog of one instance.
@@ -200,6 +203,7 @@ struct SqliteCatalog {
     /// None when it has been closed.
     database: StdMutex<Option<Arc<Database>>>,
     instance: Arc<str>,
+    last_removal: Revision,
 }
 
 impl SqliteCatalog {
@@ -244,6 +248,10 @@ impl Catalog for SqliteCatalog {
                 .map_err(database("read the history"))?;
             load::recent(&mut reader, &shared.statements, &self.instance, limit).await
         })
+    }
+
+    fn last_removal(&self) -> Option<Revision> {
+        Some(self.last_removal)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use watershed_core::{HistoryRow, Stored, Uid};
 
 use super::open::{self, Found};
-use super::schema::MIGRATIONS;
+use super::schema::{MIGRATIONS, OLDEST_READABLE};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
 
@@ -104,7 +104,9 @@ impl SqliteReader {
         match found {
             Found::Nothing => return Ok(T::default()),
             Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
-            Found::Version(found) if found < known => return Err(StoreError::Older { found, known }),
+            Found::Version(found) if found < OLDEST_READABLE => {
+                return Err(StoreError::Older { found, known });
+            }
             Found::Version(_) => {}
         }
         let failed = database("read the catalog");

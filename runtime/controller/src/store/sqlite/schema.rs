@@ -15,11 +15,21 @@ pub(super) struct Migration {
 }
 
 /// All steps, oldest first, without gaps. A released step is never changed, only followed by another.
-pub(super) const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "instances, resources, history",
-    sql: INITIAL,
-}];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "instances, resources, history",
+        sql: INITIAL,
+    },
+    Migration {
+        version: 2,
+        name: "the revision of the last removal",
+        sql: LAST_REMOVAL,
+    },
+];
+
+/// The oldest version that can be read without being migrated.
+pub(super) const OLDEST_READABLE: u32 = 1;
 
 /// The table that says which steps were done.
 pub(super) const MIGRATIONS_TABLE: &str = "
@@ -28,6 +38,11 @@ pub(super) const MIGRATIONS_TABLE: &str = "
         name TEXT NOT NULL,
         applied_at INTEGER NOT NULL
     )";
+
+/// What was removed before is not known; nobody resumes from before this.
+const LAST_REMOVAL: &str = "
+    ALTER TABLE {p}instances ADD COLUMN removed_at INTEGER NOT NULL DEFAULT 0;
+    UPDATE {p}instances SET removed_at = revision";
 
 /// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by
 /// row, so the swap of two names would break it. Times are milliseconds since 1970.

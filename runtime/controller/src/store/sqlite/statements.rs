@@ -51,12 +51,15 @@ impl Statements {
         Self {
             open: fixed(
                 "INSERT INTO {p}instances (instance, epoch, revision) VALUES (?1, 1, 0)
-                 ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision",
+                 ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision, removed_at",
             ),
             load: fixed(&format!(
                 "SELECT {columns} FROM {{p}}resources WHERE instance = ?1"
             )),
-            advance: fixed("UPDATE {p}instances SET revision = ?2 WHERE instance = ?1 AND epoch = ?3"),
+            advance: fixed(
+                "UPDATE {p}instances SET revision = ?2, removed_at = iif(?4, ?2, removed_at)
+                 WHERE instance = ?1 AND epoch = ?3",
+            ),
             put: Sized::new(|rows| {
                 let values = values(rows, 2 + COLUMNS.len());
                 prefix.apply(&format!(
