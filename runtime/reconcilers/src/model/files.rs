@@ -137,10 +137,11 @@ pub(super) fn glob_base(pattern: &str) -> Option<&str> {
 }
 
 fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, FilesError> {
-    let whole = root.join(pattern);
-    let matcher = matcher(&whole.to_string_lossy(), pattern)?;
+    let folder = root.join(base);
+    // From the folder on: what stands in the project's own path is no pattern.
+    let matcher = matcher(below(pattern, base), pattern)?;
     let mut found = Vec::new();
-    for entry in WalkDir::new(root.join(base))
+    for entry in WalkDir::new(&folder)
         .follow_links(true)
         .max_depth(depth(pattern, base))
     {
@@ -150,7 +151,8 @@ fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, Fi
             Err(error) if error.depth() == 0 || error.loop_ancestor().is_some() => continue,
             Err(error) => return Err(walk_error(pattern, error)),
         };
-        if entry.file_type().is_file() && matcher.is_match(entry.path()) {
+        let path = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
+        if entry.file_type().is_file() && matcher.is_match(path) {
             let metadata = entry.metadata().map_err(|error| walk_error(pattern, error))?;
             found.push(file_now(root, entry.path(), &metadata));
         }
@@ -183,8 +185,15 @@ pub(super) fn depth(pattern: &str, base: &str) -> usize {
     if pattern.contains("**") {
         return usize::MAX;
     }
-    let rest = pattern.strip_prefix(base).unwrap_or(pattern);
-    rest.trim_start_matches('/').split('/').count()
+    below(pattern, base).split('/').count()
+}
+
+/// What of a pattern stands behind its base.
+pub(super) fn below<'a>(pattern: &'a str, base: &str) -> &'a str {
+    pattern
+        .strip_prefix(base)
+        .unwrap_or(pattern)
+        .trim_start_matches('/')
 }
 
 fn walk_error(pattern: &str, error: walkdir::Error) -> FilesError {
@@ -226,6 +235,14 @@ mod tests {
         assert_eq!(files.len(), 1);
         assert_eq!((files[0].path.as_str(), files[0].size), ("data/a.csv", 10));
         assert!(files[0].modified_ns > 0);
+    }
+
+    #[test]
+    fn a_folder_that_looks_like_a_pattern_is_none() {
+        let root = project(&["odd[1]/data/a.csv", "odd[1]/data/deep/b.csv", "odd1/data/c.csv"]);
+        let odd = root.path().join("odd[1]");
+        assert_eq!(paths(&odd, "data/*.csv"), ["data/a.csv"]);
+        assert_eq!(paths(&odd, "**/*.csv"), ["data/a.csv", "data/deep/b.csv"]);
     }
 
     #[test]

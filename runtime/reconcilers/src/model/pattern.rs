@@ -29,11 +29,10 @@ impl Pattern {
             let below = Below::File(folder.join(file.file_name()?));
             return Some(Self { folder, below });
         };
-        let rest = text.strip_prefix(base).unwrap_or(text).trim_start_matches('/');
         Some(Self {
             folder: resolved(&root.join(base)),
             below: Below::Matches {
-                matcher: files::matcher(rest, text).ok()?,
+                matcher: files::matcher(files::below(text, base), text).ok()?,
                 depth: files::depth(text, base),
             },
         })

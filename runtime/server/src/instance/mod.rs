@@ -175,6 +175,8 @@ impl Runtime {
         };
         let limits = Limits {
             concurrency: jobs(&options) + PARSERS,
+            // Any number will do that other processes don't have.
+            jitter: Some(uuid::Uuid::now_v7().as_u64_pair().1),
             ..Limits::default()
         };
         let builder = Controller::builder()
