@@ -17,17 +17,19 @@ use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, refs, rng, ty
 /// Enough to see what they have in common.
 const MOST_FAILURES: usize = 100;
 
-/// How many rounds a test runs: the number given, or `STATEGRAPH_ROUNDS`.
-fn rounds(usual: u64) -> u64 {
+/// Rounds of a test unless `STATEGRAPH_ROUNDS` says otherwise; CI says ten times as many.
+const ROUNDS: u64 = 10_000;
+
+fn rounds() -> u64 {
     std::env::var("STATEGRAPH_ROUNDS")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(usual)
+        .unwrap_or(ROUNDS)
 }
 
 /// Runs a round for each seed, on both sides of the middle at once; a failure names the seeds and says
 /// what was wrong with the first, and `STATEGRAPH_SEED` runs one alone.
-fn for_seeds(usual: u64, round: impl Fn(u64) + Sync) {
+fn for_seeds(round: impl Fn(u64) + Sync) {
     if let Some(seed) = std::env::var("STATEGRAPH_SEED")
         .ok()
         .and_then(|text| text.parse().ok())
@@ -47,7 +49,7 @@ fn for_seeds(usual: u64, round: impl Fn(u64) + Sync) {
             }
         }
     };
-    let rounds = rounds(usual);
+    let rounds = rounds();
     std::thread::scope(|scope| {
         scope.spawn(|| run(0..rounds / 2));
         run(rounds / 2..rounds);
@@ -212,10 +214,10 @@ fn failing_round(seed: u64) {
 
 #[test]
 fn what_is_done_is_allowed_and_the_end_is_the_references() {
-    for_seeds(100_000, succeeding_round);
+    for_seeds(succeeding_round);
 }
 
 #[test]
 fn s5_failures_stop_only_what_depends_on_them_and_are_mended() {
-    for_seeds(100_000, failing_round);
+    for_seeds(failing_round);
 }
