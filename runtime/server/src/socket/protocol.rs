@@ -197,7 +197,8 @@ pub enum Answer {
 }
 
 /// Why there is no answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
 pub struct Refusal {
     /// What the program ends with.
     pub exit_code: u8,
