@@ -66,9 +66,51 @@ use crate::reconciler::Reconciler;
 use kept::InState;
 
 /// What a [`Renderer`] gets: the context of the invocation.
+///
+/// ```
+/// use watershed_controller::stategraph::{GraphContext, Renderer};
+/// /// A line for a log.
+/// fn summary<R: Renderer>(context: &GraphContext<R>) -> String {
+///     let before = context.state().map_or(0, |state| state.0.len());
+///     format!("{} with {before} items", context.name())
+/// }
+/// ```
 pub type GraphContext<R> = Context<GraphReconciler<R>>;
 
 /// Says what the items of a resource are.
+///
+/// ```
+/// # use serde_json::{Value, json};
+/// # use watershed_controller::stategraph::{GraphContext, Renderer};
+/// # use watershed_controller::{Error, json_message};
+/// # use watershed_stategraph::{Dependency, Graph, Item, Ref};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Lamps(Vec<String>);
+/// # json_message!(Lamps, format = 1);
+/// /// Lamps need power, which is not ours to switch.
+/// struct House;
+/// impl Renderer for House {
+///     type Spec = Lamps;
+///     type Value = Value;
+///     fn render(&self, context: &GraphContext<Self>, intended: &mut Graph<Value>) -> Result<(), Box<Error>> {
+///         for name in &context.spec().0 {
+///             let lamp = Ref::new("lamp", name).map_err(|e| Error::permanent("lamp-name", e.to_string()))?;
+///             intended.put(Item::new(lamp, json!("on")).needs(Dependency::on(power()))).expect("it is ours");
+///         }
+///         Ok(())
+///     }
+///     fn surroundings(&self, _: &GraphContext<Self>, current: &mut Graph<Value>) -> Result<(), Box<Error>> {
+///         match std::fs::exists("/sys/class/power_supply/mains") {
+///             Ok(true) => current.put(Item::external(power(), json!({}))).expect("it needs nothing"),
+///             _ => drop(current.remove(&power())),
+///         }
+///         Ok(())
+///     }
+/// }
+/// fn power() -> Ref {
+///     Ref::parse("supply/mains").expect("a type and a name")
+/// }
+/// ```
 pub trait Renderer: Sized + Send + Sync + 'static {
     /// What is wanted.
     type Spec: Message;
@@ -101,6 +143,20 @@ pub trait Renderer: Sized + Send + Sync + 'static {
 }
 
 /// The state of such a resource: its current graph, with what is under way and what failed.
+///
+/// ```
+/// use serde_json::{Value, json};
+/// use watershed_controller::{Message, stategraph::GraphState};
+/// use watershed_stategraph::{Graph, Item, Ref};
+/// let mut house = Graph::new("house");
+/// house.insert(Item::new(Ref::parse("lamp/hall")?, json!("on")))?;
+/// // What the catalog keeps, also for programs that only read it.
+/// let bytes = GraphState(house).encode()?;
+/// let state = GraphState::<Value>::decode(GraphState::<Value>::FORMAT, &bytes)?;
+/// let lamps: Vec<&str> = state.0.items().map(|item| item.reference().name()).collect();
+/// assert_eq!(lamps, ["hall"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraphState<V: Value>(pub Graph<V>);
 
@@ -126,6 +182,44 @@ impl<V: Value> Message for GraphState<V> {
 }
 
 /// Reconciles a resource by converging its graph. Cheap to clone; clones share the operations under way.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use serde_json::{Value, json};
+/// # use watershed_controller::stategraph::{GraphContext, GraphReconciler, Renderer};
+/// # use watershed_controller::{Controller, Error, KindOptions, declare, json_message};
+/// # use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
+/// # #[derive(serde::Serialize, serde::Deserialize)]
+/// # struct Lamps(Vec<String>);
+/// # json_message!(Lamps, format = 1);
+/// # struct House;
+/// # impl Renderer for House {
+/// #     type Spec = Lamps;
+/// #     type Value = Value;
+/// #     fn render(&self, _: &GraphContext<Self>, intended: &mut Graph<Value>) -> Result<(), Box<Error>> {
+/// #         intended.put(Item::new(Ref::parse("lamp/hall").expect("a ref"), json!("on"))).expect("it is ours");
+/// #         Ok(())
+/// #     }
+/// # }
+/// # struct Switch;
+/// # impl Handler<Value> for Switch {
+/// #     async fn create(&self, _: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+/// #     async fn modify(&self, _: &Context, _: &Ref, _: &Value, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+/// #     async fn delete(&self, _: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let executor = Executor::new().handle("lamp", ItemType::new(), Switch);
+/// let house = GraphReconciler::new(House, executor).check_every(Duration::from_secs(60));
+/// let controller = Controller::builder().kind(KindOptions::new("house"), house.clone()).start().await?;
+/// // Handlers may go on in the background, so somebody listens for their end.
+/// tokio::spawn(house.follow(controller.handle()));
+/// controller.create(declare("house", "mine", &Lamps(vec!["hall".into()]))?).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// controller.shutdown(Duration::from_secs(10)).await?;
+/// # Ok(())
+/// # }
+/// ```
 pub struct GraphReconciler<R: Renderer> {
     parts: Arc<Parts<R>>,
     check_every: Option<Duration>,
@@ -254,6 +348,13 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
 }
 
 /// For tests and tools: the resource that a graph belongs to.
+///
+/// ```
+/// use watershed_controller::{fresh_uid, stategraph::resource_of};
+/// let uid = fresh_uid();
+/// assert_eq!(resource_of(&uid.to_string()), Some(uid));
+/// assert_eq!(resource_of("warehouse"), None);
+/// ```
 pub fn resource_of(graph: &str) -> Option<Uid> {
     kept::uid_of(graph)
 }

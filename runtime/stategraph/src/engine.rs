@@ -33,6 +33,21 @@ pub(crate) use calls::Message;
 pub use keep::{Keeper, Keeping, KeptError};
 
 /// What a call did, and how things stand after it.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph};
+/// let mut current = Graph::new("warehouse");
+/// let intended = warehouse::intended()?;
+/// let report = warehouse::executor().converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// assert!(report.status.is_converged());
+/// let made: Vec<&str> = report.log.entries.iter().map(|entry| entry.reference.as_str()).collect();
+/// assert_eq!(made, ["table/orders", "view/daily"]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// The operations, in order of start.
@@ -42,6 +57,25 @@ pub struct Report {
 }
 
 /// Why a plan was not applied; nothing has run.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{ApplyError, Extent, Graph, Item, Ref, StalePlan};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let mut current = Graph::new("warehouse");
+/// let plan = executor.plan(&current, Some(&intended), &Extent::Everything).await?;
+/// // Before somebody has read the plan and agreed, somebody else makes a table.
+/// current.insert(Item::new(Ref::parse("table/customers")?, json!(["name"])))?;
+/// match executor.apply(&mut current, Some(&intended), &plan).await {
+///     Err(ApplyError::Stale(StalePlan::Current)) => println!("look at the new plan, please"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
     /// It was made for other graphs.

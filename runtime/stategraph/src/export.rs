@@ -17,6 +17,21 @@ use crate::value::Value;
 use view::View;
 
 /// A picture of a graph, or of the way from one to another.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::{Graph, Picture};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let picture = Picture::transition(&Graph::new("warehouse"), &intended, executor.types());
+/// assert_eq!(picture.text(), "\
+/// warehouse
+///   + table/orders (to create)
+///   + view/daily (to create)
+///       needs table/orders, unsatisfied
+/// ");
+/// assert!(picture.dot().starts_with("digraph \"warehouse\""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Picture(View);
 

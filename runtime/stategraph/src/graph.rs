@@ -49,6 +49,20 @@ struct Place<V> {
 }
 
 /// A change to a graph that was refused; the graph is as it was.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// use watershed_stategraph::{GraphError, Item, Ref};
+/// let mut graph = warehouse::intended()?;
+/// let again = Item::new(Ref::parse("table/orders")?, json!(["week"]));
+/// match graph.insert(again.clone()) {
+///     Err(GraphError::Duplicate(taken)) => assert_eq!(taken.as_str(), "table/orders"),
+///     other => panic!("{other:?}"),
+/// }
+/// graph.put(again)?; // replaces it
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GraphError {
     /// The ref is taken.

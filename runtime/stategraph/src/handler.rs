@@ -16,6 +16,19 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 /// Why an operation failed, for people. Made from any error, whose sources are kept in the text.
+///
+/// ```
+/// use watershed_stategraph::HandlerError;
+/// fn columns(text: &str) -> Result<u16, HandlerError> {
+///     let count = text.parse()?; // any error will do
+///     if count == 0 {
+///         return Err(HandlerError::new("a table has at least one column"));
+///     }
+///     Ok(count)
+/// }
+/// assert_eq!(columns("many").unwrap_err().to_string(), "invalid digit found in string");
+/// assert_eq!(columns("0").unwrap_err().to_string(), "a table has at least one column");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HandlerError(String);
 
@@ -50,6 +63,34 @@ impl<E: std::error::Error> From<E> for HandlerError {
 }
 
 /// What a running operation knows of its surroundings.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::{Value, json};
+/// # use watershed_stategraph::*;
+/// /// An export takes hours: no call waits for it, and it ends early when it is not wanted any more.
+/// struct Export;
+/// impl Handler<Value> for Export {
+///     async fn create(&self, context: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> {
+///         context.go_on_in_background();
+///         context.cancelled().cancelled().await; // or until all is written
+///         Err(HandlerError::new("cancelled"))
+///     }
+///     // ...
+/// #     async fn modify(&self, _: &Context, _: &Ref, _: &Value, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+/// #     async fn delete(&self, _: &Context, _: &Ref, _: &Value) -> Result<(), HandlerError> { Ok(()) }
+/// }
+/// let executor = Executor::new().handle("export", ItemType::new(), Export);
+/// let (mut current, mut intended) = (Graph::new("warehouse"), Graph::new("warehouse"));
+/// intended.insert(Item::new(Ref::parse("export/orders")?, json!("orders.csv")))?;
+/// let report = executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// assert_eq!(report.status.running.len(), 1);
+/// assert_eq!(executor.cancel("warehouse", |_, operation| operation == Operation::Create), 1);
+/// assert_eq!(executor.ended().await.as_deref(), Some("warehouse")); // time to call again
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Context {
     pub(crate) cancel: CancellationToken,
@@ -84,6 +125,45 @@ impl Context {
 /// Operates on the items of one type.
 ///
 /// Operations may be tried again after a failure and should bear it. A panic is a failure.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use std::collections::BTreeMap;
+/// # use std::sync::{Arc, Mutex};
+/// # use serde_json::{Value, json};
+/// # use watershed_stategraph::*;
+/// /// Tables in memory.
+/// #[derive(Clone, Default)]
+/// struct Tables(Arc<Mutex<BTreeMap<Ref, Value>>>);
+/// impl Handler<Value> for Tables {
+///     async fn create(&self, _: &Context, table: &Ref, new: &Value) -> Result<(), HandlerError> {
+///         self.0.lock().unwrap().insert(table.clone(), new.clone());
+///         Ok(())
+///     }
+///     async fn modify(&self, at: &Context, table: &Ref, _: &Value, new: &Value) -> Result<(), HandlerError> {
+///         self.create(at, table, new).await
+///     }
+///     async fn delete(&self, _: &Context, table: &Ref, _: &Value) -> Result<(), HandlerError> {
+///         self.0.lock().unwrap().remove(table);
+///         Ok(())
+///     }
+///     async fn observe(&self, table: &Ref, _: &Value) -> Observed<Value> {
+///         self.0.lock().unwrap().get(table).cloned().map_or(Observed::Absent, Observed::Present)
+///     }
+/// }
+/// let (tables, orders) = (Tables::default(), Ref::parse("table/orders")?);
+/// let executor = Executor::new().handle("table", ItemType::new().observes(), tables.clone());
+/// let (mut current, mut intended) = (Graph::new("warehouse"), Graph::new("warehouse"));
+/// intended.insert(Item::new(orders.clone(), json!(["day"])))?;
+/// executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// tables.0.lock().unwrap().clear(); // behind our back
+/// executor.recheck(&mut current);
+/// executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// assert!(tables.0.lock().unwrap().contains_key(&orders));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Handler<V: Value>: Send + Sync + 'static {
     /// Brings an item into being.
     fn create(

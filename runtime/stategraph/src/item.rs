@@ -10,6 +10,17 @@ use crate::reference::Ref;
 use crate::value::Fingerprint;
 
 /// Wall time, in milliseconds since the Unix epoch.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::Timestamp;
+/// let midnight = Timestamp(1_767_225_600_000);
+/// assert!(midnight < midnight.after_ms(1));
+/// // In tests the clock may stand still.
+/// let executor = warehouse::executor().clock(move || midnight);
+/// # drop(executor);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
@@ -23,6 +34,21 @@ impl Timestamp {
 }
 
 /// What a handler does to an item.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Operation};
+/// let current = warehouse::intended()?;
+/// // Nothing is intended any more.
+/// let plan = warehouse::executor().plan(&current, None, &Extent::Everything).await?;
+/// assert!(plan.operations.iter().all(|planned| planned.operation == Operation::Delete));
+/// // What needs something goes before it.
+/// assert_eq!(plan.operations[0].reference.as_str(), "view/daily");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -48,6 +74,23 @@ impl fmt::Display for Operation {
 }
 
 /// Where an item of the current graph stands. In an intended graph it means nothing.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{Extent, Graph, Item, Operation, Ref, State};
+/// let (mut intended, view) = (warehouse::intended()?, Ref::parse("view/daily")?);
+/// intended.put(Item::new(view.clone(), json!("select nonsense")))?;
+/// let mut current = Graph::new("warehouse");
+/// warehouse::executor().converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// let states: Vec<State> = current.items().map(Item::state).collect();
+/// assert_eq!(states, [State::Created, State::Failed(Operation::Create)]);
+/// assert_eq!(states[1].to_string(), "create failed");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
@@ -101,6 +144,18 @@ impl fmt::Display for State {
 }
 
 /// A value and what it needs: the part of an item that is intended. Shared by the graphs that hold it.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use std::sync::Arc;
+/// use watershed_stategraph::Ref;
+/// let (graph, view) = (warehouse::intended()?, Ref::parse("view/daily")?);
+/// let spec = graph.get(&view).expect("it was inserted").spec();
+/// assert_eq!((spec.value().as_str(), spec.needs().len()), (Some("select day"), 1));
+/// // A copy of the graph has the same one.
+/// assert!(Arc::ptr_eq(spec, graph.clone().get(&view).expect("it was copied").spec()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec<V> {
     pub(crate) value: V,
@@ -133,6 +188,16 @@ impl<V> Spec<V> {
 }
 
 /// Who brings an item into being.
+///
+/// ```
+/// # use serde_json::json;
+/// use watershed_stategraph::{Graph, Item, Origin, Ref};
+/// let mut current = Graph::new("warehouse");
+/// current.insert(Item::external(Ref::parse("disk/fast")?, json!({"free": "1 TB"})))?;
+/// let stored = serde_json::to_value(&current)?;
+/// assert_eq!(serde_json::from_value::<Origin>(stored["items"][0]["origin"].clone())?, Origin::External);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
@@ -144,6 +209,22 @@ pub enum Origin {
 }
 
 /// Why and how often an operation failed.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{Extent, Graph, Item, Ref};
+/// let (mut intended, view) = (warehouse::intended()?, Ref::parse("view/daily")?);
+/// intended.put(Item::new(view.clone(), json!("select nonsense")))?;
+/// let mut current = Graph::new("warehouse");
+/// warehouse::executor().converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// let failure = current.get(&view).and_then(Item::failure).expect("it was refused");
+/// assert_eq!((failure.error.as_str(), failure.attempts), ("there is no column `nonsense`", 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// What the handler said.

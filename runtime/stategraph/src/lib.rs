@@ -15,6 +15,14 @@
 //! | `export` | pictures |
 //!
 //! The rules S1 to S14 that comments and tests name are listed in `docs/stategraph.md`.
+//!
+//! # The warehouse of the examples
+//!
+//! Where the examples of the types say `warehouse::`, they mean this module:
+//!
+//! ```
+#![doc = include_str!("../doc/warehouse.rs.in")]
+//! ```
 
 /// The guide's example is compiled and run like those of this page.
 #[cfg(doctest)]

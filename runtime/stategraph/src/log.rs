@@ -12,6 +12,22 @@ use crate::reference::Ref;
 pub const MOST_ENTRIES: usize = 10_000;
 
 /// One operation.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Operation, Reason, Timestamp};
+/// let (executor, intended) = (warehouse::executor().clock(|| Timestamp(0)), warehouse::intended()?);
+/// let mut current = Graph::new("warehouse");
+/// let report = executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// let entry = &report.log.entries[0];
+/// assert_eq!((entry.operation, &entry.reason), (Operation::Create, &Reason::Intended));
+/// assert_eq!(entry.end, Some(Timestamp(0)));
+/// assert_eq!(entry.to_string(), "create table/orders: is intended, 0 ms");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     /// The item.
@@ -39,6 +55,23 @@ pub struct Entry {
 
 /// The operations of one call in order of start, and what else was remarkable. Bounded: what comes after
 /// [`MOST_ENTRIES`] is only counted.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{Extent, Graph, Item, Ref, Timestamp};
+/// let (executor, mut intended) = (warehouse::executor().clock(|| Timestamp(0)), warehouse::intended()?);
+/// intended.put(Item::new(Ref::parse("view/daily")?, json!("select nonsense")))?;
+/// let mut current = Graph::new("warehouse");
+/// let report = executor.converge(&mut current, Some(&intended), &Extent::Everything).await?;
+/// let log = report.log.to_string();
+/// assert!(log.contains("create table/orders: is intended, 0 ms\n"), "{log}");
+/// assert!(log.contains("create view/daily: is intended, failed: there is no column `nonsense`\n"), "{log}");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Log {
     /// The operations.

@@ -15,6 +15,19 @@ use crate::types::Types;
 use crate::value::{Fingerprint, Value};
 
 /// One operation of a plan.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Operation, Planned, Reason};
+/// let intended = warehouse::intended()?;
+/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
+/// let Planned { operation, reference, reason } = &plan.operations[0];
+/// assert_eq!((*operation, reference.as_str(), reason), (Operation::Create, "table/orders", &Reason::Intended));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// What to do.
@@ -28,6 +41,22 @@ pub struct Planned {
 
 /// What a call would do if nothing fails. Equal inputs give equal plans. It can be stored, shown to
 /// people, and applied later, as long as both graphs are still the same.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Plan};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let mut current = Graph::new("warehouse");
+/// let plan = executor.plan(&current, Some(&intended), &Extent::Everything).await?;
+/// assert_eq!(plan.to_string(), "create table/orders: is intended\ncreate view/daily: is intended\n");
+/// // A file that waits for somebody's consent may lie in between.
+/// let plan: Plan = serde_json::from_str(&serde_json::to_string(&plan)?)?;
+/// assert!(executor.apply(&mut current, Some(&intended), &plan).await?.status.is_converged());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The name of the graph.
@@ -53,6 +82,20 @@ pub struct Plan {
 }
 
 /// A plan that was made for other graphs than these.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Ref, StalePlan};
+/// let (current, mut intended) = (Graph::new("warehouse"), warehouse::intended()?);
+/// let plan = warehouse::executor().plan(&current, Some(&intended), &Extent::Everything).await?;
+/// assert_eq!(plan.check(&current, Some(&intended)), Ok(()));
+/// intended.remove(&Ref::parse("view/daily")?);
+/// assert_eq!(plan.check(&current, Some(&intended)), Err(StalePlan::Intended));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StalePlan {
     /// The current graph has changed since.
@@ -122,6 +165,17 @@ impl fmt::Display for Planned {
 ///
 /// `needs_recreate` answers for the handlers; nothing else is asked of them. Items of which nobody knows
 /// what became of them are not observed: they count as failed in the operation that was under way.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::{Extent, Graph, Operations, Timestamp, plan};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let (current, none, all) = (Graph::new("warehouse"), Operations::default(), Extent::Everything);
+/// let mut never = |_: &_, _: &_, _: &_| Ok(false);
+/// let plan = plan(executor.types(), &current, &none, Some(&intended), &all, Timestamp(0), &mut never)?;
+/// assert_eq!(plan.operations.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// What is wrong with the graphs.

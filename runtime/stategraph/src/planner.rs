@@ -57,6 +57,23 @@ use scope::Intent;
 pub const DEFAULT_LIMIT: usize = 16;
 
 /// How a call is carried out.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use watershed_stategraph::*;
+/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// # let (mut current, mut operations, extent) = (Graph::new("warehouse"), Operations::default(), Extent::Everything);
+/// // Only the table, whatever else is intended.
+/// let table = Ref::parse("table/orders")?;
+/// let options = Options { only: Some([(table, Operation::Create)].into()), ..Options::default() };
+/// # let types = executor.types();
+/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// let effects = planner.step(Timestamp(0), Input::Begin);
+/// assert_eq!(effects.len(), 1);
+/// let effects = planner.step(Timestamp(0), Input::Ended { id: OperationId(1), result: Ok(()) });
+/// assert_eq!(effects, [Effect::Done]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// How many operations a call waits for at once, at least one.
@@ -84,6 +101,27 @@ impl Default for Options {
 }
 
 /// Whether handlers may be asked what became of an item.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use watershed_stategraph::*;
+/// # let (mut types, intended) = (Types::new(), warehouse::intended()?);
+/// # types.register("table", ItemType::new().observes());
+/// # types.register("view", ItemType::new());
+/// # let (mut operations, extent) = (Operations::default(), Extent::Everything);
+/// let mut current = intended.clone();
+/// current.mark_unknown(&Ref::parse("table/orders")?)?;
+/// for (observe, is_asked) in [(Observing::Allowed, true), (Observing::Never, false)] {
+///     let options = Options { observe, ..Options::default() };
+///     let (mut current, intended) = (current.clone(), Some(&intended));
+///     let mut planner = Planner::new(&types, &mut current, &mut operations, intended, &extent, options)?;
+///     let effects = planner.step(Timestamp(0), Input::Begin);
+///     assert_eq!(matches!(effects.first(), Some(Effect::Observe { .. })), is_asked);
+/// #   drop(planner);
+/// #   operations = Operations::default();
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observing {
     /// Where they can.
@@ -105,6 +143,30 @@ enum Phase {
 ///
 /// The current graph is consistent after every step. Dropping the planner between two steps loses
 /// nothing: what runs stays in [`Operations`], and its item says so.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use std::collections::VecDeque;
+/// # use watershed_stategraph::*;
+/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// # let (extent, options) = (Extent::Everything, Options::default());
+/// let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
+/// # let types = executor.types();
+/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// let mut inputs = VecDeque::from([Input::Begin]);
+/// while let Some(input) = inputs.pop_front() {
+///     for effect in planner.step(Timestamp(0), input) {
+///         if let Effect::Start(start) = effect {
+///             println!("{} {}", start.operation, start.reference); // do it here
+///             inputs.push_back(Input::Ended { id: start.id, result: Ok(()) });
+///         }
+///     }
+/// }
+/// assert!(planner.is_done() && planner.status().is_converged());
+/// drop(planner);
+/// assert_eq!(current.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Planner<'a, V: Value> {
     types: &'a Types<V>,
     current: &'a mut Graph<V>,

@@ -9,6 +9,14 @@ use serde_json::Value as Json;
 use crate::value::Value;
 
 /// The way to a field: names and, for lists, positions, written `a.b.0`. Empty means the whole value.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::FieldPath;
+/// let table = json!({"columns": [{"name": "day"}]});
+/// assert_eq!(FieldPath::new("columns.0.name").find(&table), Some(&json!("day")));
+/// assert_eq!(FieldPath::new("columns.1").find(&table), None);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FieldPath(String);
@@ -39,6 +47,16 @@ impl fmt::Display for FieldPath {
 }
 
 /// How a field is compared. Values that cannot be compared (a text with a number) satisfy only `!=`.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::{Operator, Predicate};
+/// let table = json!({"rows": 10, "columns": ["day", "amount"]});
+/// let holds = |path, operator, with| Predicate::field(path, operator, with).holds(&table, &|_, _| false);
+/// assert!(holds("rows", Operator::Gt, json!(0)));
+/// assert!(holds("columns", Operator::Contains, json!("day")));
+/// assert!(holds("partition", Operator::Exists, json!(false)));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {

@@ -7,6 +7,21 @@ use serde::{Deserialize, Serialize};
 use crate::reference::Ref;
 
 /// Why an operation is performed.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{Extent, Item, Reason, Ref};
+/// let (current, mut intended) = (warehouse::intended()?, warehouse::intended()?);
+/// intended.put(Item::new(Ref::parse("table/orders")?, json!(["day", "amount"])))?;
+/// let plan = warehouse::executor().plan(&current, Some(&intended), &Extent::Everything).await?;
+/// assert_eq!(plan.operations[0].reason, Reason::ValueChanged);
+/// assert_eq!(plan.operations[0].to_string(), "modify table/orders: the value changed");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -62,6 +77,21 @@ impl fmt::Display for Reason {
 }
 
 /// A dependency that is not satisfied.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Held, Ref};
+/// let mut intended = warehouse::intended()?;
+/// intended.remove(&Ref::parse("table/orders")?);
+/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
+/// let (view, Held::Pending(unmet)) = &plan.held[0] else { panic!("the view waits") };
+/// assert_eq!((view.as_str(), unmet[0].targets[0].as_str()), ("view/daily", "table/orders"));
+/// assert_eq!(unmet[0].to_string(), "needs `table/orders`, which is missing");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmet {
     /// What is needed; several if one of them would do.
@@ -71,6 +101,23 @@ pub struct Unmet {
 }
 
 /// What is wrong with a dependency's target.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Held, Problem, Ref};
+/// let mut intended = warehouse::intended()?;
+/// intended.remove(&Ref::parse("table/orders")?);
+/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
+/// let Held::Pending(unmet) = &plan.held[0].1 else { panic!("the view waits") };
+/// match &unmet[0].problem {
+///     Problem::Missing => println!("add the table, or take the view out"),
+///     Problem::Pending | Problem::GoingAway | Problem::Condition(_) => panic!("there is no table at all"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Problem {
@@ -103,6 +150,25 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 }
 
 /// Why an item that should change was not touched, or not yet.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Held, Ref};
+/// let mut intended = warehouse::intended()?;
+/// intended.remove(&Ref::parse("table/orders")?);
+/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
+/// for (item, held) in &plan.held {
+///     match held {
+///         Held::Pending(_) => assert_eq!(item.as_str(), "view/daily"),
+///         Held::Cycle | Held::Running(_) | Held::Stopped | Held::Failed => panic!("{item} {held}"),
+///     }
+/// }
+/// assert_eq!(plan.held[0].1.to_string(), "needs `table/orders`, which is missing");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Held {

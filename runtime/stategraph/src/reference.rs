@@ -86,6 +86,18 @@ impl std::hash::Hasher for RefHasher {
 }
 
 /// Why a text is no ref.
+///
+/// ```
+/// use watershed_stategraph::{Ref, RefError};
+/// for text in ["orders", "table/", "table/orders#next"] {
+///     match Ref::parse(text) {
+///         Err(RefError::Incomplete(text)) => println!("write `table/{text}`"),
+///         Err(RefError::Reserved(text)) => assert_eq!(text, "table/orders#next"),
+///         other => panic!("{other:?}"),
+///     }
+/// }
+/// assert!(matches!(Ref::new("table/view", "orders"), Err(RefError::SlashInType(_))));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RefError {
     /// The type or the name is empty, or the text has no slash.

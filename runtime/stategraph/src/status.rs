@@ -7,6 +7,25 @@ use crate::reason::Held;
 use crate::reference::Ref;
 
 /// How things stand after a call. Lists are in order of ref.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::json;
+/// use watershed_stategraph::{Extent, Graph, Item, Ref, Timestamp};
+/// let (executor, mut intended) = (warehouse::executor().clock(|| Timestamp(0)), warehouse::intended()?);
+/// intended.put(Item::new(Ref::parse("view/daily")?, json!("select nonsense")))?;
+/// let mut current = Graph::new("warehouse");
+/// let status = executor.converge(&mut current, Some(&intended), &Extent::Everything).await?.status;
+/// assert!(!status.is_converged());
+/// for (item, operation, error) in &status.failed {
+///     println!("{operation} {item}: {error}");
+/// }
+/// assert_eq!(status.next, Some(Timestamp(1_000))); // call again in a second
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     /// Items that are not as intended, each with the reason. When the caller said what changed, only

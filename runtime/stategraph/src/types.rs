@@ -8,6 +8,23 @@ use crate::item::{Failure, Timestamp};
 use crate::predicate::Predicate;
 
 /// How an item that cannot be modified is replaced.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// # use watershed_stategraph::*;
+/// let (mut types, table) = (Types::new(), Ref::parse("table/orders")?);
+/// types.register("table", ItemType::new().replace(ReplaceOrder::CreateFirst));
+/// let (mut current, mut intended) = (Graph::new("warehouse"), Graph::new("warehouse"));
+/// current.insert(Item::new(table.clone(), json!(["day"])))?;
+/// intended.insert(Item::new(table, json!(["week"])))?;
+/// let (none, all) = (Operations::default(), Extent::Everything);
+/// let plan = plan(&types, &current, &none, Some(&intended), &all, Timestamp(0), &mut |_, _, _| Ok(true))?;
+/// let steps = plan.operations.iter().map(|one| format!("{} {}", one.operation, one.reference));
+/// let steps: Vec<String> = steps.collect();
+/// assert_eq!(steps, ["create table/orders#next", "delete table/orders", "adopt table/orders#next"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ReplaceOrder {
     /// The old one is deleted, then the new one is created.
@@ -19,6 +36,17 @@ pub enum ReplaceOrder {
 }
 
 /// When a failed operation is tried again.
+///
+/// ```
+/// use watershed_stategraph::{Failure, Retry, Timestamp};
+/// let retry = Retry::Backoff { base_ms: 100, cap_ms: 250, attempts: Some(4) };
+/// let next = |attempts| {
+///     let failure = Failure { error: "no answer".to_owned(), previous: None, attempts, last: Timestamp(1_000) };
+///     retry.next(&failure)
+/// };
+/// assert_eq!([next(1), next(2), next(3)].map(|at| at.unwrap().0), [1_100, 1_200, 1_250]);
+/// assert_eq!(next(4), None);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// Not before the intent changes.
@@ -162,6 +190,20 @@ impl<V> ItemType<V> {
 }
 
 /// All types that a graph's items may have, by name.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::Value;
+/// use watershed_stategraph::{Graph, ItemType, Picture, Types};
+/// let mut types: Types<Value> = Types::new();
+/// types.register("table", ItemType::new());
+/// types.register("view", ItemType::new());
+/// assert!(types.get("view").is_some() && types.get("index").is_none());
+/// // An executor has its own; pictures and plans need no executor.
+/// let picture = Picture::transition(&Graph::new("warehouse"), &warehouse::intended()?, &types);
+/// assert!(picture.mermaid().contains("table/orders"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Types<V> {
     types: BTreeMap<String, ItemType<V>>,

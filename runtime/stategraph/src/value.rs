@@ -16,9 +16,13 @@ use crate::predicate::FieldPath;
 ///
 /// ```
 /// use serde::{Deserialize, Serialize};
+/// use watershed_stategraph::{FieldPath, Value};
 /// #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-/// struct Port { number: u16 }
-/// impl watershed_stategraph::Value for Port {}
+/// struct Table { columns: Vec<String> }
+/// impl Value for Table {}
+///
+/// let orders = Table { columns: vec!["day".to_owned()] };
+/// assert_eq!(orders.field(&FieldPath::new("columns.0")), Some("day".into()));
 /// ```
 pub trait Value:
     fmt::Debug + Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static
@@ -42,6 +46,15 @@ impl Value for serde_json::Value {
 }
 
 /// A stable 128-bit hash, shown as 32 hexadecimal digits.
+///
+/// ```
+/// use serde_json::json;
+/// use watershed_stategraph::{Fingerprint, Value};
+/// let (old, new) = (json!(["day"]), json!(["day", "amount"]));
+/// assert_eq!(old.fingerprint(), json!(["day"]).fingerprint());
+/// assert_ne!(old.fingerprint(), new.fingerprint());
+/// assert_eq!(Fingerprint::of("day").to_string().len(), 32);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 

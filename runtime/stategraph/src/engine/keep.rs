@@ -13,6 +13,11 @@ use crate::planner::{CallError, Start};
 use crate::value::Value;
 
 /// A write of the current graph that is under way; the error is for people.
+///
+/// ```
+/// use watershed_stategraph::Keeping;
+/// let done: Keeping = Box::pin(async { Ok(()) }); // for a store that writes at once
+/// ```
 pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Stores the current graph.
@@ -37,6 +42,30 @@ pub trait Keeper<V: Value>: Send {
 }
 
 /// Why a call that stores its graph did not come to its end.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use serde_json::Value;
+/// # use tokio_util::sync::CancellationToken;
+/// use watershed_stategraph::{Extent, Graph, Keeper, Keeping, KeptError};
+/// struct FullDisk;
+/// impl Keeper<Value> for FullDisk {
+///     fn keep(&mut self, _: &Graph<Value>) -> Keeping {
+///         Box::pin(async { Err("no space left".to_owned()) })
+///     }
+/// }
+/// let (executor, intended, never) = (warehouse::executor(), warehouse::intended()?, CancellationToken::new());
+/// let (mut current, mut disk, all) = (Graph::new("warehouse"), FullDisk, Extent::Everything);
+/// let call = executor.converge_kept(&mut current, Some(&intended), &all, &mut disk, &never);
+/// match call.await {
+///     Err(KeptError::NotStored(why)) => assert_eq!(why, "no space left"),
+///     other => panic!("{other:?}"),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeptError {
     /// The graphs are not in order; nothing has run.

@@ -7,6 +7,17 @@ use crate::graph::{Group, GroupPath};
 use crate::reference::Ref;
 
 /// A picture as data; lists are in order of ref and path.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::{JsonView, Picture};
+/// let view = Picture::of(&warehouse::intended()?, warehouse::executor().types()).json();
+/// assert_eq!((view.name.as_str(), view.items.len(), view.edges.len()), ("warehouse", 2, 1));
+/// // What a web page gets, another program can read back.
+/// let text = serde_json::to_string(&view)?;
+/// assert_eq!(serde_json::from_str::<JsonView>(&text)?, view);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonView {
     /// The graph's name.
@@ -20,6 +31,17 @@ pub struct JsonView {
 }
 
 /// An item.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// use watershed_stategraph::{Graph, Picture};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let view = Picture::transition(&Graph::new("warehouse"), &intended, executor.types()).json();
+/// let table = serde_json::to_value(&view.items[0])?;
+/// assert_eq!(table, json!({"ref": "table/orders", "group": "", "state": "to create", "look": "to create"}));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonItem {
     /// The ref.
@@ -34,6 +56,16 @@ pub struct JsonItem {
 }
 
 /// One target of a dependency.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::Picture;
+/// let view = Picture::of(&warehouse::intended()?, warehouse::executor().types()).json();
+/// let edge = &view.edges[0];
+/// assert_eq!(format!("{} needs {}", edge.from, edge.to), "view/daily needs table/orders");
+/// assert!(edge.satisfied && !edge.order_only);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonEdge {
     /// What depends.

@@ -9,6 +9,23 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 /// How one item differs.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// use watershed_stategraph::{Item, ItemChange, Ref};
+/// let (old, mut new) = (warehouse::intended()?, warehouse::intended()?);
+/// new.put(Item::new(Ref::parse("table/orders")?, json!(["day", "amount"])))?;
+/// for (item, change) in old.diff(&new).items {
+///     match change {
+///         ItemChange::Added | ItemChange::Removed => panic!("both have the table and the view"),
+///         ItemChange::Changed { value, needs, moved_to } => {
+///             assert_eq!((item.as_str(), value, needs, moved_to), ("table/orders", true, false, None));
+///         }
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ItemChange {
     /// Only the second graph has it.
@@ -27,6 +44,18 @@ pub enum ItemChange {
 }
 
 /// What differs between two graphs, in order of ref.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// use watershed_stategraph::{Item, Ref};
+/// let (old, mut new) = (warehouse::intended()?, warehouse::intended()?);
+/// assert!(old.diff(&new).is_empty());
+/// new.remove(&Ref::parse("view/daily")?);
+/// new.insert(Item::new(Ref::parse("view/weekly")?, json!("select week")))?;
+/// assert_eq!(old.diff(&new).to_string(), "- view/daily\n+ view/weekly\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Difference {
     /// The items that differ.

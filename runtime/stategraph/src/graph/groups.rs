@@ -8,6 +8,14 @@ use super::Graph;
 use crate::reference::Ref;
 
 /// The way to a group: names joined by slashes. The empty path is the whole graph.
+///
+/// ```
+/// use watershed_stategraph::GroupPath;
+/// let daily = GroupPath::from("views/daily");
+/// assert_eq!((daily.leaf(), daily.parent()), ("daily", Some(GroupPath::from("views"))));
+/// assert!(daily.is_within(&GroupPath::from("views")) && daily.is_within(&GroupPath::root()));
+/// assert!(!daily.is_within(&GroupPath::from("view")));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct GroupPath(String);
@@ -75,6 +83,18 @@ impl fmt::Display for GroupPath {
 }
 
 /// A named, described place for items.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// use watershed_stategraph::{Group, Ref};
+/// let mut graph = warehouse::intended()?;
+/// graph.add_group("views", "what analysts read");
+/// graph.move_to(&Ref::parse("view/daily")?, "views")?;
+/// let groups: Vec<&Group> = graph.groups().collect();
+/// assert_eq!((groups[0].path.as_str(), groups[0].description.as_str()), ("views", "what analysts read"));
+/// assert_eq!(graph.subgraph("views").len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
     /// Where it is.

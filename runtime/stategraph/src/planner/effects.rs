@@ -8,6 +8,24 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 
 /// What a handler found out about an item.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use watershed_stategraph::*;
+/// # let (mut types, mut intended) = (Types::new(), warehouse::intended()?);
+/// # intended.remove(&Ref::parse("view/daily")?);
+/// # types.register("table", ItemType::new().observes());
+/// # let (mut current, mut operations) = (intended.clone(), Operations::default());
+/// # let (extent, options, table) = (Extent::Everything, Options::default(), Ref::parse("table/orders")?);
+/// current.mark_unknown(&table)?;
+/// let mut planner = Planner::new(&types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// let effects = planner.step(Timestamp(0), Input::Begin);
+/// assert!(matches!(&effects[..], [Effect::Observe { reference, .. }] if *reference == table));
+/// // Somebody has dropped the table: it is created anew.
+/// let effects = planner.step(Timestamp(0), Input::Observed { reference: table, found: Observed::Absent });
+/// assert!(matches!(&effects[..], [Effect::Start(start)] if start.operation == Operation::Create));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observed<V> {
     /// It is there, with this value.
@@ -19,6 +37,24 @@ pub enum Observed<V> {
 }
 
 /// What happened.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use watershed_stategraph::*;
+/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
+/// # let (extent, options) = (Extent::Everything, Options::default());
+/// # let types = executor.types();
+/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// planner.step(Timestamp(0), Input::Begin);
+/// // The first operation failed, and what depends on it is not started.
+/// let ended = Input::Ended { id: OperationId(1), result: Err("the disk is full".to_owned()) };
+/// assert_eq!(planner.step(Timestamp(5), ended), [Effect::Done]);
+/// let status = planner.status();
+/// assert_eq!(status.failed[0].2, "the disk is full");
+/// assert_eq!(status.next, Some(Timestamp(1_005)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input<V> {
     /// The call starts.
@@ -63,6 +99,24 @@ pub enum Input<V> {
 }
 
 /// An operation to start.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use serde_json::json;
+/// # use watershed_stategraph::*;
+/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
+/// # let (extent, options) = (Extent::Everything, Options::default());
+/// # let types = executor.types();
+/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// let effects = planner.step(Timestamp(0), Input::Begin);
+/// let [Effect::Start(start)] = &effects[..] else { panic!("the view waits for its table") };
+/// assert_eq!((start.operation, start.reference.as_str()), (Operation::Create, "table/orders"));
+/// assert_eq!(start.reason, Reason::Intended);
+/// assert_eq!(start.new.as_ref().map(|spec| spec.value()), Some(&json!(["day"])));
+/// assert!(start.old.is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start<V> {
     /// Its number, to report with.
@@ -80,6 +134,26 @@ pub struct Start<V> {
 }
 
 /// What to do.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # use watershed_stategraph::*;
+/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
+/// # let (extent, options) = (Extent::Everything, Options::default());
+/// # let types = executor.types();
+/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
+/// for effect in planner.step(Timestamp(0), Input::Begin) {
+///     match effect {
+///         Effect::Start(start) => println!("spawn a task that will {} {}", start.operation, start.reference),
+///         Effect::Ask { reference, .. } => println!("can `{reference}` be changed?"),
+///         Effect::Observe { reference, .. } => println!("is `{reference}` still there?"),
+///         Effect::Cancel { id, deadline } => println!("{id:?} has until {deadline:?}"),
+///         Effect::Done => panic!("the table is not there yet"),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect<V> {
     /// Ask the handler what became of an item.

@@ -11,6 +11,24 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 /// What a call is about.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{Extent, Graph, Ref};
+/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
+/// let mut current = Graph::new("warehouse");
+/// let table = Extent::Item(Ref::parse("table/orders")?);
+/// executor.converge(&mut current, Some(&intended), &table).await?;
+/// assert_eq!(current.len(), 1); // no view yet
+/// // Whoever knows what changed since saves looking at the rest.
+/// let view = Extent::Changed([Ref::parse("view/daily")?].into());
+/// executor.converge(&mut current, Some(&intended), &view).await?;
+/// assert_eq!(current.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Extent {

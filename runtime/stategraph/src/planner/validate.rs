@@ -8,6 +8,22 @@ use crate::types::Types;
 use crate::value::Value;
 
 /// A call that was refused; nothing has run and nothing has changed.
+///
+/// ```
+/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use watershed_stategraph::{CallError, Executor, Extent, Graph};
+/// let mut current = Graph::new("warehouse");
+/// let nobody = Executor::new();
+/// match nobody.converge(&mut current, Some(&warehouse::intended()?), &Extent::Everything).await {
+///     Err(CallError::NoHandler(item)) => assert_eq!(item.as_str(), "table/orders"),
+///     other => panic!("{other:?}"),
+/// }
+/// assert!(current.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The graphs are not those of one thing.
