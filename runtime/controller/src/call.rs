@@ -112,7 +112,11 @@ impl RequestReply {
             }
             Answer::Outcome(outcome) => send(self.outcome.take(), outcome),
             Answer::Settled(settlement) => send(self.settled.take(), settlement),
-            Answer::Applied(_) | Answer::StateWritten(_) | Answer::Explained(_) | Answer::Done => {
+            Answer::Applied(_)
+            | Answer::StateWritten(_)
+            | Answer::Explained(_)
+            | Answer::Checked(_)
+            | Answer::Done => {
                 unreachable!("a request for a reconcile has no answer {answer:?}")
             }
         }

@@ -95,6 +95,17 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
+/// Why a check could not be made.
+#[derive(Debug, Error)]
+pub enum CheckError {
+    /// The controller has stopped, or is about to.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The store could not be read.
+    #[error("can't read the stored catalog")]
+    Store(#[from] StoreError),
+}
+
 /// Why a shutdown was not in order. The controller has stopped all the same.
 #[derive(Debug, Clone, Error)]
 pub enum ShutdownError {

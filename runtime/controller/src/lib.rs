@@ -87,7 +87,9 @@ pub use clock::{Clock, SystemClock, TokioClock};
 pub use context::Context;
 pub use controller::{Builder, Controller, DROP_GRACE};
 pub use crash::CRASH_POINTS;
-pub use error::{EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError};
+pub use error::{
+    CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
+};
 pub use handle::{Delete, Handle, Hidden, Listing, Refresh};
 pub use message::Message;
 pub use reconciler::Reconciler;
@@ -99,10 +101,10 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, Cause, Change, Class, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Gone,
-    HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun, Limits, Name, NewResource, Nudging,
-    OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, Reason, Ref, RefView, Refreshes,
-    Refusal, Required, RetryPolicy, Revision, Row, RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement,
-    SpecVersion, Standing, StateVersion, Status, StatusUpdate, StopReason, Subject, Target, Timestamp, Uid,
-    Unreturned, Update, Why, WhyNot, Work,
+    Applied, AtStart, Batch, Cause, Change, Class, Compared, Consistency, Edit, Epoch, Error, ErrorKind,
+    Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun, Limits,
+    Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, Reason,
+    Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult,
+    Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
+    StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
 };

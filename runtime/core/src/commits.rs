@@ -1,6 +1,6 @@
 //! Group commit, and the order of release: answers, snapshots and events come after the rows they speak of.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,6 +48,17 @@ pub(crate) struct Commits {
 impl Commits {
     pub(crate) fn durable(&self) -> Revision {
         self.durable
+    }
+
+    /// The revision that the store has, or was last told to have.
+    pub(crate) fn handed_out(&self) -> Revision {
+        let in_flight = self.in_flight.as_ref().map(|flight| flight.commit.revision);
+        in_flight.unwrap_or(self.durable)
+    }
+
+    /// What is changed and was not handed to the store.
+    pub(crate) fn dirty_slots(&self) -> HashSet<Slot> {
+        self.dirty.iter().copied().collect()
     }
 
     pub(crate) fn loaded(&mut self, revision: Revision) {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Applied, CallId, CommitId, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome, Phase, Reason,
-    Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp, Uid,
+    Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome,
+    Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp,
+    Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -179,6 +180,8 @@ pub enum Answer {
     StateWritten(StateVersion),
     /// To `Explain`.
     Explained(Box<Explanation>),
+    /// To `Check`.
+    Checked(Box<Consistency>),
     /// To `Nudge`, `Cancel`, `Retry`, `Pause`, `Resume`, `WaitUntilIdle`.
     Done,
     /// Not carried out, or, for a handle, given up on. The last answer to that call.

@@ -54,6 +54,28 @@ impl Handles {
         std::mem::take(&mut self.idle)
     }
 
+    /// Whether somebody waits for everything to be settled.
+    pub(crate) fn awaits_idle(&self) -> bool {
+        !self.idle.is_empty()
+    }
+
+    /// What somebody waits for to complete or to settle.
+    pub(crate) fn awaited(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.outcomes.keys().chain(self.waits.keys()).copied()
+    }
+
+    /// Whether each group waits for as many as it counts.
+    pub(crate) fn groups_add_up(&self) -> bool {
+        let mut waits: HashMap<u64, usize> = HashMap::new();
+        for number in self.waits.values().flatten() {
+            *waits.entry(*number).or_default() += 1;
+        }
+        let counts = |(number, group): (&u64, &Group)| {
+            group.remaining > 0 && waits.get(number) == Some(&group.remaining)
+        };
+        waits.len() == self.groups.len() && self.groups.iter().all(counts)
+    }
+
     /// Every handle with an answer to come, and which: outcome, settled.
     pub(crate) fn take_open(&mut self) -> Vec<(CallId, bool, bool)> {
         let mut open: Vec<_> = self

@@ -65,6 +65,8 @@ pub enum Call {
     ReconcileOnce(Target),
     /// Say why a resource is not running now. Answered at once by `Explained`.
     Explain(Target),
+    /// Check every rule, and compare a catalog as it was just read from the store. Answered at once by `Checked`.
+    Check(Option<Arc<Stored>>),
     /// Answered by `Done` when everything is settled; does not wait for times.
     WaitUntilIdle,
     /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.

@@ -5,7 +5,7 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 
 use crate::ready::ReadyQueue;
-use crate::resource::KindId;
+use crate::resource::{KindId, Slot};
 use crate::{Kind, KindOptions, Phase, Pool, QuickHash};
 
 #[derive(Debug)]
@@ -23,11 +23,11 @@ pub(crate) struct KindEntry {
 
 /// A limit that kinds share.
 #[derive(Debug)]
-struct PoolEntry {
-    name: Arc<str>,
-    limit: usize,
-    exclusive: bool,
-    running: usize,
+pub(crate) struct PoolEntry {
+    pub(crate) name: Arc<str>,
+    pub(crate) limit: usize,
+    pub(crate) exclusive: bool,
+    pub(crate) running: usize,
 }
 
 impl KindEntry {
@@ -100,6 +100,32 @@ impl Kinds {
     pub(crate) fn is_exclusively_full(&self) -> bool {
         let mut pools = self.pools.iter();
         pools.any(|pool| pool.exclusive && pool.running >= pool.limit)
+    }
+
+    /// Every pool.
+    pub(crate) fn pools(&self) -> &[PoolEntry] {
+        &self.pools
+    }
+
+    /// The pool of this kind.
+    pub(crate) fn pool_of(&self, id: KindId) -> Option<&PoolEntry> {
+        self[id].pool.map(|pool| &self.pools[pool])
+    }
+
+    /// Every entry of every queue, stale ones included.
+    pub(crate) fn ready_entries(&self) -> impl Iterator<Item = (Phase, Slot)> + '_ {
+        self.entries.iter().flat_map(|entry| {
+            let queues = [
+                (Phase::Delete, &entry.deletes),
+                (Phase::Rename, &entry.renames),
+                (Phase::Reconcile, &entry.reconciles),
+            ];
+            let slots = |(phase, queue): (Phase, &'_ ReadyQueue)| {
+                let slots: Vec<(Phase, Slot)> = queue.slots().map(|slot| (phase, slot)).collect();
+                slots
+            };
+            queues.into_iter().flat_map(slots)
+        })
     }
 
     /// The pool of this kind, if it has no place left.

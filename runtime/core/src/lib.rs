@@ -86,7 +86,7 @@ mod tests;
 mod time;
 mod timeline;
 
-pub use self::consistency::Violation;
+pub use self::consistency::{Compared, Consistency, Finding, Rule};
 pub use self::core::{Core, Counters};
 pub use self::loading::OpenError;
 pub use edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};

@@ -102,6 +102,11 @@ impl ReadyQueue {
         first.map(|ready| ready.rank)
     }
 
+    /// What the entries speak of.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
+        self.sorted.iter().chain(&self.fresh).map(|ready| ready.slot)
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.sorted.is_empty() && self.fresh.is_empty()
     }

@@ -99,6 +99,14 @@ impl Core {
                 });
                 Ok(None)
             }
+            Call::Check(stored) => {
+                let checked = self.check_against(stored.as_deref());
+                self.out.push(Effect::Answer {
+                    call: id,
+                    answer: Answer::Checked(Box::new(checked)),
+                });
+                Ok(None)
+            }
             Call::WaitUntilIdle if by.is_some() => Err(Refusal::FromInside),
             Call::WaitUntilIdle => {
                 self.handles.wait_until_idle(id);

@@ -140,7 +140,7 @@ impl Bench {
 
     fn check(&self) {
         if !self.unchecked {
-            self.core.check_consistency().expect("a consistent core");
+            assert_eq!(self.core.check_consistency(), []);
         }
     }
 

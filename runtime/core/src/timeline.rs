@@ -11,7 +11,7 @@ use crate::{Effect, InvocationId, Mono, Now, Reason, Timestamp, Why};
 /// How many times in a row a retrigger time in the past is taken up at once.
 const PAST_AT_ONCE: u32 = 3;
 /// How far apart further ones are.
-const PAST_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const PAST_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest that the timer is set ahead for a wall time: a clock that jumps is noticed after so long.
 const WALL_CHECK: Duration = Duration::from_secs(60);
 
@@ -83,6 +83,22 @@ impl Timeline {
 
     pub(crate) fn clear_retrigger(&mut self, at: Timestamp, slot: Slot) {
         self.retriggers.remove(&(at, slot));
+    }
+
+    pub(crate) fn has(&self, at: Mono, alarm: Alarm) -> bool {
+        self.alarms.contains(&(at, alarm))
+    }
+
+    pub(crate) fn has_retrigger(&self, at: Timestamp, slot: Slot) -> bool {
+        self.retriggers.contains(&(at, slot))
+    }
+
+    pub(crate) fn alarms(&self) -> impl Iterator<Item = (Mono, Alarm)> + '_ {
+        self.alarms.iter().copied()
+    }
+
+    pub(crate) fn retriggers(&self) -> impl Iterator<Item = (Timestamp, Slot)> + '_ {
+        self.retriggers.iter().copied()
     }
 
     fn next_alarm(&mut self, now: Now) -> Option<Alarm> {

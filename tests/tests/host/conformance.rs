@@ -82,6 +82,10 @@ async fn what_was_committed_is_read_again_equal(open: &impl Reopen) {
         [history[1].clone(), history[0].clone()]
     );
     assert_eq!(catalog.history(uid(1), 1).await.unwrap(), [history[1].clone()]);
+    let read = catalog.read().await.unwrap();
+    let read_rows: Vec<Row> = read.rows.iter().map(|stored| Row::clone(&stored.row)).collect();
+    assert_eq!((read.epoch, read.revision), (epoch, Revision(9)));
+    assert_eq!(by_uid(&read_rows), by_uid(&rows));
     catalog.close().await;
     let (revision, found) = contents(open, "equal").await;
     assert_eq!(revision, Revision(9));

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
 use watershed_controller::{HistoryRow, Uid};
-use watershed_core::{Commit, CommitError};
+use watershed_core::{Commit, CommitError, Stored};
 
 /// What becomes of commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +82,10 @@ impl Catalog for FaultyCatalog {
                 Fault::Hang => std::future::pending().await,
             }
         })
+    }
+
+    fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
+        self.catalog.read()
     }
 
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {

@@ -3,6 +3,7 @@
 //! | module | shows |
 //! |---|---|
 //! | `conformance` | one contract for all stores, over the trait |
+//! | `consistency` | the check of a running controller, and of its store |
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
@@ -15,6 +16,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
 mod conformance;
+mod consistency;
 mod durability;
 mod faults;
 mod interface;

@@ -304,9 +304,11 @@ impl World {
         }
         self.free_kept_out();
         self.follow_stretch();
-        self.core
-            .check_consistency()
-            .map_err(|violation| violation.to_string())
+        let findings = self.core.check_consistency();
+        ensure(findings.is_empty(), "consistency", || {
+            let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
+            told.join("; ")
+        })
     }
 
     fn take(&mut self, effect: Effect) -> Check {

@@ -32,16 +32,7 @@ impl Store for MemoryStore {
         Box::pin(async move {
             let mut held = lock(&instance);
             held.epoch = held.epoch.next();
-            let rows = held
-                .rows
-                .values()
-                .map(|row| StoredRow::from(Arc::clone(row)))
-                .collect();
-            let stored = Stored {
-                revision: held.revision,
-                epoch: held.epoch,
-                rows,
-            };
+            let stored = held.stored();
             let last_removal = held.last_removal;
             drop(held);
             let catalog = MemoryCatalog {
@@ -74,6 +65,15 @@ struct Entry {
 }
 
 impl Instance {
+    fn stored(&self) -> Stored {
+        let rows = self.rows.values().map(|row| StoredRow::from(Arc::clone(row)));
+        Stored {
+            revision: self.revision,
+            epoch: self.epoch,
+            rows: rows.collect(),
+        }
+    }
+
     fn apply(&mut self, commit: &Commit) -> Result<(), CommitError> {
         if commit.epoch != self.epoch {
             return Err(CommitError::LeaseLost);
@@ -121,6 +121,10 @@ struct MemoryCatalog {
 impl Catalog for MemoryCatalog {
     fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
         Box::pin(async move { lock(&self.instance).apply(commit) })
+    }
+
+    fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
+        Box::pin(async move { Ok(lock(&self.instance).stored()) })
     }
 
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {

@@ -86,6 +86,9 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// Not cancel-safe in that the outcome of a dropped call is unknown; the host never drops it.
     fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>>;
 
+    /// The catalog as it is stored now, all of one moment, with the epoch that was taken last. Takes no lease.
+    fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>>;
+
     /// The newest entries of a resource's history, newest first, at most `limit`.
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 

@@ -317,6 +317,14 @@ impl Catalog for PostgresCatalog {
         })
     }
 
+    fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
+        Box::pin(async move {
+            let connection = self.database.pool.acquire().await;
+            let mut connection = connection.map_err(database("read the catalog"))?;
+            load::stored(&mut connection, &self.database.statements, &self.instance).await
+        })
+    }
+
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(load::history(&self.database, &self.instance, uid, limit))
     }

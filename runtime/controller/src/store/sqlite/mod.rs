@@ -226,6 +226,21 @@ impl Catalog for SqliteCatalog {
         })
     }
 
+    fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
+        Box::pin(async move {
+            let shared = self.database().ok_or_else(closed)?;
+            let failed = database("read the catalog");
+            let mut reader = shared.readers.acquire().await.map_err(&failed)?;
+            let mut transaction = reader.begin().await.map_err(&failed)?;
+            let query = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.instance)));
+            let found = query.bind(&*self.instance).fetch_one(&mut *transaction).await;
+            let found = found.map_err(&failed)?;
+            let stored = load::stored(&mut transaction, &shared.statements, &self.instance, &found).await?;
+            transaction.rollback().await.map_err(failed)?;
+            Ok(stored)
+        })
+    }
+
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(async move {
             let shared = self.database().ok_or_else(closed)?;

@@ -1,0 +1,139 @@
+//! C3, C4, C7, C14: the graph, its counts and its cycles.
+
+use std::collections::HashMap;
+
+use super::Findings;
+use crate::Phase;
+use crate::components::components;
+use crate::core::Core;
+use crate::cycles::CYCLE_CODE;
+use crate::graph::index_u32;
+use crate::resource::{Cancelled, Slot};
+
+impl Core {
+    /// `unsettled_parents`, `busy_children` and `running` are what they stand for.
+    pub(super) fn check_c3(&self, findings: &mut Findings) {
+        let mut unsettled_parents = vec![0; self.slots.bound()];
+        let mut busy_children = vec![0; self.slots.bound()];
+        let mut running = vec![0; self.slots.bound()];
+        for (slot, resource) in self.slots.iter().filter(|(_, resource)| resource.is_live()) {
+            let below = self.rep(slot);
+            for parent in self.parents(slot) {
+                let above = self.rep(parent);
+                if above != below && self.slots[parent].is_unsettled() {
+                    unsettled_parents[below.0 as usize] += 1;
+                    busy_children[above.0 as usize] += u32::from(self.is_busy(below));
+                }
+            }
+            running[below.0 as usize] += u32::from(resource.run().is_some_and(|run| run.busy));
+            findings.ensure_of(self, slot, !resource.summing, || "is left summing".into());
+        }
+        for (slot, resource) in self.slots.iter() {
+            let counts = (
+                resource.unsettled_parents,
+                resource.busy_children,
+                resource.running,
+            );
+            let index = slot.0 as usize;
+            let expected = (unsettled_parents[index], busy_children[index], running[index]);
+            findings.ensure_of(self, slot, counts == expected, || {
+                format!("counts {counts:?} unsettled parents, busy children and runs, not {expected:?}")
+            });
+            let starts_early = resource
+                .run()
+                .filter(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
+                .is_some_and(|run| !run.lingering && unsettled_parents[self.rep(slot).0 as usize] > 0);
+            findings.ensure_of(self, slot, !starts_early, || {
+                "runs below an unsettled resource and nobody knows".into()
+            });
+        }
+    }
+
+    /// What is below an unsettled resource is unsettled; lingering invocations are counted and not cancelled.
+    pub(super) fn check_c4(&self, findings: &mut Findings) {
+        let unsettled = |(_, it): &(Slot, &crate::resource::Resource)| it.is_live() && it.is_unsettled();
+        for (slot, resource) in self.slots.iter().filter(unsettled) {
+            for child in self.children(slot) {
+                findings.ensure_of(self, child, self.slots[child].is_unsettled(), || {
+                    format!("is settled below \"{}\"", resource.row.key())
+                });
+            }
+        }
+        let mut lingering = 0;
+        for (slot, run) in self.slots.iter().filter_map(|(slot, it)| Some((slot, it.run()?))) {
+            lingering += usize::from(run.lingering);
+            let cancelled = run.lingering && run.cancelled != Cancelled::No;
+            findings.ensure_of(self, slot, !cancelled, || {
+                format!("{:?} lingers and is cancelled", run.invocation)
+            });
+        }
+        findings.ensure(lingering == self.lingering, || {
+            format!(
+                "{} lingering invocations are counted, not {lingering}",
+                self.lingering
+            )
+        });
+    }
+
+    /// The members of a cycle are exactly one strongly connected component.
+    pub(super) fn check_c7(&self, findings: &mut Findings) {
+        let nodes: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let index_of = |slot: Slot| nodes.binary_search(&slot).map(index_u32).ok();
+        let children: Vec<Vec<u32>> = nodes
+            .iter()
+            .map(|slot| self.children(*slot).filter_map(index_of).collect())
+            .collect();
+        let component = components(&children);
+        let mut sizes = HashMap::new();
+        for number in &component {
+            *sizes.entry(*number).or_insert(0_usize) += 1;
+        }
+        for (index, slot) in nodes.iter().enumerate() {
+            let size = sizes[&component[index]];
+            let on_cycle = size > 1 || children[index].contains(&index_u32(index));
+            let known = self.slots[*slot].cycle.is_some();
+            findings.ensure_of(self, *slot, known == on_cycle, || {
+                format!("is on a cycle: {on_cycle}, known: {known}")
+            });
+            if known {
+                self.check_member(*slot, size, findings);
+            }
+        }
+    }
+
+    /// It settles together with the others, is not invoked, and carries the error that spells the cycle out.
+    fn check_member(&self, slot: Slot, size: usize, findings: &mut Findings) {
+        let resource = &self.slots[slot];
+        let Some(cycle) = resource.cycle else { return };
+        let members = self.cycles.members(cycle);
+        let whole = members.len() == size && members.contains(&slot);
+        findings.ensure_of(self, slot, whole, || {
+            format!("is on a cycle of {size} with {} members", members.len())
+        });
+        let together = members
+            .iter()
+            .all(|it| self.slots[*it].is_unsettled() == resource.is_unsettled());
+        findings.ensure_of(self, slot, together, || "is on a cycle that is torn".into());
+        let runs = resource
+            .run()
+            .is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
+        findings.ensure_of(self, slot, !runs, || "is on a cycle and runs".into());
+        let error = resource.row.error.as_ref();
+        let says = error.is_some_and(|error| &*error.code == CYCLE_CODE) || resource.unreadable.is_some();
+        findings.ensure_of(self, slot, says, || "is on a cycle and does not say so".into());
+    }
+
+    /// Deleted resources are not part of the graph, and every edge between live ones is counted.
+    pub(super) fn check_c14(&self, findings: &mut Findings) {
+        for (slot, resource) in self.slots.iter() {
+            let left = resource.is_live() || resource.links.is_empty();
+            findings.ensure_of(self, slot, left, || "is deleted and has links".into());
+            for (index, link) in resource.links.iter().enumerate() {
+                let edge = link.edge && self.names[link.name].live.is_some();
+                findings.ensure_of(self, slot, link.counted == edge, || {
+                    format!("has an edge by ref {index}: {edge}, counted: {}", link.counted)
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! C1, C2, C5, C10, C12: what runs.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Findings;
+use crate::core::Core;
+use crate::queue::Verdict;
+use crate::resource::{Cancelled, NameId, Running, Slot, Stage};
+use crate::{Phase, Settled};
+
+impl Core {
+    fn regular_runs(&self) -> impl Iterator<Item = (Slot, &Running)> {
+        let run = |(slot, it): (Slot, &'_ crate::resource::Resource)| Some((slot, it.run()?.invocation));
+        let slots: Vec<Slot> = self.slots.iter().filter_map(run).map(|(slot, _)| slot).collect();
+        slots
+            .into_iter()
+            .filter_map(|slot| Some((slot, self.slots[slot].run()?)))
+            .filter(|(_, run)| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
+    }
+
+    /// Invocations are those of the stages and the abandoned ones; under each name there is one.
+    pub(super) fn check_c1(&self, findings: &mut Findings) {
+        let mut unreturned = 0;
+        let mut under: HashMap<NameId, Slot> = HashMap::new();
+        for (slot, resource) in self.slots.iter() {
+            let stuck = resource.extra().stuck.as_deref();
+            let both = resource.run().is_some() && stuck.is_some();
+            findings.ensure_of(self, slot, !both, || {
+                "runs although an invocation of it was abandoned".into()
+            });
+            for run in resource.run().into_iter().chain(stuck) {
+                unreturned += 1;
+                let known = self.runs.get(&run.invocation) == Some(&slot);
+                findings.ensure_of(self, slot, known, || format!("{:?} is lost", run.invocation));
+                for name in &run.under {
+                    let other = under.insert(*name, slot).filter(|other| *other != slot);
+                    findings.ensure_of(self, slot, other.is_none(), || {
+                        let other = other.map(|other| self.slots[other].row.key().to_string());
+                        format!("runs under one name with {other:?}")
+                    });
+                }
+            }
+        }
+        findings.ensure(unreturned == self.runs.len(), || {
+            format!("{} invocations are known, not {unreturned}", self.runs.len())
+        });
+    }
+
+    /// From what runs downwards, nothing else runs.
+    pub(super) fn check_c2(&self, findings: &mut Findings) {
+        let running: HashSet<Slot> = self.regular_runs().map(|(slot, _)| slot).collect();
+        let mut seen = HashSet::new();
+        let mut open: Vec<Slot> = running.iter().flat_map(|slot| self.children(*slot)).collect();
+        while let Some(slot) = open.pop() {
+            if seen.insert(slot) {
+                findings.ensure_of(self, slot, !running.contains(&slot), || {
+                    "runs below another that runs".into()
+                });
+                open.extend(self.children(slot));
+            }
+        }
+    }
+
+    /// What runs and is not cancelled has seen the present spec, refreshes and, unless it lingers, parents.
+    pub(super) fn check_c5(&self, findings: &mut Findings) {
+        for (slot, run) in self.regular_runs() {
+            let (resource, Some(seen)) = (&self.slots[slot], &run.seen) else {
+                findings.ensure_of(self, slot, false, || "runs and sees nothing".into());
+                continue;
+            };
+            let row = &resource.row;
+            let fresh = seen.spec_version == row.spec_version && seen.refreshes == row.refreshes;
+            findings.ensure_of(self, slot, fresh, || {
+                format!(
+                    "runs on spec version {}, not {}",
+                    seen.spec_version, row.spec_version
+                )
+            });
+            let same = |(link, (seen, now)): (&crate::resource::Link, (&crate::SeenRef, crate::SeenRef))| {
+                !link.edge || seen.target == now.target
+            };
+            let views = seen.refs.iter().zip(self.refs_now(slot));
+            let steady = run.lingering || resource.links.iter().zip(views).all(same);
+            findings.ensure_of(self, slot, steady, || "sees a ref that has changed since".into());
+        }
+    }
+
+    /// What is abandoned is counted; what it keeps out names an invocation that has not returned.
+    pub(super) fn check_c10(&self, findings: &mut Findings) {
+        let mut abandoned = HashMap::new();
+        for (slot, resource) in self.slots.iter() {
+            if let Some(run) = &resource.extra().stuck {
+                abandoned.insert(run.invocation, slot);
+                findings.ensure_of(self, slot, run.cancelled != Cancelled::No, || {
+                    format!("{:?} is abandoned and not cancelled", run.invocation)
+                });
+            }
+        }
+        findings.ensure(abandoned.len() == self.abandoned, || {
+            format!("{} abandoned, not {}", self.abandoned, abandoned.len())
+        });
+        for (slot, resource) in self.slots.iter() {
+            if let Stage::Settled(Settled::Abandoned { invocation, .. }) = &resource.stage {
+                findings.ensure_of(self, slot, abandoned.contains_key(invocation), || {
+                    format!("waits for {invocation:?}, which has returned")
+                });
+            }
+        }
+    }
+
+    /// Limits hold, and of what is ready nothing could start.
+    pub(super) fn check_c12(&self, findings: &mut Findings) {
+        findings.ensure(self.active() <= self.limits.concurrency, || {
+            format!(
+                "{} invocations, at most {}",
+                self.active(),
+                self.limits.concurrency
+            )
+        });
+        self.check_places(findings);
+        if !self.is_serving() || !self.queue.is_empty() {
+            return;
+        }
+        let listed: HashSet<(Phase, Slot)> = self.kinds.ready_entries().collect();
+        for (slot, resource) in self.slots.iter() {
+            let Verdict::Start(phase) = self.verdict(slot) else {
+                continue;
+            };
+            let in_use = self.user_of_its_names(slot).is_some();
+            let ready = resource.listed.ready == Some(phase) && listed.contains(&(phase, slot));
+            findings.ensure_of(self, slot, ready || in_use, || {
+                "may start and stands in no queue".into()
+            });
+            let first = self.options(slot).is_some_and(|options| options.first);
+            let free = self.active() < self.limits.concurrency
+                && self.kinds.has_room(resource.kind)
+                && self.phase_may_start(phase, first);
+            findings.ensure_of(self, slot, in_use || !free, || "could start and has not".into());
+        }
+    }
+
+    /// The places of kinds and pools, counted anew.
+    fn check_places(&self, findings: &mut Findings) {
+        let mut of_kind = HashMap::new();
+        let mut in_pool = HashMap::new();
+        for (_, resource) in self.slots.iter() {
+            let pool = self.kinds.pool_of(resource.kind);
+            if resource.is_running() {
+                *of_kind.entry(resource.kind).or_insert(0) += 1;
+            }
+            let keeps = resource.extra().stuck.is_some() && pool.is_some_and(|pool| pool.exclusive);
+            if let Some(pool) = pool.filter(|_| resource.is_running() || keeps) {
+                *in_pool.entry(pool.name.clone()).or_insert(0) += 1;
+            }
+        }
+        for kind in self.kinds.ids() {
+            let (entry, runs) = (&self.kinds[kind], of_kind.get(&kind).copied().unwrap_or(0));
+            findings.ensure(entry.running == runs, || {
+                format!(
+                    "{} invocations of {} are counted, not {runs}",
+                    entry.running, entry.kind
+                )
+            });
+            let limit = entry.options.as_ref().and_then(|options| options.concurrency);
+            findings.ensure(limit.is_none_or(|limit| runs <= limit), || {
+                format!("{runs} invocations of {}", entry.kind)
+            });
+        }
+        for pool in self.kinds.pools() {
+            let runs = in_pool.get(&pool.name).copied().unwrap_or(0);
+            findings.ensure(pool.running == runs && runs <= pool.limit, || {
+                format!("{} in pool {}, counted {}", runs, pool.name, pool.running)
+            });
+        }
+    }
+}

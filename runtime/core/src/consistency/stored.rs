@@ -1,0 +1,138 @@
+//! Durability: what is changed is on its way to the store, and the store holds what the machine holds.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{Finding, Findings, Rule};
+use crate::core::Core;
+use crate::resource::Life;
+use crate::{QuickHash, Revision, Stored, StoredRow, Subject, Uid};
+
+/// How far a stored catalog could be compared with the loaded one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Compared {
+    /// It was not.
+    Not,
+    /// Row by row where neither had changed since; the catalog moved on between the two looks.
+    Partly,
+    /// Whole: both are of one revision.
+    Whole,
+}
+
+/// What a check came to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Consistency {
+    /// The catalog's revision.
+    pub revision: Revision,
+    /// Its resources, deleted ones included whose delete is unfinished.
+    pub resources: usize,
+    /// The rules that were checked.
+    pub rules: Vec<Rule>,
+    /// How far the store was looked at.
+    pub compared: Compared,
+    /// What does not hold; at most 20 of each rule.
+    pub findings: Vec<Finding>,
+}
+
+impl Core {
+    /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
+    pub(super) fn check_durability(&self, findings: &mut Findings) {
+        let (durable, handed_out) = (self.commits.durable(), self.commits.handed_out());
+        findings.ensure(durable <= handed_out && handed_out <= self.revision, || {
+            format!(
+                "revision {} is durable, {handed_out} handed out, {} reached",
+                durable, self.revision
+            )
+        });
+        for (revision, slots) in &self.awaiting {
+            findings.ensure(*revision > durable, || {
+                format!(
+                    "{} resources wait for revision {revision}, which is durable",
+                    slots.len()
+                )
+            });
+        }
+        let dirty = self.commits.dirty_slots();
+        for (slot, resource) in self.slots.iter().filter(|(_, it)| it.life != Life::Gone) {
+            let revision = resource.row.revision;
+            findings.ensure_of(self, slot, revision <= self.revision, || {
+                format!("has revision {revision} of {}", self.revision)
+            });
+            let listed = resource.listed.row_dirty && dirty.contains(&slot);
+            findings.ensure_of(self, slot, listed || revision <= handed_out, || {
+                format!("changed at revision {revision}, and nobody stores it")
+            });
+        }
+    }
+
+    /// Checks every rule, and compares what a store holds with what the machine holds.
+    pub fn check_against(&self, stored: Option<&Stored>) -> Consistency {
+        let mut findings = self.check_consistency();
+        let mut rules: Vec<Rule> = Core::checked_rules().collect();
+        let compared = match stored {
+            None => Compared::Not,
+            Some(stored) => {
+                rules.push(Rule::Stored);
+                let mut of_store = Findings::of(Rule::Stored);
+                let compared = self.compare(stored, &mut of_store);
+                findings.extend(of_store.list);
+                compared
+            }
+        };
+        Consistency {
+            revision: self.revision,
+            resources: self.slots.iter().filter(|(_, it)| it.life != Life::Gone).count(),
+            rules,
+            compared,
+            findings,
+        }
+    }
+
+    fn compare(&self, stored: &Stored, findings: &mut Findings) -> Compared {
+        findings.ensure(stored.epoch == self.epoch, || {
+            format!("the store has epoch {}, not {}", stored.epoch, self.epoch)
+        });
+        let handed_out = self.commits.handed_out();
+        findings.ensure(stored.revision <= handed_out, || {
+            format!(
+                "the store has revision {}, and {handed_out} was handed out last",
+                stored.revision
+            )
+        });
+        let by_uid: HashMap<Uid, &StoredRow, QuickHash> = stored
+            .rows
+            .iter()
+            .map(|stored| (stored.row.uid, stored))
+            .collect();
+        findings.ensure(by_uid.len() == stored.rows.len(), || {
+            "a uid is stored twice".into()
+        });
+        for (slot, resource) in self.slots.iter().filter(|(_, it)| it.life != Life::Gone) {
+            if resource.row.revision > stored.revision {
+                continue; // written since, or not yet
+            }
+            let there = by_uid.get(&resource.row.uid);
+            let same = there.is_some_and(|there| *there.row == *resource.row);
+            findings.ensure_of(self, slot, same, || match there {
+                Some(there) => format!("is stored otherwise, as of revision {}", there.row.revision),
+                None => "is not stored".into(),
+            });
+        }
+        if stored.revision != self.revision {
+            return Compared::Partly;
+        }
+        for stored in &stored.rows {
+            let known = self.slots.find(stored.row.uid);
+            if known.is_none_or(|slot| self.slots[slot].life == Life::Gone) {
+                let subject = Subject {
+                    uid: stored.row.uid,
+                    key: stored.row.key(),
+                };
+                findings.add(Some(subject), "is stored, and nobody knows it".into());
+            }
+        }
+        Compared::Whole
+    }
+}

@@ -1,0 +1,95 @@
+//! C11, C18: what is pending waits for something, and callers wait only for what is unsettled.
+
+use super::Findings;
+use crate::core::Core;
+use crate::queue::Verdict;
+use crate::resource::{Op, Slot, Stage};
+
+impl Core {
+    /// Whatever is pending waits for something that will have it considered.
+    pub(super) fn check_c11(&self, findings: &mut Findings) {
+        for slot in &self.queue {
+            let listed = self.slots.get(*slot).is_none_or(|it| it.listed.queued);
+            findings.ensure(listed, || format!("{slot:?} is in the queue unknowingly"));
+        }
+        // Once it no longer serves, nothing is considered; while the queue is not empty, it will be.
+        if !self.is_serving() || !self.queue.is_empty() {
+            return;
+        }
+        for (slot, resource) in self.slots.iter() {
+            findings.ensure_of(self, slot, !resource.listed.queued, || {
+                "is listed as queued and is not".into()
+            });
+            if let Stage::Pending(_) = resource.stage {
+                self.check_pending(slot, findings);
+            }
+        }
+        let at_rest = self.active() == 0 && self.awaiting.is_empty() && !self.kinds.is_exclusively_full();
+        let pending = self.slots.iter().filter(|(_, it)| at_rest && it.is_unsettled());
+        for (slot, resource) in pending {
+            findings.ensure_of(self, slot, false, || {
+                format!("waits for nothing: {:?}", resource.stage)
+            });
+        }
+    }
+
+    fn check_pending(&self, slot: Slot, findings: &mut Findings) {
+        match self.verdict(slot) {
+            Verdict::Release(why) => {
+                findings.ensure_of(self, slot, false, || format!("should have settled, {why:?}"))
+            }
+            Verdict::AwaitCommit(revision) => {
+                let listed = self
+                    .awaiting
+                    .get(&revision)
+                    .is_some_and(|slots| slots.contains(&slot));
+                findings.ensure_of(self, slot, listed, || {
+                    format!("waits for revision {revision}, and is not told when that is durable")
+                });
+            }
+            Verdict::Wait => findings.ensure_of(self, slot, self.awaits_something(slot), || {
+                "waits for nothing that is known".into()
+            }),
+            // C12 checks what may start; the first member of a cycle answers for the others.
+            Verdict::Start(_) | Verdict::AskFirst(_) => {}
+        }
+    }
+
+    fn awaits_something(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        if !resource.is_live() {
+            return resource.delete_waits > 0;
+        }
+        let rep = &self.slots[self.rep(slot)];
+        let mut members = (0..).map_while(|index| self.member(self.rep(slot), index));
+        let moves = members.any(|member| {
+            let member = &self.slots[member];
+            member.is_running() || matches!(member.op, Op::Due { .. })
+        });
+        rep.unsettled_parents > 0 || rep.busy_children > 0 || (resource.cycle.is_some() && moves)
+    }
+
+    /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.
+    pub(super) fn check_c18(&self, findings: &mut Findings) {
+        let unsettled = self.slots.iter().filter(|(_, it)| it.is_unsettled()).count();
+        findings.ensure(unsettled == self.unsettled, || {
+            format!(
+                "{} resources are counted unsettled, not {unsettled}",
+                self.unsettled
+            )
+        });
+        if !self.is_serving() {
+            return;
+        }
+        findings.ensure(unsettled > 0 || !self.handles.awaits_idle(), || {
+            "everything has settled, and whoever waits for that was not told".into()
+        });
+        for slot in self.handles.awaited() {
+            let unsettled = self.slots.get(slot).is_some_and(|it| it.is_unsettled());
+            findings.ensure(unsettled, || format!("{slot:?} is waited for and has settled"));
+        }
+        findings.ensure(self.handles.groups_add_up(), || {
+            "a handle waits for more or fewer resources than it counts".into()
+        });
+    }
+}
