@@ -82,8 +82,8 @@ async fn a_row_that_somebody_changed_in_the_file_is_found() {
         .await
         .unwrap();
     for sql in [
-        "UPDATE resources SET spec = x'00' WHERE name = 'changed'",
-        "DELETE FROM resources WHERE name = 'removed'",
+        "UPDATE watershed_resources SET spec = x'00' WHERE name = 'changed'",
+        "DELETE FROM watershed_resources WHERE name = 'removed'",
     ] {
         let changed = sqlx::query(sql).execute(&mut intruder).await.unwrap();
         assert_eq!(changed.rows_affected(), 1);
