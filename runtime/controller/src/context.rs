@@ -124,7 +124,7 @@ impl<R: Reconciler> Context<R> {
 
     /// Whether the invocation is to end early.
     pub fn is_cancelled(&self) -> bool {
-        self.link.cancelled.load(Ordering::SeqCst)
+        self.link.is_cancelled()
     }
 
     /// Writes the resource's state: taken also after a cancel, until the invocation returns.
@@ -178,8 +178,10 @@ impl<R: Reconciler> Context<R> {
 
     /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
+        let text = text.into();
+        tracing::info!("{text}");
         let mut slot = self.link.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = slot.replace(text.into()).is_none();
+        let is_first = slot.replace(text).is_none();
         drop(slot);
         if is_first {
             let _ = self.link.shared.signals.send(Signal::Progress(self.invocation()));
@@ -241,6 +243,10 @@ impl Link {
     }
 
     /// The token, made now if need be. A cancel that comes meanwhile finds it or is found by it.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::SeqCst)
+    }
+
     fn cancellation(&self) -> &CancellationToken {
         let token = self.cancellation.get_or_init(CancellationToken::new);
         if self.cancelled.load(Ordering::SeqCst) {

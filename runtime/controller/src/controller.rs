@@ -186,6 +186,8 @@ impl Builder {
     /// Every resource whose bytes its kind can't read is kept untouched and listed with the error; resources of
     /// kinds that are not registered are listed as unsupported.
     ///
+    /// Spans of the controller and its invocations stand inside the span in which this is called.
+    ///
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn start(self) -> Result<Controller, StartError> {
@@ -244,7 +246,7 @@ impl Builder {
             calls: OpenCalls::default(),
             running: HashMap::default(),
             starting: Vec::new(),
-            workers: Workers::spawn(),
+            workers: Workers::spawn(span.clone()),
             timer: None,
             lease,
             tasks,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use tracing::Instrument;
-use watershed_core::{Error, Outcome, Phase, Returned, Row, Start};
+use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
 use crate::call::Signal;
 use crate::context::{Context, Link};
@@ -42,6 +42,8 @@ impl<R: Reconciler> Runner for Typed<R> {
             "invocation",
             resource.kind = %start.resource.kind,
             resource.name = %start.resource.name,
+            resource.uid = %start.resource.uid,
+            epoch = start.epoch.0,
             invocation = start.invocation.0,
             spec_version = start.resource.spec_version.0,
             reason = start.reason.why.as_str(),
@@ -49,11 +51,13 @@ impl<R: Reconciler> Runner for Typed<R> {
         let reconciler = Arc::clone(&self.0);
         let run = async move {
             let invocation = start.invocation;
+            tracing::debug!(phase = ?start.phase, reason = start.reason.why.as_str(), "began");
             let result = match panics::catch(run(reconciler, start, Arc::clone(&link))).await {
                 Ok(Ok(outcome)) => Returned::Done(outcome),
                 Ok(Err(error)) => Returned::Failed(error),
                 Err(message) => Returned::Panicked(message),
             };
+            tell(&result, link.is_cancelled());
             link.signal(Signal::Returned { invocation, result });
         };
         Box::pin(run.instrument(span))
@@ -62,6 +66,24 @@ impl<R: Reconciler> Runner for Typed<R> {
     fn check(&self, row: &Row) -> Result<(), DecodeError> {
         spec_of::<R::Spec>(row)?;
         state_of::<R::State>(row).map(drop)
+    }
+}
+
+/// Says how an invocation ended: what did or met something in a way that is kept, a look that found nothing in passing.
+fn tell(result: &Returned, is_cancelled: bool) {
+    match result {
+        _ if is_cancelled => tracing::info!("cancelled"),
+        Returned::Done(outcome) if matches!(outcome.work, Work::Checked | Work::None) => {
+            tracing::debug!("found nothing to do");
+        }
+        Returned::Done(outcome) => tracing::info!(work = ?outcome.work, "done"),
+        Returned::Failed(error) if matches!(error.kind, ErrorKind::Dependency(_)) => {
+            tracing::info!(code = %error.code, "skipped: {}", error.message);
+        }
+        Returned::Failed(error) => {
+            tracing::warn!(code = %error.code, "failed: {}", error.message);
+        }
+        Returned::Panicked(message) => tracing::error!("panicked: {message}"),
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use tokio::time::Instant;
-use watershed_core::{Revision, Settled, Standing, Status, Timestamp};
+use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
 use crate::handle::Shared;
 
@@ -17,8 +17,10 @@ pub struct Stats {
     pub revision: Revision,
     /// All resources, deleted ones included whose delete is unfinished.
     pub resources: u64,
-    /// Pending ones, by the reason that they were asked for.
+    /// Pending ones, by the class of what asked for them, which says who starts first: see [`Class`](crate::Class).
     pub pending: BTreeMap<String, u64>,
+    /// Pending ones, by the reason that they were asked for.
+    pub pending_by_reason: BTreeMap<String, u64>,
     /// For how long the one has been pending that is so for longest.
     pub oldest_pending_ms: u64,
     /// Running invocations.
@@ -29,8 +31,10 @@ pub struct Stats {
     pub stuck: u64,
     /// Settled ones, by why they are settled: `idle`, `failed`, `retrying`, `paused` and so on.
     pub settled: BTreeMap<String, u64>,
-    /// Resources whose last run failed, whatever they do now.
+    /// Resources whose last run failed by itself, whatever they do now.
     pub failed: u64,
+    /// Resources whose last run gave up because of the failure of a ref.
+    pub blocked: u64,
     /// Resources whose reconciles are held back.
     pub paused: u64,
     /// Failures in a row, of all resources together.
@@ -130,25 +134,30 @@ impl Stats {
             ..Self::default()
         };
         shared.view.each(|row, status, since| {
-            stats.resources += 1;
-            stats.failed += u64::from(row.error.is_some());
-            stats.paused += u64::from(row.paused);
-            stats.retries += u64::from(row.attempts);
-            stats.count(status, now.0.saturating_sub(since.0));
+            stats.add(row, status, now.0.saturating_sub(since.0));
         });
         stats
     }
 
-    fn count(&mut self, status: &Status, age_ms: i64) {
+    /// Counts one more resource, which stands as it does for so many milliseconds. For the numbers of a catalog that
+    /// nobody runs.
+    pub fn add(&mut self, row: &Row, status: &Status, age_ms: i64) {
+        self.resources += 1;
+        match &row.error {
+            Some(error) if matches!(error.kind, ErrorKind::Dependency(_)) => self.blocked += 1,
+            Some(_) => self.failed += 1,
+            None => {}
+        }
+        self.paused += u64::from(row.paused);
+        self.retries += u64::from(row.attempts);
         let age_ms = u64::try_from(age_ms).unwrap_or(0);
         match &status.standing {
             Standing::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
             Standing::Pending => {
-                let reason = status
-                    .reason
-                    .as_ref()
-                    .map_or("unknown", |reason| reason.why.as_str());
-                *entry(&mut self.pending, reason) += 1;
+                let why = status.reason.as_ref().map(|reason| reason.why);
+                let class = why.map_or("unknown", |why| why.class().as_str());
+                *entry(&mut self.pending, class) += 1;
+                *entry(&mut self.pending_by_reason, why.map_or("unknown", Why::as_str)) += 1;
                 self.oldest_pending_ms = self.oldest_pending_ms.max(age_ms);
             }
             Standing::Running { cancelled, .. } => {
@@ -163,7 +172,18 @@ impl Stats {
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut page = Page::new(labels);
         page.gauge("resources", "Resources of the catalog.", self.resources);
-        page.by("pending", "Pending resources by reason.", "reason", &self.pending);
+        page.by(
+            "pending",
+            "Pending resources by the class of what asked for them.",
+            "class",
+            &self.pending,
+        );
+        page.by(
+            "pending_by_reason",
+            "Pending resources by reason.",
+            "reason",
+            &self.pending_by_reason,
+        );
         page.gauge(
             "oldest_pending_ms",
             "How long one has been pending.",
@@ -186,7 +206,16 @@ impl Stats {
             "why",
             &self.settled,
         );
-        page.gauge("failed", "Resources whose last run failed.", self.failed);
+        page.gauge(
+            "failed",
+            "Resources whose last run failed by itself.",
+            self.failed,
+        );
+        page.gauge(
+            "blocked",
+            "Resources not built because of the failure of another.",
+            self.blocked,
+        );
         page.gauge("paused", "Paused resources.", self.paused);
         page.gauge("retries", "Failures in a row, of all resources.", self.retries);
         page.counter(
@@ -245,6 +274,13 @@ impl Stats {
         }
         page.text
     }
+}
+
+/// One more number in the same format, for those who add their own to the page: `watershed_` and the name.
+pub fn gauge(name: &str, help: &str, labels: &[(&str, &str)], value: u64) -> String {
+    let mut page = Page::new(labels);
+    page.gauge(name, help, value);
+    page.text
 }
 
 /// The word for why something is settled, as documents have it.
@@ -351,7 +387,7 @@ mod tests {
             text.contains("\nwatershed_resources{instance=\"a \\\"b\\\"\\n\"} 3\n"),
             "{text}"
         );
-        assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",reason=\"parent\"} 2\n"));
+        assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",class=\"parent\"} 2\n"));
         assert!(stats.to_prometheus(&[]).contains("\nwatershed_resources 3\n"));
     }
 

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tracing::{Instrument, Span};
 
 use crate::runner::Invocation;
 use crate::task;
@@ -31,6 +32,7 @@ pub(crate) const STALL: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct Workers {
     pool: Arc<Pool>,
+    span: Span,
     count: usize,
     /// How many invocations had been taken when the loop looked last.
     taken_before: u64,
@@ -59,14 +61,17 @@ enum Next {
 
 impl Workers {
     /// As many as the current runtime has threads.
-    pub(crate) fn spawn() -> Self {
+    ///
+    /// Invocations are inside `span`.
+    pub(crate) fn spawn(span: Span) -> Self {
         let pool = Arc::new(Pool::default());
         let count = Handle::current().metrics().num_workers();
         for _ in 0..count {
-            task::spawn(work(Arc::clone(&pool)));
+            task::spawn(work(Arc::clone(&pool)).instrument(span.clone()));
         }
         Self {
             pool,
+            span,
             count,
             taken_before: 0,
         }
@@ -91,7 +96,7 @@ impl Workers {
     pub(crate) fn reinforce(&mut self) {
         let taken = self.pool.taken.load(Ordering::Relaxed);
         if taken == self.taken_before && self.has_backlog() {
-            task::spawn(help(Arc::clone(&self.pool)));
+            task::spawn(help(Arc::clone(&self.pool)).instrument(self.span.clone()));
         }
         self.taken_before = taken;
     }

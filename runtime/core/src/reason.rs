@@ -27,6 +27,19 @@ pub enum Class {
 }
 
 impl Class {
+    /// The word used in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Class::Overdue => "overdue",
+            Class::Explicit => "explicit",
+            Class::Edit => "edit",
+            Class::Schedule => "schedule",
+            Class::Parent => "parent",
+            Class::Retry => "retry",
+            Class::Resync => "resync",
+        }
+    }
+
     /// The class above this one, if there is one.
     #[must_use]
     pub fn raised(self) -> Self {
@@ -76,6 +89,24 @@ pub enum Why {
 }
 
 impl Why {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Why::Start,
+        Why::Created,
+        Why::Edited,
+        Why::Renamed,
+        Why::Deleted,
+        Why::RefChanged,
+        Why::Parent,
+        Why::Requested,
+        Why::Refresh,
+        Why::Retrigger,
+        Why::Resync,
+        Why::Retry,
+        Why::Nudge,
+        Why::Recovered,
+    ];
+
     /// The word used in documents.
     pub fn as_str(self) -> &'static str {
         match self {

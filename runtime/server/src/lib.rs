@@ -5,6 +5,7 @@
 //! | [`instance`] | a project brought to life: start at [`Runtime`] |
 //! | [`cli`] | the program: command line, output, exit codes |
 //! | [`documents`] | what the program prints for other programs |
+//! | [`logs`] | what invocations say, kept on disk |
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
 //! | [`socket`] | how commands talk to the process that owns a state folder |
 //! | [`exit`] | the exit codes |
@@ -13,12 +14,13 @@ pub mod cli;
 pub mod documents;
 pub mod exit;
 pub mod instance;
+pub mod logs;
 mod render;
 mod report;
 pub mod socket;
 pub mod state_folder;
 
-pub use instance::{Files, Instance, Options, Runtime};
+pub use instance::{Files, Instance, LogFollower, Options, Runtime};
 
 /// An error with its causes, outermost first, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

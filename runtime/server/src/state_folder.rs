@@ -91,6 +91,11 @@ impl StateFolder {
         self.root.join("parse-cache")
     }
 
+    /// What invocations said: a file or two for each resource.
+    pub fn logs(&self) -> PathBuf {
+        self.path().join("logs")
+    }
+
     /// Whether anything was ever built here.
     pub fn exists(&self) -> bool {
         self.catalog().exists()

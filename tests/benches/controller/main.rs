@@ -5,6 +5,7 @@
 //! | `graphs` | from a start on a stored catalog until everything is idle, and requests when it is |
 //! | `edits` | edits and requests one by one, and large batches |
 //! | `durable` | acknowledged writes on SQLite, beside raw inserts of the same rows |
+//! | `explain` | explanations beside a busy loop |
 //! | `reads` | readers beside a busy loop |
 //! | `rest` | memory and an idle controller |
 //! | `world` | the catalogs that all of them use |
@@ -16,6 +17,7 @@ use watershed_tests::measure::Report;
 
 mod durable;
 mod edits;
+mod explain;
 mod graphs;
 mod reads;
 mod rest;
@@ -34,5 +36,6 @@ async fn measure(report: Report) {
     edits::measure(&report).await;
     durable::measure(&report).await;
     reads::measure(&report).await;
+    explain::measure(&report).await;
     rest::measure(&report).await;
 }

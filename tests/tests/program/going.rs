@@ -17,12 +17,12 @@ pub(crate) struct Going {
 impl Going {
     /// `run`, begun.
     pub(crate) fn run(project: &Sandbox) -> Self {
-        Self::of(project, "run")
+        Self::of(project, &["run", "--format", "jsonl"])
     }
 
     /// `start`, begun; nothing has converged yet.
     pub(crate) fn start(project: &Sandbox) -> Self {
-        Self::of(project, "start")
+        Self::of(project, &["start", "--format", "jsonl"])
     }
 
     /// `start`, converged for the first time.
@@ -32,8 +32,9 @@ impl Going {
         start
     }
 
-    fn of(project: &Sandbox, command: &str) -> Self {
-        let mut command = project.command(&[command, "--format", "jsonl"]);
+    /// Any command that writes one object a line.
+    pub(crate) fn of(project: &Sandbox, arguments: &[&str]) -> Self {
+        let mut command = project.command(arguments);
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

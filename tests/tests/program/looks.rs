@@ -40,6 +40,10 @@ fn a_look_at_a_folder_that_nobody_owns_writes_nothing() {
         &["history", "a"],
         &["show", "a"],
         &["graph"],
+        &["explain"],
+        &["explain", "b"],
+        &["stats"],
+        &["cancel", "a"],
         &["query", "FROM b"],
     ] {
         let said = project.call(arguments);

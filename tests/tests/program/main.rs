@@ -14,6 +14,7 @@
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
+//! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `storms` | bursts of edits while `start` goes on and dies |
@@ -32,6 +33,7 @@ mod kills;
 mod live;
 mod looks;
 mod mends;
+mod operating;
 mod pages;
 mod sandbox;
 mod storms;

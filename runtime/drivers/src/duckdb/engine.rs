@@ -383,7 +383,8 @@ impl Drop for Finished<'_> {
 pub(super) async fn on_blocking_thread<T: Send + 'static>(
     job: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Failure> {
-    task::spawn_blocking(job)
+    let span = tracing::Span::current();
+    task::spawn_blocking(move || span.in_scope(job))
         .await
         .map_err(|error| match error.is_panic() {
             true => Failure::Fatal {

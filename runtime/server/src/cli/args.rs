@@ -59,6 +59,20 @@ pub(super) enum Command {
     Graph(Graph),
     /// Show past runs: when, why, how long, how they ended.
     History(History),
+    /// Say why something is not running: the root cause, and what to do.
+    Explain(Explain),
+    /// Hold further runs of resources back until they are resumed.
+    Pause(Operate),
+    /// Let paused resources go on.
+    Resume(Operate),
+    /// Stop what runs of resources now.
+    Cancel(Operate),
+    /// Try again now what has failed.
+    Retry(Operate),
+    /// Show what the runs of a resource said.
+    Logs(Logs),
+    /// Show numbers: what is pending, runs and failed, how long things take.
+    Stats(Stats),
     /// Print completions for a shell, names of resources included.
     Completions(Completions),
 }
@@ -212,6 +226,8 @@ pub(super) enum Format {
     Jsonl,
     /// For Graphviz (`graph`).
     Dot,
+    /// For Prometheus (`stats`).
+    Prometheus,
 }
 
 /// When to use colour.
@@ -368,6 +384,40 @@ pub(super) struct History {
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub limit: u64,
 }
+
+/// `explain`
+#[derive(Debug, Args)]
+pub(super) struct Explain {
+    /// Which, by `name` or `kind/name`; all that keeps the project back without it.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: Option<String>,
+}
+
+/// `pause`, `resume`, `cancel`, `retry`
+#[derive(Debug, Args)]
+pub(super) struct Operate {
+    /// Which, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
+    pub names: Vec<String>,
+}
+
+/// `logs`
+#[derive(Debug, Args)]
+pub(super) struct Logs {
+    /// Which, by `name` or `kind/name`; also one that is no longer there.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: String,
+    /// Go on with what is said from now on.
+    #[arg(short = 'f', long)]
+    pub follow: bool,
+    /// At most so many lines of what was said before.
+    #[arg(short = 'n', long, value_name = "N", default_value_t = 1000)]
+    pub limit: u64,
+}
+
+/// `stats`
+#[derive(Debug, Args)]
+pub(super) struct Stats {}
 
 /// `completions`
 #[derive(Debug, Args)]

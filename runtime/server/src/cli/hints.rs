@@ -22,13 +22,16 @@ const COMMANDS: &[(&str, &str)] = &[
     ("lineage", "`watershed graph` shows what reads what"),
     ("lint", "`watershed validate` looks for mistakes"),
     ("list", "`watershed status` lists the resources"),
-    ("log", "`watershed history` shows past runs"),
-    ("logs", "`watershed history` shows past runs"),
+    (
+        "log",
+        "`watershed logs NAME` shows what the runs of a resource said, `watershed history` past runs",
+    ),
     ("ls", "`watershed status` lists the resources"),
     ("materialize", "`watershed run` brings the project up to date"),
     ("new", "`watershed init` writes a new project"),
     ("parse", "`watershed validate` looks for mistakes"),
     ("preview", "`watershed show` shows the first rows"),
+    ("rerun", "`watershed retry NAME` tries again what has failed"),
     ("sql", "`watershed query` asks the project's tables"),
     (
         "dev",
@@ -42,7 +45,12 @@ const COMMANDS: &[(&str, &str)] = &[
         "watch",
         "`watershed start` keeps the project up to date while its files are edited",
     ),
+    ("unpause", "`watershed resume NAME` lets it go on"),
     ("up", "`watershed run` brings the project up to date"),
+    (
+        "why",
+        "`watershed explain NAME` says why something is not running",
+    ),
 ];
 
 /// Options of other programs, with what to say.

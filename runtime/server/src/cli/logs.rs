@@ -1,32 +1,23 @@
-//! Logs of the program, on standard error.
+//! `logs`: what the runs of a resource said.
 
-use std::io::IsTerminal as _;
+use super::args::{Format, Logs, Shared};
+use super::console::{Console, choose_format};
+use super::failure::Failure;
+use super::look::look;
+use crate::exit::Exit;
+use crate::socket::Request;
 
-use tracing_subscriber::EnvFilter;
-
-use super::args::{LogFormat, Shared};
-
-/// Sets the filter by hand, in the words of `tracing`.
-const FILTER: &str = "WATERSHED_LOG";
-
-/// Begins to log: errors, with `-vv` what the program does, with `WATERSHED_LOG` anything.
-pub(super) fn begin(shared: &Shared) {
-    let default = match (shared.quiet, shared.verbose) {
-        (true, _) => "off",
-        (false, 0 | 1) => "error",
-        (false, 2) => "info",
-        (false, _) => "debug",
+/// `logs`
+pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
+    let request = Request::Logs {
+        name: args.name.clone(),
+        limit: args.limit,
+        follow: args.follow,
     };
-    let filter = EnvFilter::try_from_env(FILTER).unwrap_or_else(|_| EnvFilter::new(default));
-    let colour =
-        std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(colour);
-    // Somebody who embeds the program may log already.
-    let _ = match shared.log_format {
-        LogFormat::Text => logs.with_target(false).try_init(),
-        LogFormat::Json => logs.json().try_init(),
-    };
+    let exit = look(console, shared, format, request)?;
+    if args.follow {
+        console.note("nobody runs the project, so nothing follows\n");
+    }
+    Ok(exit)
 }

@@ -126,7 +126,12 @@ fn statement(args: &Query) -> Result<String, Failure> {
 }
 
 /// Asks the owner of the folder, or looks here while nobody owns it.
-fn look(console: &mut Console, shared: &Shared, format: Format, request: Request) -> Result<Exit, Failure> {
+pub(super) fn look(
+    console: &mut Console,
+    shared: &Shared,
+    format: Format,
+    request: Request,
+) -> Result<Exit, Failure> {
     let location = Location::find(shared, None)?;
     super::runtime()?.block_on(async {
         let wait: Option<Duration> = shared.wait.map(|wait| wait.0);

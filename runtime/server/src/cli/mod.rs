@@ -7,8 +7,10 @@ mod console;
 mod failure;
 mod hints;
 mod init;
+mod logging;
 mod logs;
 mod look;
+mod operate;
 mod present;
 mod project;
 mod rounds;
@@ -25,6 +27,7 @@ use clap::{CommandFactory as _, FromArgMatches as _};
 use self::args::{Cli, Command};
 use self::console::Console;
 use self::failure::Failure;
+use crate::documents::Operation;
 use crate::exit::Exit;
 use crate::{Files, Options};
 
@@ -39,9 +42,11 @@ pub fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
-    logs::begin(&cli.shared);
+    logging::begin(&cli.shared);
     let mut console = Console::new(&cli.shared);
-    match dispatch(&mut console, &cli) {
+    let ended = dispatch(&mut console, &cli);
+    crate::logs::flush();
+    match ended {
         Ok(exit) => exit.into(),
         // Whoever read the output has seen enough.
         Err(failure) if failure.is_closed_pipe() => Exit::Converged.into(),
@@ -108,6 +113,13 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Compile(args) => compile::compile(console, shared, args),
         Command::Graph(args) => look::graph(console, shared, args),
         Command::History(args) => look::history(console, shared, args),
+        Command::Explain(args) => operate::explain(console, shared, args),
+        Command::Pause(args) => operate::operate(console, shared, Operation::Pause, args),
+        Command::Resume(args) => operate::operate(console, shared, Operation::Resume, args),
+        Command::Cancel(args) => operate::operate(console, shared, Operation::Cancel, args),
+        Command::Retry(args) => work::retry(console, shared, args),
+        Command::Logs(args) => logs::logs(console, shared, args),
+        Command::Stats(args) => operate::stats(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
     }
 }

@@ -9,13 +9,13 @@ use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
 use super::rounds::{self, Rounds};
-use crate::documents::{Column, Event, QueryDocument, RunDocument, Time};
+use crate::documents::{Column, Event, LogLine, LogsDocument, QueryDocument, RunDocument, Time};
 use crate::exit::Exit;
 use crate::render::diagnostics::Drawing;
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
-use crate::render::{rows, status, units};
+use crate::render::{explain, logs, operate, rows, status, units};
 use crate::report::problems::problems;
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -30,6 +30,7 @@ pub(super) struct Presenter<'a> {
     bar: Option<Bar>,
     columns: Vec<Column>,
     rows: Vec<Vec<serde_json::Value>>,
+    lines: Vec<LogLine>,
     /// What `start` came to after it had converged.
     rounds: Option<Rounds>,
 }
@@ -45,6 +46,7 @@ impl<'a> Presenter<'a> {
             bar,
             columns: Vec::new(),
             rows: Vec::new(),
+            lines: Vec::new(),
             rounds: None,
         }
     }
@@ -91,8 +93,31 @@ impl<'a> Presenter<'a> {
             }
             Reply::Columns(columns) => self.begin_rows(columns),
             Reply::Rows(rows) => self.more_rows(rows),
+            Reply::Lines(lines) => self.lines(lines),
             Reply::Done(_) | Reply::Refused(_) => Ok(()),
         }
+    }
+
+    /// What runs said; a document has all of it at the end.
+    fn lines(&mut self, lines: Vec<LogLine>) -> Result<(), Failure> {
+        match self.format {
+            Format::Json => self.lines.extend(lines),
+            Format::Jsonl => lines.iter().try_for_each(|line| self.console.json_line(line))?,
+            _ => {
+                let text: String = lines.iter().map(logs::line).collect();
+                self.console.result(&text)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_logs(mut self, mut document: LogsDocument) -> Result<Exit, Failure> {
+        self.lines(std::mem::take(&mut document.lines))?;
+        if self.format == Format::Json {
+            document.lines = std::mem::take(&mut self.lines);
+            return self.written(&document);
+        }
+        Ok(Exit::Converged)
     }
 
     /// `start` has done what there was to do, and goes on.
@@ -149,7 +174,8 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
+    /// The end of the command, with its answer.
+    pub(super) fn end(mut self, answer: Answer) -> Result<Exit, Failure> {
         // The bar goes before anything is written below it.
         drop(self.bar.take());
         match answer {
@@ -180,6 +206,23 @@ impl<'a> Presenter<'a> {
                 }
                 _ => self.text(&status::history(&document, Time::now())),
             },
+            Answer::Explain(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => {
+                    let width = self.console.result_width();
+                    self.text(&explain::explain(&document, Time::now(), width))
+                }
+            },
+            Answer::Logs(document) => self.end_logs(*document),
+            Answer::Operate(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&operate::operated(&document)),
+            },
+            Answer::Stats(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&operate::stats(&document)),
+            },
+            Answer::Prometheus(page) => self.text(&page),
         }
     }
 
@@ -201,9 +244,11 @@ impl<'a> Presenter<'a> {
                 let text = match document.command {
                     Command::Status => status::status(document, Time::now()),
                     Command::Validate => summary::validate(document),
-                    Command::Run | Command::Start | Command::Reconcile | Command::Refresh => {
-                        summary::run(document, detail)
-                    }
+                    Command::Run
+                    | Command::Start
+                    | Command::Reconcile
+                    | Command::Refresh
+                    | Command::Retry => summary::run(document, detail),
                 };
                 if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {
                     self.console.result(&text)?;

@@ -122,6 +122,7 @@ pub(super) async fn open_instance(
 
 /// Answers who is still waiting, then closes.
 pub(super) async fn close_instance(instance: &Instance, listener: Option<Listener>) -> Result<(), Failure> {
+    instance.end_followers();
     if let Some(listener) = listener {
         listener.finish().await;
     }

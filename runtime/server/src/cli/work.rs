@@ -1,10 +1,10 @@
-//! `run`, `reconcile`, `refresh`: what changes the state folder.
+//! `run`, `reconcile`, `refresh`, `retry`: what changes the state folder.
 
 use std::path::Path;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::{Format, Reconcile, Refresh, Run, Shared};
+use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
@@ -34,6 +34,14 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
         names: args.names.clone(),
         full: args.full,
         downstream: args.downstream,
+        run,
+    })
+}
+
+/// `retry`
+pub(super) fn retry(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
+    work(console, shared, None, |run| Request::Retry {
+        names: args.names.clone(),
         run,
     })
 }

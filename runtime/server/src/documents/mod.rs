@@ -7,25 +7,35 @@
 mod compile;
 mod diagnostic;
 mod event;
+mod explain;
 mod graph;
 mod history;
+mod logs;
+mod operate;
 mod query;
+mod reason;
 mod resource;
 mod run;
 mod show;
+mod stats;
 mod time;
 
 pub use compile::CompileDocument;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::Event;
+pub use explain::{ExplainDocument, Explained, RootCause, WhyNot};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
+pub use logs::{LogLevel, LogLine, LogsDocument};
+pub use operate::{OperateDocument, Operated, Operation};
 pub use query::{Column, QueryDocument};
+pub use reason::Reason;
 pub use resource::{
-    At, Health, LastRun, Outcome, Phase, Reason, ResourceDocument, ResourceError, ResourceName, Warning, Work,
+    At, Health, LastRun, Outcome, Phase, ResourceDocument, ResourceError, ResourceName, Warning, Work,
 };
 pub use run::{Changes, Command, Outcomes, Removed, RunDocument, Summary};
 pub use show::ShowDocument;
+pub use stats::{ProcessStats, StatsDocument};
 pub use time::Time;
 
 use schemars::Schema;
@@ -40,6 +50,10 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("compile", schemars::schema_for!(CompileDocument)),
         ("graph", schemars::schema_for!(GraphDocument)),
         ("history", schemars::schema_for!(HistoryDocument)),
+        ("explain", schemars::schema_for!(ExplainDocument)),
+        ("operate", schemars::schema_for!(OperateDocument)),
+        ("logs", schemars::schema_for!(LogsDocument)),
+        ("stats", schemars::schema_for!(StatsDocument)),
     ]
 }
 

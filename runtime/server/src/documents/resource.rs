@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Time;
+use super::{Reason, Time};
 
 /// Kind and name of a resource, written as in project files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -172,62 +172,6 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::Cancelled => "cancelled",
             Self::Unchanged => "unchanged",
-        }
-    }
-}
-
-/// Why a run was asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// The controller started.
-    Start,
-    /// The resource was created.
-    Created,
-    /// Its spec or refs were edited.
-    Edited,
-    /// It was renamed.
-    Renamed,
-    /// It was deleted.
-    Deleted,
-    /// What one of its refs names appeared or went.
-    RefChanged,
-    /// A parent has finished.
-    Parent,
-    /// Somebody asked for it.
-    Requested,
-    /// Somebody asked for its work to be done again.
-    Refresh,
-    /// A time that it asked for fell due.
-    Retrigger,
-    /// The interval of its kind passed.
-    Resync,
-    /// A failed run is tried again.
-    Retry,
-    /// Something outside may have changed.
-    Nudge,
-    /// What it waited for is there.
-    Recovered,
-}
-
-impl Reason {
-    /// The word, as it stands in documents.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Created => "created",
-            Self::Edited => "edited",
-            Self::Renamed => "renamed",
-            Self::Deleted => "deleted",
-            Self::RefChanged => "ref_changed",
-            Self::Parent => "parent",
-            Self::Requested => "requested",
-            Self::Refresh => "refresh",
-            Self::Retrigger => "retrigger",
-            Self::Resync => "resync",
-            Self::Retry => "retry",
-            Self::Nudge => "nudge",
-            Self::Recovered => "recovered",
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Command {
     Reconcile,
     /// Did the work of what was named again.
     Refresh,
+    /// Tried again what had failed.
+    Retry,
 }
 
 impl Command {
@@ -33,6 +35,7 @@ impl Command {
             Self::Status => "status",
             Self::Reconcile => "reconcile",
             Self::Refresh => "refresh",
+            Self::Retry => "retry",
         }
     }
 }

@@ -72,6 +72,8 @@ pub(super) enum Wish {
     Reconcile(Vec<String>),
     /// The work of these, by name.
     Refresh(Vec<String>, Refresh, Reach),
+    /// What has failed of these, by name.
+    Retry(Vec<String>),
 }
 
 /// Which resources a refresh is for.
@@ -235,7 +237,7 @@ impl Instance {
 
     /// Tells events until everything is settled or something ends the run.
     pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
-        let settled = self.carry_out(wish);
+        let settled = self.carry_out(wish, course.occasion.started_at);
         tokio::pin!(settled);
         loop {
             // Every arm is cancel-safe: the wish is pinned outside of the loop, the observer keeps its place.
@@ -267,7 +269,7 @@ impl Instance {
     }
 
     /// What the start asked for comes first, so that names are those of the files as they are now.
-    async fn carry_out(&self, wish: Wish) -> Result<(), Halt> {
+    async fn carry_out(&self, wish: Wish, began: Time) -> Result<(), Halt> {
         self.controller.wait_until_idle(UNTIL_DONE).await?;
         match wish {
             Wish::Start => return Ok(()),
@@ -289,8 +291,30 @@ impl Instance {
                     .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
                 settle(join_all(asked).await).await?;
             }
+            Wish::Retry(names) => self.retry(&names, began).await?,
         }
         Ok(self.controller.wait_until_idle(UNTIL_DONE).await?)
+    }
+
+    /// Tries what has failed, but for what was tried since the command began: a start asks for everything.
+    async fn retry(&self, names: &[String], began: Time) -> Result<(), Halt> {
+        let entries = self.entries();
+        let named: Result<Vec<&Entry>, Refusal> = names
+            .iter()
+            .map(|name| names::resolve_with_deleted(&entries, name))
+            .collect();
+        for entry in named? {
+            let run = entry.row.last_run.as_ref();
+            if run.is_some_and(|run| run.started_at.0 >= began.millis()) {
+                continue;
+            }
+            match self.controller.retry(Target::Uid(entry.row.uid)).await {
+                // It is gone by now, and so is what had failed.
+                Ok(()) | Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}
+                Err(error) => return Err(Halt::Refused(refused(&error))),
+            }
+        }
+        Ok(())
     }
 
     fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {

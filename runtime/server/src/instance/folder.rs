@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use watershed_controller::HistoryRow;
 use watershed_controller::store::{SqliteReader, StoreError};
+use watershed_controller::{HistoryRow, Revision};
 use watershed_drivers::duckdb::{Access, Engine};
 
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
-use super::{INSTANCE, Options, catalog, engine_options, read, stream_query};
+use super::{INSTANCE, Options, catalog, engine_options, logs, operate, read, stream_query};
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service};
@@ -58,7 +58,31 @@ impl Folder {
                 let (entries, runs) = self.history(name.as_deref(), limit).await?;
                 self.reading(&entries, |reading| reading.history(runs, limit))
             }
-            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } => {
+            Request::Explain { name } => {
+                let entries = self.entries().await?;
+                operate::explain_at_rest(&self.options.project(), &entries, name.as_deref())?
+            }
+            Request::Stats { form } => {
+                let (entries, revision) = self.found().await?;
+                operate::stats_at_rest(&self.options.project(), &entries, revision, form)
+            }
+            Request::Logs { name, limit, .. } => {
+                let entries = self.entries().await?;
+                let recent = async || match self.catalog() {
+                    Some(catalog) => {
+                        let most = read::MOST_SEARCHED;
+                        look(move |runtime| runtime.block_on(catalog.recent(INSTANCE, most))).await
+                    }
+                    None => Ok(Vec::new()),
+                };
+                let (project, folder) = (self.options.project(), self.state.logs());
+                logs::logs_at_rest(&project, &folder, &entries, recent, &name, limit).await?
+            }
+            Request::Operate { operation, names } => {
+                let entries = self.entries().await?;
+                operate::nothing_runs(&self.options.project(), &entries, operation, &names)?
+            }
+            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } | Request::Retry { .. } => {
                 return Err(Refusal::new(
                     Exit::NotNow,
                     "a folder without an owner is only looked at",
@@ -79,14 +103,21 @@ impl Folder {
 
     /// The catalog's resources; where there is no catalog, what the files declare.
     async fn entries(&self) -> Result<Vec<Entry>, Refusal> {
+        Ok(self.found().await?.0)
+    }
+
+    /// The same with the revision that they were read at.
+    async fn found(&self) -> Result<(Vec<Entry>, Revision), Refusal> {
         match self.catalog() {
             Some(catalog) => {
                 let stored = look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await?;
-                Ok(catalog::found(&stored).entries)
+                let found = catalog::found(&stored);
+                Ok((found.entries, found.revision))
             }
             None => {
                 let compilation = compiled::compile(&self.options, &self.state).await?;
-                Ok(compiled::entries(compilation.project(), Built::Never))
+                let entries = compiled::entries(compilation.project(), Built::Never);
+                Ok((entries, Revision::default()))
             }
         }
     }

@@ -24,7 +24,9 @@ mod compiled;
 mod converge;
 mod folder;
 mod live;
+mod logs;
 mod observer;
+mod operate;
 mod options;
 mod query;
 mod read;
@@ -35,6 +37,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Controller, Handle, Limits, Request, Revision, ShutdownError, StartError};
 use watershed_drivers::duckdb::{self, Access};
@@ -47,6 +51,8 @@ use watershed_reconcilers::{Setup, model, project_parser};
 pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
+pub use self::logs::LogFollower;
+pub(crate) use self::operate::operate_alone;
 pub use self::options::{Files, Options};
 pub(crate) use self::query::stream as stream_query;
 pub(crate) use self::stay::Stayed;
@@ -136,6 +142,10 @@ pub struct Instance {
     found: Found,
     touched: Touched,
     watching: Option<live::Watching>,
+    /// Where what invocations say is kept.
+    logs: PathBuf,
+    /// Cancelled when the instance is about to be closed.
+    leaving: CancellationToken,
     /// Given back last.
     lock: Lock,
 }
@@ -183,7 +193,9 @@ impl Runtime {
             .instance(INSTANCE)
             .store(store)
             .limits(limits);
-        let controller = setup.register(builder).start().await?;
+        let logs = state.logs();
+        let starting = setup.register(builder).start();
+        let controller = starting.instrument(self::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         let spec = ProjectParserSpec {
             environment: options.environment.clone(),
@@ -202,6 +214,8 @@ impl Runtime {
             found,
             touched,
             watching,
+            logs,
+            leaving: CancellationToken::new(),
             lock,
         })
     }
@@ -256,6 +270,7 @@ impl Instance {
     /// # Errors
     /// When something did not stop in order; the instance is closed all the same.
     pub async fn close(&self, grace: Duration) -> Result<(), CloseError> {
+        self.end_followers();
         if let Some(watching) = &self.watching {
             watching.stop();
         }

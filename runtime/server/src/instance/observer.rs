@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use watershed_controller::{
     Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, Ref, Row,
-    Standing, StatusUpdate, Uid, Watch,
+    Standing, StatusUpdate, Uid, Watch, Why,
 };
 
 use self::missed::{Missed, Told};
@@ -316,7 +316,7 @@ impl Observer {
         let at = Time::now();
         let run = LastRun {
             id: format!("revision-{}", gone.revision),
-            reason: begun.reason.unwrap_or(Reason::Deleted),
+            reason: begun.reason.unwrap_or(Reason(Why::Deleted)),
             cause: Vec::new(),
             started_at: begun.at,
             duration_ms: at.since_ms(begun.at),
@@ -340,11 +340,7 @@ impl Observer {
         let Some(known) = self.known.get(&uid).filter(|known| known.open.is_none()) else {
             return;
         };
-        let reason = update
-            .status
-            .reason
-            .as_ref()
-            .map(|reason| resource::reason(reason.why));
+        let reason = update.status.reason.as_ref().map(|reason| Reason(reason.why));
         let at = Time::from_millis(since.0);
         let start = started(&known.name, reason, at);
         let (shows, untold) = (self.shows(known), self.untold(known));

@@ -2,7 +2,7 @@
 
 use watershed_controller::{HistoryRow, Row};
 
-use crate::documents::{Command, Diagnostic, HistoryRun, RunDocument, Time};
+use crate::documents::{Command, Diagnostic, HistoryRun, Reason, RunDocument, Time};
 use crate::report::difference::Declarations;
 use crate::report::document::{self, Account, Occasion, Project, Warnings};
 use crate::report::summary::Done;
@@ -140,7 +140,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
             .invocation
             .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
         resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
-        reason: resource::reason(run.reason.why),
+        reason: Reason(run.reason.why),
         cause: resource::cause(&run.reason),
         started_at,
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(started_at),

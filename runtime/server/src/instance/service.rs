@@ -41,9 +41,18 @@ impl Instance {
 
     async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
         match request {
-            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } => {
+            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } | Request::Retry { .. } => {
                 self.work(request, &Control::Foreign, replies).await
             }
+            Request::Explain { name } => end(replies, self.explain(name.as_deref()).await?).await,
+            Request::Operate { operation, names } => {
+                end(replies, self.operate(operation, &names).await?).await
+            }
+            Request::Logs { name, limit, follow } => {
+                let answer = self.tell_logs(&name, limit, follow, replies).await?;
+                end(replies, answer).await
+            }
+            Request::Stats { form } => end(replies, self.stats(form)).await,
             Request::Query {
                 sql,
                 limit,
@@ -93,6 +102,7 @@ impl Instance {
                 };
                 (Command::Refresh, Wish::Refresh(names, how, reach), run)
             }
+            Request::Retry { names, run } => (Command::Retry, Wish::Retry(names), run),
             other => return Err(Refusal::new(Exit::Usage, format!("{other:?} is no work"))),
         };
         self.same_variables(&run)?;

@@ -4,7 +4,11 @@
 
 mod columns;
 pub(crate) mod diagnostics;
+pub(crate) mod explain;
+pub(crate) mod logs;
+pub(crate) mod operate;
 pub(crate) mod palette;
+mod paragraph;
 pub(crate) mod progress;
 pub(crate) mod rows;
 pub(crate) mod status;

@@ -44,6 +44,26 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// `now`, `in 12 s`, `in 5 min`.
+pub(crate) fn ahead(then: Time, now: Time) -> String {
+    match then.since_ms(now) {
+        0 => "now".to_owned(),
+        ms @ 1..60_000 => format!("in {} s", ms.div_ceil(1_000)),
+        ms @ 60_000..3_600_000 => format!("in {} min", ms / 60_000),
+        ms @ 3_600_000..86_400_000 => format!("in {} h", ms / 3_600_000),
+        ms => format!("in {}", count(ms / 86_400_000, "day")),
+    }
+}
+
+/// `850us`, `1.9ms`, `2.1s`.
+pub(crate) fn micros(us: u64) -> String {
+    match us {
+        0..1_000 => format!("{us}us"),
+        1_000..1_000_000 => format!("{}.{}ms", us / 1_000, us % 1_000 / 100),
+        _ => duration(us / 1_000),
+    }
+}
+
 /// `a`, `a and b`, `a, b and 3 more`.
 pub(crate) fn some_of(names: &[String], most: usize) -> String {
     let rest = names.len().saturating_sub(most);
@@ -72,6 +92,10 @@ mod tests {
         assert_eq!(duration(1_250), "1.2s");
         assert_eq!(duration(200_000), "3m20s");
         assert_eq!(duration(7_200_000), "2h00m");
+        assert_eq!([999, 1_950, 2_100_000].map(micros), ["999us", "1.9ms", "2.1s"]);
+        let then = Time::from_millis(61_000);
+        let now = [61_000, 60_500, 1_000].map(Time::from_millis);
+        assert_eq!(now.map(|now| ahead(then, now)), ["now", "in 1 s", "in 1 min"]);
     }
 
     #[test]

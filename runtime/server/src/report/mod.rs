@@ -4,6 +4,7 @@
 //!
 //! | module | says |
 //! |---|---|
+//! | [`explain`] | why something is not running: root causes |
 //! | [`health`] | how resources stand, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
@@ -14,6 +15,7 @@
 
 pub(crate) mod difference;
 pub(crate) mod document;
+pub(crate) mod explain;
 pub(crate) mod health;
 mod hints;
 pub(crate) mod kinds;

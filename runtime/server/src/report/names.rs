@@ -42,6 +42,21 @@ pub(crate) fn resolve<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry
     }
 }
 
+/// The same, also of what is being deleted, for those who ask what becomes of it.
+///
+/// # Errors
+/// As [`resolve`].
+pub(crate) fn resolve_with_deleted<'a>(entries: &'a [Entry], typed: &str) -> Result<&'a Entry, Refusal> {
+    resolve(entries, typed).or_else(|refusal| {
+        let is_it = |entry: &&Entry| {
+            let key = entry.row.key();
+            let typed_key = typed.split_once('/').map(|(kind, name)| Key::new(kind, name));
+            entry.row.marks.is_deleted() && (entry.row.name == Name::new(typed) || typed_key == Some(key))
+        };
+        entries.iter().find(is_it).ok_or(refusal)
+    })
+}
+
 fn unknown<'a>(typed: &str, live: impl Iterator<Item = &'a Entry>) -> Refusal {
     let refusal = Refusal::new(Exit::Usage, format!("there is no resource `{typed}`"));
     let names: Vec<String> = live.map(|entry| entry.row.name.to_string()).collect();

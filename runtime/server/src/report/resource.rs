@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use watershed_core::{Cause, Error, LastRun as StoredRun, Reason as StoredReason, Row, RunResult, Why};
+use watershed_core::{Cause, Error, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
 
 use super::health::{Stand, is_dependency, own_error};
 use super::kinds;
@@ -64,7 +64,7 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
 pub(crate) fn last_run(run: &StoredRun, error: Option<&Arc<Error>>) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
-        reason: reason(run.reason.why),
+        reason: Reason(run.reason.why),
         cause: cause(&run.reason),
         started_at: Time::from_millis(run.started_at.0),
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
@@ -105,26 +105,6 @@ fn work_of(work: watershed_core::Work) -> Work {
         watershed_core::Work::Dropped => Work::Dropped,
         watershed_core::Work::Checked => Work::Checked,
         watershed_core::Work::None => Work::None,
-    }
-}
-
-/// A reason, in the words of documents.
-pub(crate) fn reason(why: Why) -> Reason {
-    match why {
-        Why::Start => Reason::Start,
-        Why::Created => Reason::Created,
-        Why::Edited => Reason::Edited,
-        Why::Renamed => Reason::Renamed,
-        Why::Deleted => Reason::Deleted,
-        Why::RefChanged => Reason::RefChanged,
-        Why::Parent => Reason::Parent,
-        Why::Requested => Reason::Requested,
-        Why::Refresh => Reason::Refresh,
-        Why::Retrigger => Reason::Retrigger,
-        Why::Resync => Reason::Resync,
-        Why::Retry => Reason::Retry,
-        Why::Nudge => Reason::Nudge,
-        Why::Recovered => Reason::Recovered,
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    Column, Command, CompileDocument, Event, GraphDocument, HistoryDocument, ResourceName, RunDocument,
-    ShowDocument,
+    Column, Command, CompileDocument, Event, ExplainDocument, GraphDocument, HistoryDocument, LogLine,
+    LogsDocument, OperateDocument, Operation, ResourceName, RunDocument, ShowDocument, StatsDocument,
 };
 use crate::exit::Exit;
 
@@ -128,6 +128,49 @@ pub enum Request {
         /// At most so many.
         limit: u64,
     },
+    /// Why something is not running.
+    Explain {
+        /// Which; the whole project without one.
+        name: Option<String>,
+    },
+    /// Pause, resume or cancel these.
+    Operate {
+        /// What is done.
+        operation: Operation,
+        /// Which.
+        names: Vec<String>,
+    },
+    /// Try again now what has failed of these.
+    Retry {
+        /// Which.
+        names: Vec<String>,
+        /// How the work is done.
+        run: RunRequest,
+    },
+    /// What the runs of a resource said.
+    Logs {
+        /// Whose.
+        name: String,
+        /// At most so many lines of what was said before.
+        limit: u64,
+        /// Also what they say from now on, until nobody listens.
+        follow: bool,
+    },
+    /// The numbers.
+    Stats {
+        /// In which form.
+        form: StatsForm,
+    },
+}
+
+/// The form of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StatsForm {
+    /// A document.
+    Document,
+    /// Prometheus' text format.
+    Prometheus,
 }
 
 /// How a run is done.
@@ -158,6 +201,8 @@ pub enum Reply {
     Columns(Vec<Column>),
     /// Rows of a result.
     Rows(Vec<Vec<Value>>),
+    /// What runs said.
+    Lines(Vec<LogLine>),
     /// The end, with the answer.
     Done(Box<Answer>),
     /// The end, without one.
@@ -194,6 +239,16 @@ pub enum Answer {
     Graph(GraphDocument),
     /// Of `history`.
     History(HistoryDocument),
+    /// Of `explain`.
+    Explain(Box<ExplainDocument>),
+    /// Of `pause`, `resume` and `cancel`.
+    Operate(OperateDocument),
+    /// Of `logs`; without the lines that were told on the way.
+    Logs(Box<LogsDocument>),
+    /// Of `stats`.
+    Stats(Box<StatsDocument>),
+    /// Of `stats --format prometheus`.
+    Prometheus(String),
 }
 
 /// Why there is no answer.

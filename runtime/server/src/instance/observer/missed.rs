@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use watershed_controller::{Event as Seen, Handle, HistoryRow, InvocationId, Uid};
 
-use crate::documents::{Event, LastRun, Outcome, Time};
+use crate::documents::{Event, LastRun, Outcome, Reason, Time};
 use crate::report::resource;
 
 /// History rows by resource, the oldest first.
@@ -64,7 +64,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
         error: error.map(resource::failure),
         run: LastRun {
             id: id.unwrap_or_default(),
-            reason: resource::reason(run.reason.why),
+            reason: Reason(run.reason.why),
             cause: resource::cause(&run.reason),
             started_at,
             duration_ms: at.since_ms(started_at),

@@ -1,0 +1,82 @@
+//! The document of `logs`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ResourceName, Time};
+
+/// What the runs of a resource said, the oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LogsDocument {
+    /// Name and version of this form: `watershed.logs/1`.
+    pub schema: String,
+    /// Version of the program.
+    pub version: String,
+    /// Name of the project.
+    pub project: String,
+    /// Folder of the project.
+    pub root: String,
+    /// The environment.
+    pub environment: String,
+    /// The lines.
+    pub lines: Vec<LogLine>,
+}
+
+impl LogsDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.logs/1";
+}
+
+/// One thing that a run said. Also what stands in one line of a file, and of `--format jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LogLine {
+    /// Rises from line to line, also over restarts.
+    pub id: u64,
+    /// When.
+    pub at: Time,
+    /// How much it matters.
+    pub level: LogLevel,
+    /// The resource, by the name that it had then.
+    pub resource: ResourceName,
+    /// The run, named as in `history`.
+    pub run: String,
+    /// What was said.
+    pub message: String,
+    /// What was said beside it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub fields: BTreeMap<String, Value>,
+    /// Which part of the program said it.
+    pub target: String,
+}
+
+/// How much a line matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LogLevel {
+    /// A person must look.
+    Error,
+    /// Something is wrong.
+    Warn,
+    /// What was done.
+    Info,
+    /// What led to it.
+    Debug,
+    /// Everything.
+    Trace,
+}
+
+impl LogLevel {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}

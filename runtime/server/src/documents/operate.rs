@@ -1,0 +1,70 @@
+//! The document of `pause`, `resume` and `cancel`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Phase;
+
+/// What a person does to resources by hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Holds further runs back.
+    Pause,
+    /// Lets them go on.
+    Resume,
+    /// Stops the run that is under way.
+    Cancel,
+}
+
+impl Operation {
+    /// The word, as it is typed.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+            Self::Cancel => "cancel",
+        }
+    }
+}
+
+/// What was done by hand, and how the resources stand after it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OperateDocument {
+    /// Name and version of this form: `watershed.operate/1`.
+    pub schema: String,
+    /// Version of the program.
+    pub version: String,
+    /// The command.
+    pub command: Operation,
+    /// Name of the project.
+    pub project: String,
+    /// Folder of the project.
+    pub root: String,
+    /// The environment.
+    pub environment: String,
+    /// Whether a process runs the project and answered.
+    pub live: bool,
+    /// The resources, in the order in which they were named.
+    pub resources: Vec<Operated>,
+}
+
+impl OperateDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.operate/1";
+}
+
+/// One resource that something was done to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Operated {
+    /// The kind.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// Whether the command changed anything: false for one that was paused already, or that did not run.
+    pub changed: bool,
+    /// Whether it is paused now.
+    pub paused: bool,
+    /// What the controller does with it now.
+    pub phase: Phase,
+}

@@ -1,0 +1,46 @@
+//! Why a run was asked for. The words are the controller's: there is one list of them.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use watershed_core::Why;
+
+/// Why a run was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Reason(pub Why);
+
+impl Reason {
+    /// The word, as it stands in documents.
+    pub fn as_str(self) -> &'static str {
+        self.0.as_str()
+    }
+}
+
+impl JsonSchema for Reason {
+    fn schema_name() -> Cow<'static, str> {
+        "Reason".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "description": "Why a run was asked for.",
+            "enum": Why::ALL.map(Why::as_str),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reason_is_written_as_its_word() {
+        for why in Why::ALL {
+            let written = serde_json::to_value(Reason(why)).unwrap();
+            assert_eq!(written, why.as_str());
+        }
+    }
+}

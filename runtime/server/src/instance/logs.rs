@@ -1,0 +1,208 @@
+//! What the runs of a resource said: kept on disk, and as it is said.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::broadcast::{self, error::RecvError};
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{HistoryRow, Uid};
+
+use super::{Instance, read};
+use crate::documents::{LogLine, LogsDocument};
+use crate::exit::Exit;
+use crate::logs;
+use crate::report::document::Project;
+use crate::report::{Entry, names};
+use crate::socket::{Answer, Refusal, Replies, Reply};
+
+impl Instance {
+    /// What the runs of a resource said last, by `name` or `kind/name`: at most `limit` lines, the oldest first. Kept
+    /// only in a process that logs through [`logs::layer`](crate::logs::layer).
+    ///
+    /// # Errors
+    /// When there is and was no such resource or there are several, or the files can't be read.
+    pub async fn logs(&self, name: &str, limit: usize) -> Result<Vec<LogLine>, Refusal> {
+        let uid = self.said_by(name).await?;
+        read_lines(&self.logs, uid, limit).await
+    }
+
+    /// What the runs of a resource say from now on.
+    ///
+    /// # Errors
+    /// As [`logs`](Self::logs).
+    pub async fn follow_logs(&self, name: &str) -> Result<LogFollower, Refusal> {
+        let uid = self.said_by(name).await?;
+        Ok(self.follower(uid))
+    }
+
+    fn follower(&self, uid: Uid) -> LogFollower {
+        LogFollower {
+            written: logs::follow(),
+            folder: self.logs.clone(),
+            uid,
+            told: HashSet::new(),
+            last: 0,
+            leaving: self.leaving.clone(),
+        }
+    }
+
+    /// Ends what follows logs, for it would never end by itself.
+    pub(crate) fn end_followers(&self) {
+        self.leaving.cancel();
+    }
+
+    /// Answers `logs`.
+    pub(super) async fn tell_logs(
+        &self,
+        name: &str,
+        limit: u64,
+        follow: bool,
+        replies: &Replies,
+    ) -> Result<Answer, Refusal> {
+        let uid = self.said_by(name).await?;
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        // Before the files are read, so that nothing is said in between.
+        let mut follower = self.follower(uid);
+        let lines = read_lines(&self.logs, uid, limit).await?;
+        if !follow {
+            return Ok(document(&self.project, lines));
+        }
+        follower.has_told(&lines);
+        let _ = replies.send(Reply::Lines(lines)).await;
+        loop {
+            // Both arms are cancel-safe: the follower keeps its place.
+            let lines = tokio::select! {
+                () = replies.closed() => None,
+                lines = follower.next() => lines,
+            };
+            match lines {
+                Some(lines) => drop(replies.send(Reply::Lines(lines)).await),
+                None => return Ok(document(&self.project, Vec::new())),
+            }
+        }
+    }
+
+    async fn said_by(&self, name: &str) -> Result<Uid, Refusal> {
+        let entries = self.entries();
+        let found = names::resolve_with_deleted(&entries, name).map(|entry| entry.row.uid);
+        match found {
+            Ok(uid) => Ok(uid),
+            Err(refusal) => {
+                let all = self.controller.recent_history(read::MOST_SEARCHED).await;
+                let all = all.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+                of_gone(all, name, refusal)
+            }
+        }
+    }
+}
+
+/// Lines of one resource as they are said.
+#[derive(Debug)]
+pub struct LogFollower {
+    written: Option<broadcast::Receiver<logs::Written>>,
+    folder: PathBuf,
+    uid: Uid,
+    /// The lines that were read from the files already.
+    told: HashSet<u64>,
+    last: u64,
+    leaving: CancellationToken,
+}
+
+impl LogFollower {
+    /// The next lines; none when the instance is being closed, or the process keeps no logs.
+    ///
+    /// Cancel-safe.
+    pub async fn next(&mut self) -> Option<Vec<LogLine>> {
+        loop {
+            let written = self.written.as_mut()?;
+            let received = tokio::select! {
+                biased;
+                received = written.recv() => received,
+                () = self.leaving.cancelled() => return None,
+            };
+            match received {
+                Ok(line) if line.uid != self.uid.0 || *line.folder != *self.folder => {}
+                Ok(line) if self.told.contains(&line.line.id) => {}
+                Ok(line) => {
+                    self.last = self.last.max(line.line.id);
+                    return Some(vec![LogLine::clone(&line.line)]);
+                }
+                // Too much was said meanwhile: the files have it.
+                Err(RecvError::Lagged(_)) => {
+                    let lines = logs::read(&self.folder, self.uid.0, usize::MAX).await;
+                    let last = self.last;
+                    let missed = lines.unwrap_or_default().into_iter();
+                    let missed: Vec<LogLine> = missed.filter(|line| line.id > last).collect();
+                    self.has_told(&missed);
+                    if !missed.is_empty() {
+                        return Some(missed);
+                    }
+                }
+                Err(RecvError::Closed) => return None,
+            }
+        }
+    }
+
+    fn has_told(&mut self, lines: &[LogLine]) {
+        self.told = lines.iter().map(|line| line.id).collect();
+        self.last = lines.iter().map(|line| line.id).fold(self.last, u64::max);
+    }
+}
+
+/// Lines of a folder that nobody runs.
+///
+/// # Errors
+/// When there is and was no such resource or there are several, or the files can't be read.
+pub(super) async fn logs_at_rest(
+    project: &Project,
+    folder: &Path,
+    entries: &[Entry],
+    recent: impl AsyncFnOnce() -> Result<Vec<HistoryRow>, Refusal>,
+    name: &str,
+    limit: u64,
+) -> Result<Answer, Refusal> {
+    let uid = match names::resolve_with_deleted(entries, name) {
+        Ok(entry) => entry.row.uid,
+        Err(refusal) => of_gone(recent().await?, name, refusal)?,
+    };
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    Ok(document(project, read_lines(folder, uid, limit).await?))
+}
+
+/// The resource that was last called so.
+fn of_gone(runs: Vec<HistoryRow>, name: &str, refusal: Refusal) -> Result<Uid, Refusal> {
+    let unknown = refusal.clone();
+    let runs = read::of_gone(runs, Some(name), refusal)?;
+    runs.first().map(|run| run.uid).ok_or(unknown)
+}
+
+async fn read_lines(folder: &Path, uid: Uid, limit: usize) -> Result<Vec<LogLine>, Refusal> {
+    let lines = logs::read(folder, uid.0, limit).await;
+    lines.map_err(|error| {
+        Refusal::new(
+            Exit::NotNow,
+            format!("can't read the logs in `{}`: {error}", folder.display()),
+        )
+    })
+}
+
+fn document(project: &Project, lines: Vec<LogLine>) -> Answer {
+    Answer::Logs(Box::new(LogsDocument {
+        schema: LogsDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        lines,
+    }))
+}
+
+/// The instance's place in the logs of the process.
+pub(super) fn span(folder: &Path) -> tracing::Span {
+    tracing::info_span!("instance", logs = %folder.display())
+}
+
+const _: () = {
+    // The span's name is what the layer looks for.
+    assert!(matches!(logs::INSTANCE_SPAN.as_bytes(), b"instance"));
+};

@@ -1,0 +1,86 @@
+//! What invocations say, kept on disk: a file for each resource in the state folder, bounded by size and age.
+//!
+//! Add [`layer`] to the subscriber of a process, as the program does; then every `tracing` event inside an
+//! invocation's span goes to the file of its resource, and [`Instance::logs`](crate::Instance::logs) reads it.
+//!
+//! ```no_run
+//! use tracing_subscriber::layer::SubscriberExt as _;
+//! use tracing_subscriber::util::SubscriberInitExt as _;
+//!
+//! tracing_subscriber::registry().with(watershed::logs::layer()).init();
+//! ```
+//!
+//! Invariants:
+//! 1. Whoever logs never waits: lines go through a queue of bounded length, and what does not fit is counted and
+//!    dropped ([`dropped`]).
+//! 2. A file is only ever appended to, renamed whole or removed whole. A line that a crash tore is passed over by
+//!    readers and ended by the next writer.
+//! 3. A resource has at most two files of [`FILE_BYTES`] each, a state folder at most [`FOLDER_BYTES`] of them, and none
+//!    that was not written to for [`AGE`].
+//! 4. What a run says in detail is kept only if the run says or does something that matters: a look that finds
+//!    nothing to do leaves no line.
+
+mod files;
+mod layer;
+mod writer;
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use tokio::sync::broadcast;
+use tracing_subscriber::Layer;
+use tracing_subscriber::registry::LookupSpan;
+use uuid::Uuid;
+
+pub(crate) use self::layer::INSTANCE_SPAN;
+use self::writer::Writer;
+pub(crate) use self::writer::Written;
+use crate::documents::LogLine;
+
+/// The size at which a file of lines is put aside, in place of the one that was put aside before: a few thousand lines.
+pub const FILE_BYTES: u64 = 256 * 1024;
+/// The size of all files of a state folder together, beyond which the oldest go: less than a small table.
+pub const FOLDER_BYTES: u64 = 128 * 1024 * 1024;
+/// How long a file stays that is not written to.
+pub const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// The writer of this process. There is one, as there is one subscriber.
+static WRITER: OnceLock<Writer> = OnceLock::new();
+
+/// Keeps what invocations of every [`Instance`](crate::Instance) of this process say.
+pub fn layer<S>() -> impl Layer<S> + Send + Sync
+where
+    S: tracing::Subscriber + for<'a> LookupSpan<'a>,
+{
+    layer::layer(WRITER.get_or_init(Writer::start))
+}
+
+/// How many lines of this process were dropped because the disk was too slow, or refused them.
+pub fn dropped() -> u64 {
+    WRITER.get().map_or(0, Writer::dropped)
+}
+
+/// Waits until everything that was said before is written. Blocks the thread.
+pub fn flush() {
+    if let Some(writer) = WRITER.get() {
+        writer.flush();
+    }
+}
+
+/// The newest lines of a resource, at most `limit`, the oldest first.
+pub(crate) async fn read(folder: &Path, uid: Uuid, limit: usize) -> std::io::Result<Vec<LogLine>> {
+    let folder = folder.to_path_buf();
+    let reading = tokio::task::spawn_blocking(move || {
+        flush();
+        files::read(&folder, uid, limit)
+    });
+    reading
+        .await
+        .unwrap_or_else(|panic| Err(std::io::Error::other(panic)))
+}
+
+/// Lines as they are written, of all resources of this process.
+pub(crate) fn follow() -> Option<broadcast::Receiver<Written>> {
+    WRITER.get().map(Writer::follow)
+}

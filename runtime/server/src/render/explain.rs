@@ -1,0 +1,163 @@
+//! Why something is not running, for people: the root cause first, then what to do.
+
+use anstyle::Style;
+
+use super::palette::{BAD, DIM, GOOD, HINT, STRONG, WARN};
+use super::paragraph::paragraph;
+use super::units::{ago, ahead, count, duration};
+use crate::documents::{ExplainDocument, Explained, Health, Phase, ResourceName, RootCause, Time, WhyNot};
+
+/// The width of the words that lines begin with.
+const LABEL: usize = 9;
+
+/// The answer of `explain`, in lines of at most `width` columns where that is known.
+pub(crate) fn explain(document: &ExplainDocument, now: Time, width: Option<u16>) -> String {
+    let mut out = match &document.resource {
+        Some(resource) => headline(resource, now, width),
+        None => of_project(document),
+    };
+    let about = document.resource.as_ref().map(Explained::id);
+    let told: Vec<&RootCause> = document
+        .causes
+        .iter()
+        .filter(|cause| !is_said(cause, about.as_ref()))
+        .collect();
+    for (number, cause) in told.iter().enumerate() {
+        if number > 0 {
+            out.push('\n');
+        }
+        out.push_str(&block(cause, about.as_ref(), now, width));
+    }
+    if document.more > 0 {
+        out.push_str(&format!("\n{DIM}and {} more{DIM:#}\n", document.more));
+    }
+    out
+}
+
+impl Explained {
+    fn id(&self) -> ResourceName {
+        ResourceName {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+/// Whether the first line says it already.
+fn is_said(cause: &RootCause, about: Option<&ResourceName>) -> bool {
+    about == Some(&cause.resource) && matches!(cause.code, WhyNot::Idle | WhyNot::Runs)
+}
+
+fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
+    let (what, style) = match (resource.phase, resource.health) {
+        (Phase::Running, _) => ("runs now", GOOD),
+        (Phase::Pending, _) => ("waits", WARN),
+        (Phase::Idle, Health::Ok) => ("is up to date", GOOD),
+        (Phase::Idle, Health::Failed) => ("has failed", BAD),
+        (Phase::Idle, Health::Blocked) => ("is blocked", WARN),
+        (Phase::Idle, Health::Paused) => ("is paused", WARN),
+        (Phase::Idle, Health::NeverBuilt) => ("was not built yet", DIM),
+        (Phase::Idle, Health::Stale) => ("is behind", WARN),
+        (Phase::Idle, Health::Unsupported) => ("can't be run here", DIM),
+    };
+    let mut out = format!(
+        "{STRONG}{}/{}{STRONG:#} {style}{what}{style:#}\n",
+        resource.kind, resource.name
+    );
+    let mut line = |label: &str, text: String| out.push_str(&labelled(label, DIM, &text, DIM, width));
+    if let Some(reason) = resource.reason {
+        let because = match resource.cause.is_empty() {
+            true => reason.as_str().to_owned(),
+            false => format!("{}: {}", reason.as_str(), resource.cause.join(", ")),
+        };
+        line("asked", because);
+    }
+    if let Some(run) = &resource.last_run {
+        let told = format!(
+            "{} {}, took {}",
+            run.outcome.as_str(),
+            ago(run.started_at, now),
+            duration(run.duration_ms)
+        );
+        line("last run", told);
+    }
+    if let Some(success) = resource.last_success_at
+        && matches!(resource.health, Health::Failed | Health::Blocked | Health::Stale)
+    {
+        line(
+            "output",
+            format!("the last good one stays, of {}", ago(success, now)),
+        );
+    }
+    if let Some(next) = resource.next_run_at {
+        line("next run", ahead(next, now));
+    }
+    out
+}
+
+fn of_project(document: &ExplainDocument) -> String {
+    let name = format!(
+        "{STRONG}{}{STRONG:#} ({})",
+        document.project, document.environment
+    );
+    let number = document.causes.len() as u64 + document.more;
+    if number == 0 {
+        return format!("{name}: {GOOD}nothing is in the way{GOOD:#}\n");
+    }
+    let is_trouble = |cause: &&RootCause| !matches!(cause.code, WhyNot::Runs);
+    let troubles = document.causes.iter().filter(is_trouble).count() as u64 + document.more;
+    match troubles {
+        0 => format!("{name}: {GOOD}{}{GOOD:#}\n", runs(number)),
+        troubles => format!("{name}: {WARN}{}{WARN:#}\n", count(troubles, "cause")),
+    }
+}
+
+fn runs(number: u64) -> String {
+    let verb = if number == 1 { "runs" } else { "run" };
+    format!("{} {verb}", count(number, "resource"))
+}
+
+/// One cause: whose, what, where, and what to do.
+fn block(cause: &RootCause, about: Option<&ResourceName>, now: Time, width: Option<u16>) -> String {
+    let style = match cause.code {
+        WhyNot::Failed | WhyNot::OnCycle | WhyNot::MissingRef | WhyNot::Unreadable => BAD,
+        WhyNot::Idle | WhyNot::Runs | WhyNot::Next => GOOD,
+        _ => WARN,
+    };
+    let whose = match about {
+        Some(about) if *about == cause.resource => String::new(),
+        _ => format!("{}: ", cause.resource),
+    };
+    let mut message = format!("{whose}{}", cause.message);
+    if let Some(until) = cause.until {
+        let what = match cause.code {
+            WhyNot::Retrying => "it is tried again",
+            _ => "it is run again",
+        };
+        message.push_str(&format!("; {what} {}", ahead(until, now)));
+    }
+    let mut out = labelled("cause", style, &message, Style::new(), width);
+    if let Some(error) = &cause.error {
+        out.push_str(&labelled("", style, &error.message, BAD, width));
+    }
+    if let Some(at) = &cause.at {
+        out.push_str(&labelled("at", DIM, &at.to_string(), Style::new(), width));
+    }
+    if cause.keeps_back > 0 {
+        let kept = format!("{} from being built", count(cause.keeps_back, "resource"));
+        out.push_str(&labelled("keeps", DIM, &kept, Style::new(), width));
+    }
+    let hint = cause.error.as_ref().and_then(|error| error.hint.as_ref());
+    if let Some(hint) = hint {
+        out.push_str(&labelled("hint", HINT, hint, Style::new(), width));
+    }
+    if let Some(next) = &cause.hint {
+        out.push_str(&labelled("next", HINT, next, Style::new(), width));
+    }
+    out
+}
+
+fn labelled(label: &str, style: Style, text: &str, of_text: Style, width: Option<u16>) -> String {
+    let begin = format!("  {style}{label:<LABEL$}{style:#}");
+    paragraph(&begin, 2 + LABEL, text, of_text, width)
+}

@@ -1,0 +1,67 @@
+//! Text that is broken where a terminal ends, under a word that it begins with.
+
+use anstyle::Style;
+use unicode_width::UnicodeWidthStr;
+
+/// Narrower than this, breaking lines makes them worse.
+const NARROWEST: usize = 40;
+
+/// `begin`, which takes `indent` columns, then the text; its further lines stand below its first. Lines that the text
+/// has itself are kept.
+pub(crate) fn paragraph(begin: &str, indent: usize, text: &str, style: Style, width: Option<u16>) -> String {
+    let room = width.map_or(usize::MAX, usize::from);
+    let room = room.max(NARROWEST).saturating_sub(indent);
+    let mut out = begin.to_owned();
+    let lines: Vec<String> = text.lines().flat_map(|line| broken(line, room)).collect();
+    for (number, line) in lines.iter().enumerate() {
+        if number > 0 {
+            out.extend(std::iter::repeat_n(' ', indent));
+        }
+        out.push_str(&format!("{style}{line}{style:#}\n"));
+    }
+    if lines.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// A line broken at blanks; a word that is longer than a line is left whole. Control characters become blanks, for
+/// they must not move the cursor.
+fn broken(line: &str, room: usize) -> Vec<String> {
+    let line: String = line
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    for word in line.split(' ') {
+        if !current.is_empty() && current.width() + 1 + word.width() > room {
+            lines.push(std::mem::take(&mut current));
+        } else if !current.is_empty() {
+            current.push(' ');
+        }
+        current.push_str(word);
+    }
+    lines.push(current);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_broken_at_blanks_and_stands_under_its_beginning() {
+        let text = "a b c ddddddddddddddddddddddddddddddddddddddddd e";
+        let told = paragraph("x ", 2, text, Style::new(), Some(40));
+        assert_eq!(
+            told,
+            "x a b c\n  ddddddddddddddddddddddddddddddddddddddddd\n  e\n"
+        );
+        assert_eq!(paragraph("x ", 2, "a\nb", Style::new(), None), "x a\n  b\n");
+        assert_eq!(
+            paragraph("x ", 2, "a\u{1b}[2Jb", Style::new(), None),
+            "x a [2Jb\n"
+        );
+    }
+}

@@ -1,0 +1,510 @@
+//! Why something is not running, in words: the root causes, each once.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use watershed_core::{Explanation, Key, Settled, Standing, Subject, Uid, WhyNot as Why};
+
+use super::document::{Project, findings};
+use super::health::{Stand, Standings};
+use super::{Entry, Hidden, resource};
+use crate::documents::{
+    Diagnostic, ExplainDocument, Explained, Health, Reason, ResourceError, ResourceName, RootCause, Time,
+    WhyNot, Work,
+};
+
+/// Causes that are told at once: more than a person mends before looking again.
+const MOST_CAUSES: usize = 100;
+
+/// Whether a controller works on what was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// One does.
+    Live,
+    /// This is what is stored.
+    AtRest,
+}
+
+/// Everything that answers are made of.
+pub(crate) struct Inquiry<'a> {
+    project: &'a Project,
+    entries: &'a [Entry],
+    life: Life,
+    now: Time,
+    standings: Standings,
+    findings: Vec<Diagnostic>,
+    by_name: BTreeMap<ResourceName, &'a Entry>,
+    /// How many resources each one keeps from being built.
+    kept_back: BTreeMap<ResourceName, u64>,
+}
+
+/// What a controller said about some of the resources.
+pub(crate) type Said = HashMap<Uid, Explanation>;
+
+impl<'a> Inquiry<'a> {
+    pub(crate) fn new(project: &'a Project, entries: &'a [Entry], life: Life) -> Self {
+        let standings = Standings::of(entries);
+        let mut kept_back = BTreeMap::new();
+        for stand in entries.iter().filter_map(|entry| standings.get(&entry.row)) {
+            for name in &stand.blocked_by {
+                *kept_back.entry(name.clone()).or_default() += 1;
+            }
+        }
+        let by_name = entries.iter().map(|entry| (name_of(entry), entry)).collect();
+        Self {
+            project,
+            entries,
+            life,
+            now: Time::now(),
+            standings,
+            findings: findings(entries),
+            by_name,
+            kept_back,
+        }
+    }
+
+    /// Those about which a controller should be asked before the answer is given: what is pending says why only there.
+    pub(crate) fn to_ask(&self, about: Option<&Entry>) -> Vec<Uid> {
+        let roots: Vec<&Entry> = match about {
+            Some(entry) => std::iter::once(entry).chain(self.blockers(entry)).collect(),
+            None => self.roots().into_iter().chain(self.first_pending()).collect(),
+        };
+        let unsaid = |entry: &&&Entry| {
+            use Settled::Retrying;
+            matches!(
+                entry.status.standing,
+                Standing::Pending | Standing::Settled(Retrying)
+            )
+        };
+        let uids = roots.iter().filter(unsaid).map(|entry| entry.row.uid);
+        uids.take(MOST_CAUSES).collect()
+    }
+
+    /// The answer about one resource, or about all.
+    pub(crate) fn answer(&self, about: Option<&Entry>, said: &Said) -> ExplainDocument {
+        let mut causes = match about {
+            Some(entry) => self.causes_of(entry, said),
+            None => self.all_causes(said),
+        };
+        let more = causes.len().saturating_sub(MOST_CAUSES);
+        causes.truncate(MOST_CAUSES);
+        ExplainDocument {
+            schema: ExplainDocument::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            project: self.project.name.clone(),
+            root: self.project.root.display().to_string(),
+            environment: self.project.environment.clone(),
+            live: self.life == Life::Live,
+            resource: about.and_then(|entry| Some(explained(entry, self.standings.get(&entry.row)?))),
+            causes,
+            more: more as u64,
+        }
+    }
+
+    fn causes_of(&self, entry: &Entry, said: &Said) -> Vec<RootCause> {
+        let blocked_by = self.standings.get(&entry.row).filter(|stand| {
+            matches!(entry.status.standing, Standing::Settled(_)) && stand.health == Health::Blocked
+        });
+        let Some(stand) = blocked_by else {
+            return vec![self.cause(entry, said)];
+        };
+        let causes = stand.blocked_by.iter();
+        causes.map(|name| self.blocker(entry, name, said)).collect()
+    }
+
+    /// All that keeps a project back, what keeps most back first.
+    fn all_causes(&self, said: &Said) -> Vec<RootCause> {
+        let mut causes: Vec<RootCause> = self
+            .roots()
+            .into_iter()
+            .map(|entry| self.cause(entry, said))
+            .collect();
+        let unnamed: BTreeSet<&ResourceName> = self
+            .kept_back
+            .keys()
+            .filter(|name| !self.by_name.contains_key(name))
+            .collect();
+        causes.extend(unnamed.into_iter().map(|name| self.missing(name)));
+        if let Some(pending) = self.first_pending() {
+            let cause = self.cause(pending, said);
+            // What runs is told already.
+            if !causes.iter().any(|told| told.resource == cause.resource) {
+                causes.push(cause);
+            }
+        }
+        causes.sort_by_key(|cause| {
+            (
+                std::cmp::Reverse(cause.keeps_back),
+                cause.code,
+                cause.resource.clone(),
+            )
+        });
+        causes
+    }
+
+    /// The resources that keep themselves, and so others, from being built.
+    fn roots(&self) -> Vec<&'a Entry> {
+        let mut roots = Vec::new();
+        let mut never_run = false;
+        for entry in self.entries {
+            let Some(stand) = self.standings.get(&entry.row) else {
+                continue;
+            };
+            let is_root = match (&entry.status.standing, stand.health) {
+                (Standing::Running { .. }, _) => true,
+                (Standing::Pending, _) => false,
+                (Standing::Settled(Settled::Abandoned { .. } | Settled::Cancelled), _) => true,
+                (_, Health::Failed | Health::Paused) => true,
+                // One stands for all that nobody has run yet.
+                (_, Health::NeverBuilt | Health::Stale) if self.life == Life::AtRest => {
+                    !std::mem::replace(&mut never_run, true)
+                }
+                _ => false,
+            };
+            // Who is hidden is not listed, but may be what keeps all others back.
+            if is_root && (entry.is_listed(Hidden::Leave) || stand.health == Health::Failed) {
+                roots.push(entry);
+            }
+        }
+        roots
+    }
+
+    fn first_pending(&self) -> Option<&'a Entry> {
+        self.entries
+            .iter()
+            .find(|entry| entry.status.standing == Standing::Pending)
+    }
+
+    fn blockers(&self, entry: &Entry) -> impl Iterator<Item = &'a Entry> {
+        let names = self
+            .standings
+            .get(&entry.row)
+            .map(|stand| stand.blocked_by.as_slice());
+        let names = names.unwrap_or_default();
+        let found: Vec<&'a Entry> = names
+            .iter()
+            .filter_map(|name| self.by_name.get(name).copied())
+            .collect();
+        found.into_iter()
+    }
+
+    /// What a resource that is named as the root cause of another's being blocked says about that.
+    fn blocker(&self, blocked: &Entry, name: &ResourceName, said: &Said) -> RootCause {
+        match (self.by_name.get(name), &blocked.status.standing) {
+            (_, Standing::Settled(Settled::WaitingForName { .. })) => {
+                let told = format!("`{name}` has its name until a rename or a delete is done");
+                let hint = format!("`watershed explain {name}` says what keeps that back");
+                self.plain(WhyNot::WaitingForName, name, told).hint(hint)
+            }
+            (Some(root), _) if root.row.error.is_none() && !is_moving(root) && !root.row.paused => {
+                let told = format!(
+                    "`{}` needs it to be there and ready, and it is not",
+                    name_of(blocked)
+                );
+                let hint = format!("`watershed reconcile {name}` asks for it");
+                self.plain(WhyNot::WaitingForRef, name, told).hint(hint)
+            }
+            (Some(root), _) => self.cause(root, said),
+            (None, _) => self.missing(name),
+        }
+    }
+
+    fn missing(&self, name: &ResourceName) -> RootCause {
+        let told = format!("no file declares `{name}`");
+        self.plain(WhyNot::MissingRef, name, told)
+            .hint("write a file that declares it, or change what refers to it")
+    }
+
+    /// What keeps a resource from running, of which no other resource's failure is the reason.
+    fn cause(&self, entry: &Entry, said: &Said) -> RootCause {
+        let id = name_of(entry);
+        match &entry.status.standing {
+            Standing::Running { cancelled: true, .. } => self
+                .plain(WhyNot::Stopping, &id, "it was cancelled and has not returned")
+                .hint("it is given up on if it takes too long, and the rest goes on"),
+            Standing::Running { .. } => self.plain(WhyNot::Runs, &id, runs(entry)),
+            Standing::Pending => match said.get(&entry.row.uid) {
+                Some(explanation) => self.waits(entry, explanation),
+                None => self.plain(WhyNot::Next, &id, "it is about to start"),
+            },
+            Standing::Settled(settled) => self.settled(entry, settled, said),
+        }
+    }
+
+    fn settled(&self, entry: &Entry, settled: &Settled, said: &Said) -> RootCause {
+        let id = name_of(entry);
+        match settled {
+            Settled::Unsupported => {
+                let told = format!("nothing here can run resources of kind `{}`", id.kind);
+                self.plain(WhyNot::Unsupported, &id, told)
+            }
+            Settled::Unreadable(error) => {
+                let told = "what is stored of it can't be read, and is kept as it is";
+                let cause = self.plain(WhyNot::Unreadable, &id, told);
+                let cause = cause.hint("use the version of watershed that wrote it");
+                RootCause {
+                    error: Some(resource::failure(error)),
+                    ..cause
+                }
+            }
+            Settled::Abandoned { key, .. } => self
+                .plain(
+                    WhyNot::Abandoned,
+                    &id,
+                    format!("a run of `{key}` was cancelled and never returned"),
+                )
+                .hint("it goes on when that returns; where it never does, start the process anew"),
+            Settled::WaitingForName { key, .. } => {
+                let told = format!("`{key}` has its name until a rename or a delete is done");
+                self.plain(WhyNot::WaitingForName, &id, told)
+            }
+            Settled::WaitingForRef(reference) => {
+                let told = format!("it needs `{}`, which is not there or not ready", reference.key());
+                self.plain(WhyNot::WaitingForRef, &id, told)
+            }
+            Settled::Cancelled => self
+                .plain(WhyNot::Cancelled, &id, "a person stopped it")
+                .hint(format!("`watershed reconcile {id}` asks for it again")),
+            _ if entry.row.paused => self.paused(entry),
+            _ if super::health::own_error(&entry.row).is_some() => self.failed(entry, settled, said),
+            _ => self.at_peace(entry),
+        }
+    }
+
+    fn paused(&self, entry: &Entry) -> RootCause {
+        let id = name_of(entry);
+        let cause = self
+            .plain(WhyNot::Paused, &id, "it is paused")
+            .hint(format!("`watershed resume {id}` lets it go on"));
+        RootCause {
+            error: self.error(entry),
+            ..cause
+        }
+    }
+
+    fn failed(&self, entry: &Entry, settled: &Settled, said: &Said) -> RootCause {
+        let id = name_of(entry);
+        let error = self.error(entry);
+        let at = error.as_ref().and_then(|error| error.at.clone());
+        let retries = said.get(&entry.row.uid).and_then(|said| match said.because {
+            Why::RetryIn(wait) => i64::try_from(wait.as_millis()).ok(),
+            _ => None,
+        });
+        let is_cycle = error.as_ref().is_some_and(|error| error.code == "cycle");
+        let code = match settled {
+            Settled::OnCycle => WhyNot::OnCycle,
+            _ if is_cycle => WhyNot::OnCycle,
+            Settled::Retrying => WhyNot::Retrying,
+            _ => WhyNot::Failed,
+        };
+        let retryable = error.as_ref().is_some_and(|error| error.retryable);
+        let hint = match (code, &at) {
+            (WhyNot::OnCycle, _) => "take one of these refs out".to_owned(),
+            (WhyNot::Failed, Some(at)) if !retryable => match self.life {
+                Life::Live => format!("mend `{}`; it is built when that is saved", at.path),
+                Life::AtRest => format!("mend `{}`, then `watershed run`", at.path),
+            },
+            _ => format!("`watershed retry {id}` tries it now"),
+        };
+        let cause = self.plain(code, &id, failure(entry)).hint(hint);
+        RootCause {
+            error,
+            at,
+            until: retries.map(|wait| Time::from_millis(self.now.millis().saturating_add(wait))),
+            ..cause
+        }
+    }
+
+    /// Settled without anything wrong.
+    fn at_peace(&self, entry: &Entry) -> RootCause {
+        let id = name_of(entry);
+        let health = self.standings.get(&entry.row).map(|stand| stand.health);
+        let until = entry.row.next_reconcile.map(|at| Time::from_millis(at.0));
+        let cause = match (health, self.life) {
+            (Some(Health::NeverBuilt), Life::AtRest) => self
+                .plain(
+                    WhyNot::NeverRun,
+                    &id,
+                    "it was never run, and nobody runs the project",
+                )
+                .hint("`watershed run` builds it"),
+            (Some(Health::Stale), Life::AtRest) => self
+                .plain(
+                    WhyNot::Stale,
+                    &id,
+                    "its last run was stopped, and nobody runs the project",
+                )
+                .hint("`watershed run` brings it up to date"),
+            _ => self.plain(WhyNot::Idle, &id, "nothing asks for it: it is up to date"),
+        };
+        RootCause { until, ..cause }
+    }
+
+    /// In the words of a controller, about a resource that is pending.
+    fn waits(&self, entry: &Entry, said: &Explanation) -> RootCause {
+        let root = said.waits_for.as_ref().unwrap_or(&said.subject);
+        let id = subject(root);
+        let own = said.waits_for.is_none();
+        let whose = |text: &str| match own {
+            true => text.to_owned(),
+            false => format!("`{}` waits for it; {text}", name_of(entry)),
+        };
+        let (code, told, hint) = reason_to_wait(&said.because);
+        let cause = self.plain(code, &id, whose(&told));
+        match hint {
+            Some(hint) => cause.hint(hint),
+            None => cause,
+        }
+    }
+
+    /// A failure in the words of the finding that it comes from.
+    fn error(&self, entry: &Entry) -> Option<ResourceError> {
+        let stand = self.standings.get(&entry.row)?;
+        let mut told = resource::document(&entry.row, stand, Work::None, Vec::new());
+        resource::say_as_found(&mut told, &self.findings);
+        told.error
+    }
+
+    fn plain(&self, code: WhyNot, id: &ResourceName, message: impl Into<String>) -> RootCause {
+        RootCause {
+            code,
+            resource: id.clone(),
+            message: message.into(),
+            hint: None,
+            error: None,
+            at: None,
+            until: None,
+            keeps_back: self.kept_back.get(id).copied().unwrap_or_default(),
+        }
+    }
+}
+
+impl RootCause {
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+fn is_moving(entry: &Entry) -> bool {
+    !matches!(entry.status.standing, Standing::Settled(_))
+}
+
+fn runs(entry: &Entry) -> String {
+    match &entry.status.progress {
+        Some(progress) => format!("it runs: {progress}"),
+        None => "it runs".to_owned(),
+    }
+}
+
+/// What of it failed, and how often in a row.
+fn failure(entry: &Entry) -> String {
+    let marks = &entry.row.marks;
+    let what = match (marks.is_deleted(), marks.is_renamed()) {
+        (true, _) => "its delete failed",
+        (_, true) => "its rename failed",
+        _ => "its last run failed",
+    };
+    match entry.row.attempts {
+        0 | 1 => what.to_owned(),
+        several => format!("{what}, {several} times in a row"),
+    }
+}
+
+/// What keeps a pending resource from starting, and what may help.
+fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
+    let names = |subjects: &[Subject]| {
+        let names: Vec<String> = subjects.iter().map(|s| subject(s).to_string()).collect();
+        match names.is_empty() {
+            true => String::new(),
+            false => format!(": {}", names.join(", ")),
+        }
+    };
+    let more = || Some("`--jobs N` lets more run at once".to_owned());
+    match because {
+        Why::Runs { cancelled: true, .. } => (
+            WhyNot::Stopping,
+            "it was cancelled and has not returned".to_owned(),
+            None,
+        ),
+        Why::Runs { .. } => (WhyNot::Runs, "it runs".to_owned(), None),
+        Why::AwaitsCommit(_) => (
+            WhyNot::AwaitsCommit,
+            "what asked for it is being stored".to_owned(),
+            None,
+        ),
+        Why::Gate(first) => (WhyNot::Gate, format!("`{}` comes first", subject(first)), None),
+        Why::DeletesFirst { count, running } => (
+            WhyNot::DeletesFirst,
+            format!("deletes come first, {count} of them{}", names(running)),
+            None,
+        ),
+        Why::RenamesFirst { count, running } => (
+            WhyNot::RenamesFirst,
+            format!("renames come first, {count} of them{}", names(running)),
+            None,
+        ),
+        Why::ControllerFull(limit) => (
+            WhyNot::ControllerFull,
+            format!("{limit} run already, as many as may"),
+            more(),
+        ),
+        Why::KindFull(limit) => (
+            WhyNot::KindFull,
+            format!("{limit} of its kind run already, as many as may"),
+            more(),
+        ),
+        Why::PoolFull(pool) => (
+            WhyNot::PoolFull,
+            format!("all places of the pool `{pool}` are taken"),
+            None,
+        ),
+        Why::RunsBelow(below) => (
+            WhyNot::RunsBelow,
+            format!("`{}` reads it and has not returned", subject(below)),
+            None,
+        ),
+        Why::NameInUse(other) => (
+            WhyNot::NameInUse,
+            format!("`{}` runs under one of its names", subject(other)),
+            None,
+        ),
+        Why::Settled(_) | Why::Cycle(_) | Why::RetryIn(_) | Why::Next => {
+            (WhyNot::Next, "it is about to start".to_owned(), None)
+        }
+    }
+}
+
+fn explained(entry: &Entry, stand: &Stand) -> Explained {
+    let (row, reason) = (&entry.row, entry.status.reason.as_deref());
+    let reason = reason.filter(|_| is_moving(entry));
+    Explained {
+        kind: row.kind.to_string(),
+        name: row.name.to_string(),
+        phase: stand.phase,
+        health: stand.health,
+        reason: reason.map(|reason| Reason(reason.why)),
+        cause: reason.map(resource::cause).unwrap_or_default(),
+        attempts: row.attempts,
+        next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
+        last_run: row
+            .last_run
+            .as_ref()
+            .map(|run| resource::last_run(run, row.error.as_ref())),
+        last_success_at: row.last_success.map(|at| Time::from_millis(at.0)),
+    }
+}
+
+fn name_of(entry: &Entry) -> ResourceName {
+    key_name(&entry.row.key())
+}
+
+fn subject(subject: &Subject) -> ResourceName {
+    key_name(&subject.key)
+}
+
+fn key_name(key: &Key) -> ResourceName {
+    resource::name(key.kind.as_str(), key.name.as_str())
+}
+
+#[cfg(test)]
+mod tests;
