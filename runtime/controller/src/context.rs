@@ -1,7 +1,7 @@
 //! What a reconciler gets to see and may do.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, oneshot};
@@ -214,6 +214,12 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
 }
 
 /// What ties an invocation to the loop, on both sides.
+///
+/// Twice two threads leave each other word: one puts something there (a token, a task) and looks at a flag, the other
+/// raises the flag and looks for what is there. At least one must find the other's. Each therefore writes, then
+/// passes a sequentially consistent fence, then reads: of two such fences one comes first, and whoever passes the
+/// later one sees what was written before the earlier. Orderings of the cells alone would not do, for those of a
+/// [`OnceLock`] only acquire and release.
 #[derive(Debug)]
 pub(crate) struct Link {
     /// Made when the reconciler asks for it; most never do.
@@ -249,6 +255,7 @@ impl Link {
 
     fn cancellation(&self) -> &CancellationToken {
         let token = self.cancellation.get_or_init(CancellationToken::new);
+        fence(Ordering::SeqCst);
         if self.cancelled.load(Ordering::SeqCst) {
             token.cancel();
         }
@@ -257,6 +264,7 @@ impl Link {
 
     pub(crate) fn cancel(&self) {
         self.cancelled.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if let Some(token) = self.cancellation.get() {
             token.cancel();
         }
@@ -265,6 +273,7 @@ impl Link {
     /// The invocation had to wait and is a task of its own from now on.
     pub(crate) fn goes_on_in(&self, task: AbortHandle) {
         let task = self.task.get_or_init(|| task);
+        fence(Ordering::SeqCst);
         if self.aborted.load(Ordering::SeqCst) {
             task.abort();
         }
@@ -273,6 +282,7 @@ impl Link {
     /// Drops the invocation where it stands: the controller has stopped and nobody asks for its outcome.
     pub(crate) fn abort(&self) {
         self.aborted.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
         if let Some(task) = self.task.get() {
             task.abort();
         }

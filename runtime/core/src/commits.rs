@@ -19,6 +19,7 @@ const RETRY_CAP: Duration = Duration::from_secs(2);
 
 /// A commit handed to the store.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 struct InFlight {
     commit: Commit,
     gone: Vec<Gone>,
@@ -28,6 +29,7 @@ struct InFlight {
 
 /// What is changed and not yet durable, and what waits for that.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Commits {
     durable: Revision,
     /// Set when the next change is the first of its input, and takes a revision.

@@ -32,6 +32,7 @@ pub struct Counters {
 
 /// The state machine.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub struct Core {
     pub(crate) limits: Limits,
     pub(crate) now: Now,

@@ -22,6 +22,7 @@ const SPELLED_MAX: usize = 16;
 
 /// The cycles of the graph.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Cycles {
     members: Vec<Vec<Slot>>,
     free: Vec<CycleId>,

@@ -15,6 +15,7 @@ struct Open {
 
 /// Handles that wait for the same resources to settle once.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 struct Group {
     calls: Vec<CallId>,
     root: Slot,
@@ -26,6 +27,7 @@ struct Group {
 
 /// All who wait.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Handles {
     open: HashMap<CallId, Open, QuickHash>,
     /// Per resource: who waits for the first run that starts from this invocation on.

@@ -10,6 +10,7 @@ use crate::{Mono, Phase};
 
 /// How long deletes and renames have held regular work back.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 enum Stretch {
     /// Nothing counts.
     #[default]
@@ -22,6 +23,7 @@ enum Stretch {
 
 /// Unfinished deletes and renames that count.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Holds {
     deletes: usize,
     renames: usize,

@@ -9,6 +9,7 @@ use crate::resource::{KindId, Slot};
 use crate::{Kind, KindOptions, Phase, Pool, QuickHash};
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct KindEntry {
     pub(crate) kind: Kind,
     /// None if no reconciler of it is registered here.
@@ -23,6 +24,7 @@ pub(crate) struct KindEntry {
 
 /// A limit that kinds share.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct PoolEntry {
     pub(crate) name: Arc<str>,
     pub(crate) limit: usize,
@@ -51,6 +53,7 @@ impl KindEntry {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Kinds {
     entries: Vec<KindEntry>,
     by_name: HashMap<Kind, KindId, QuickHash>,

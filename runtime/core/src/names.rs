@@ -17,6 +17,7 @@ pub(crate) struct Referrer {
 }
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct NameEntry {
     pub(crate) kind: KindId,
     pub(crate) name: Name,
@@ -29,6 +30,7 @@ pub(crate) struct NameEntry {
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,

@@ -74,6 +74,7 @@ impl Eq for Ready {}
 
 /// The entries of one kind and phase.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct ReadyQueue {
     /// The next to start last.
     sorted: Vec<Ready>,

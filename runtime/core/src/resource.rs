@@ -49,6 +49,7 @@ pub(crate) enum Life {
 
 /// Where a resource stands.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) enum Stage {
     Settled(Settled),
     Pending(Pending),
@@ -57,6 +58,7 @@ pub(crate) enum Stage {
 
 /// Asked for.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Pending {
     pub(crate) reason: Arc<Reason>,
     /// A caller cancelled what was pending; it is released without an invocation.
@@ -83,6 +85,7 @@ pub(crate) enum Cancelled {
 
 /// An invocation that has not returned.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Running {
     pub(crate) invocation: InvocationId,
     pub(crate) phase: Phase,
@@ -137,6 +140,7 @@ pub(crate) struct Listed {
 
 /// What only few resources have at a time.
 #[derive(Default, Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Extra {
     /// When a failed reconcile is tried again.
     pub(crate) retry_at: Option<Mono>,
@@ -161,6 +165,7 @@ static NOTHING_EXTRA: Extra = Extra {
 };
 
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Resource {
     pub(crate) row: Arc<Row>,
     pub(crate) kind: KindId,

@@ -8,6 +8,7 @@ use crate::{QuickHash, Uid};
 
 /// All resources that are stored, or gone with an invocation that has yet to return.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,

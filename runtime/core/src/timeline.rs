@@ -61,6 +61,7 @@ pub(crate) struct Nudged {
 
 /// Everything that is due at some time.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Timeline {
     alarms: BTreeSet<(Mono, Alarm)>,
     retriggers: BTreeSet<(Timestamp, Slot)>,

@@ -1,12 +1,13 @@
 //! Deliberate breaks of the core: each must be noticed by its unit tests or by the simulator.
 //!
-//! They are made in a copy, so nothing of them is in the core itself. Run by hand, for it compiles the core once for
-//! each: `cargo test -p watershed-tests --test simulation -- --ignored --nocapture every_mutation`.
+//! They are made in a copy, so nothing of them is in the core itself. The copy has all of them at once, each behind a
+//! switch, so it is compiled once; `WATERSHED_MUTANT` says which one is on. Run by hand, for it takes a while:
+//! `cargo test -p watershed-tests --test simulation -- --ignored --nocapture every_mutation`.
 //! `WATERSHED_MUTATIONS` picks those whose name contains it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Enough for what the unit tests leave to the simulator.
 const STEPS: &str = "400000";
@@ -90,46 +91,124 @@ fn copy_folder(from: &Path, to: &Path) {
     }
 }
 
-/// Whether the tests of a package of the copy pass; what does not compile is no mutation.
-fn passes(workspace: &Path, package: &str, arguments: &[&str]) -> bool {
-    let cargo = |build: &[&str]| {
-        let mut command = Command::new(env!("CARGO"));
-        command.current_dir(workspace).args(["test", "-q", "-p", package]);
-        command.args(build).args(arguments);
-        command.env("CARGO_TARGET_DIR", workspace.join("target"));
-        command
-            .env("WATERSHED_SIM_STEPS", STEPS)
-            .env("RUST_BACKTRACE", "0");
-        command.output().expect("cargo runs")
+/// Puts every mutation into the copy of the core, each behind its switch.
+fn plant(workspace: &Path, mutations: &[Mutation]) {
+    let sources = workspace.join("core/src");
+    for (number, mutation) in mutations.iter().enumerate() {
+        let path = sources.join(mutation.file);
+        let text = fs::read_to_string(&path).expect("a file of the core");
+        fs::write(
+            &path,
+            text.replacen(mutation.before, &mutation.switched(number), 1),
+        )
+        .expect("a mutant");
+    }
+    let lib = sources.join("lib.rs");
+    let text = fs::read_to_string(&lib).expect("the library");
+    fs::write(lib, text + SWITCH).expect("the switch");
+}
+
+/// Which mutation is on, looked up once.
+const SWITCH: &str = r#"
+fn mutated(number: usize) -> bool {
+    static MUTANT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
+    let read = || std::env::var("WATERSHED_MUTANT").ok()?.parse().ok();
+    *MUTANT.get_or_init(read) == Some(number)
+}
+"#;
+
+impl Mutation {
+    /// Its text with both ways in it. What both begin and end with stays outside: a pattern, an `if`, a comma.
+    fn switched(&self, number: usize) -> String {
+        let (before, after) = (self.before, self.after);
+        if before.ends_with(';') {
+            return format!("if crate::mutated({number}) {{ {after} }} else {{ {before} }}");
+        }
+        let (begin, end) = ["if ", "while "]
+            .into_iter()
+            .find(|word| before.starts_with(word))
+            .map(|word| (word.len(), if before.ends_with(" {") { 2 } else { 0 }))
+            .or_else(|| Some((before.find("=> ")? + 3, 1)))
+            .or_else(|| Some((before.find("let Some(why) = ")? + 16, 0)))
+            .unwrap_or((0, 0));
+        let inner = |text: &'static str| &text[begin..text.len() - end];
+        let (one, other) = (inner(after), inner(before));
+        format!(
+            "{}(if crate::mutated({number}) {{ {one} }} else {{ {other} }}){}",
+            &before[..begin],
+            &before[before.len() - end..]
+        )
+    }
+}
+
+/// The tests of a package of the copy, compiled.
+fn build(workspace: &Path, package: &str, arguments: &[&str]) {
+    let built = cargo(workspace, package, arguments, None)
+        .arg("--no-run")
+        .status();
+    assert!(built.expect("cargo runs").success(), "the copy does not compile");
+}
+
+fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usize>) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .current_dir(workspace)
+        .args(["test", "-q", "-j", "2", "-p", package]);
+    command.args(arguments);
+    command.env("CARGO_TARGET_DIR", workspace.join("target"));
+    command
+        .env("WATERSHED_SIM_STEPS", STEPS)
+        .env("RUST_BACKTRACE", "0");
+    command.env_remove("WATERSHED_EXHAUSTIVE");
+    if let Some(mutant) = mutant {
+        command.env("WATERSHED_MUTANT", mutant.to_string());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    command
+}
+
+/// Who notices a mutation: the cheapest first.
+fn noticed_by(workspace: &Path, mutant: usize) -> Option<&'static str> {
+    let passes = |package: &str, arguments: &[&str]| {
+        let mut command = cargo(workspace, package, arguments, Some(mutant));
+        command.status().expect("cargo runs").success()
     };
-    let built = cargo(&["--no-run"]);
-    let errors = String::from_utf8_lossy(&built.stderr).into_owned();
-    assert!(built.status.success(), "it does not compile:\n{errors}");
-    cargo(&[]).status.success()
+    let rest = [
+        "--lib",
+        "--",
+        "--skip",
+        "exhaustive",
+        "--skip",
+        "hundred_thousand",
+    ];
+    if !passes("watershed-core", &rest) {
+        Some("unit tests")
+    } else if !passes("watershed-core", &["--lib", "--", "exhaustive"]) {
+        Some("all small graphs")
+    } else if !passes("simulation", &WORLDS) {
+        Some("the simulator")
+    } else {
+        None
+    }
 }
 
 #[test]
-#[ignore = "compiles the core once for each mutation"]
+#[ignore = "compiles the core anew, and runs its tests once for each mutation"]
 fn every_mutation_of_the_core_is_noticed() {
     let picked = std::env::var("WATERSHED_MUTATIONS").unwrap_or_default();
-    let workspace = workspace();
+    let (workspace, mutations) = (workspace(), mutations());
+    plant(&workspace, &mutations);
+    build(&workspace, "watershed-core", &["--lib"]);
+    build(&workspace, "simulation", &["--test", "simulation"]);
     let mut survived = Vec::new();
-    for mutation in mutations().iter().filter(|it| it.name.contains(&picked)) {
-        let path = workspace.join("core/src").join(mutation.file);
-        let sound = fs::read_to_string(&path).expect("a file of the core");
-        let places = sound.matches(mutation.before).count();
-        assert_eq!(places, 1, "{}: its text is there {places} times", mutation.name);
-        fs::write(&path, sound.replace(mutation.before, mutation.after)).expect("a mutant");
-        let by = if !passes(&workspace, "watershed-core", &["--lib"]) {
-            "unit tests"
-        } else if !passes(&workspace, "simulation", &WORLDS) {
-            "the simulator"
-        } else {
-            survived.push(mutation.name);
-            "NOBODY"
-        };
-        println!("{:55} {by}", mutation.name);
-        fs::write(&path, sound).expect("the sound file");
+    let picked = mutations
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| it.name.contains(&picked));
+    for (number, mutation) in picked {
+        let by = noticed_by(&workspace, number);
+        println!("{:55} {}", mutation.name, by.unwrap_or("NOBODY"));
+        survived.extend(by.is_none().then_some(mutation.name));
     }
     assert!(survived.is_empty(), "not noticed: {survived:?}");
 }

@@ -3,9 +3,11 @@
 mod abandoning;
 mod cost;
 mod durability;
+mod exhaustive;
 mod explain;
 mod found;
 mod marks;
+mod named;
 mod owners;
 mod places;
 mod requests;
