@@ -301,3 +301,37 @@ fn what_a_run_says_is_followed_while_it_is_said() {
     start.stop();
     assert_eq!(follow.code(), Some(0), "it ends with whoever runs the project");
 }
+
+#[test]
+fn a_sound_catalog_passes_the_check_and_a_damaged_one_does_not() {
+    let project = chain(2);
+    ends(&project.call(&["debug", "check"]), 0);
+    let start = Going::settled(&project);
+    let live = project.call(&["debug", "check", "--json"]);
+    ends(&live, 0);
+    let document = live.json();
+    assert_eq!(document["schema"], "watershed.check/1");
+    assert_eq!(
+        (&document["live"], &document["compared"]),
+        (&json!(true), &json!("whole"))
+    );
+    assert_eq!(document["findings"], json!([]));
+    start.stop();
+    let rest = project.call(&["debug", "check", "--json"]);
+    ends(&rest, 0);
+    assert_eq!(rest.json()["rules"], document["rules"]);
+
+    // The last page is not the first to be read, so only a look at all of them finds it.
+    let catalog = project.path().join(".watershed/dev/catalog.db");
+    let mut bytes = std::fs::read(&catalog).expect("the catalog can be read");
+    let at = bytes.len() - 4_096;
+    bytes[at..].fill(0xff);
+    std::fs::write(&catalog, &bytes).expect("the catalog can be written");
+    let said = project.call(&["debug", "check"]);
+    ends(&said, 4);
+    assert_eq!(
+        std::fs::read(&catalog).expect("it is there"),
+        bytes,
+        "nothing was touched"
+    );
+}

@@ -188,3 +188,15 @@ pub enum StoreError {
         source: Box<dyn StdError + Send + Sync>,
     },
 }
+
+impl StoreError {
+    /// Whether what is kept is not sound: found when it was opened, or later, when a page was read that is torn.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            StoreError::Damaged { .. } => true,
+            #[cfg(feature = "sqlite")]
+            StoreError::Database { source, .. } => sqlite::is_corrupt(source.as_ref()),
+            _ => false,
+        }
+    }
+}

@@ -73,6 +73,8 @@ pub(super) enum Command {
     Logs(Logs),
     /// Show numbers: what is pending, runs and failed, how long things take.
     Stats(Stats),
+    /// Look whether the program itself holds together.
+    Debug(Debug),
     /// Print completions for a shell, names of resources included.
     Completions(Completions),
 }
@@ -418,6 +420,21 @@ pub(super) struct Logs {
 /// `stats`
 #[derive(Debug, Args)]
 pub(super) struct Stats {}
+
+/// `debug`
+#[derive(Debug, Args)]
+pub(super) struct Debug {
+    /// What is looked at.
+    #[command(subcommand)]
+    pub what: Debugging,
+}
+
+/// What `debug` looks at.
+#[derive(Debug, Subcommand)]
+pub(super) enum Debugging {
+    /// Check every rule of the controller, and the stored catalog against the loaded one.
+    Check,
+}
 
 /// `completions`
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ mod args;
 mod compile;
 mod completions;
 mod console;
+mod debug;
 mod failure;
 mod hints;
 mod init;
@@ -120,6 +121,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Retry(args) => work::retry(console, shared, args),
         Command::Logs(args) => logs::logs(console, shared, args),
         Command::Stats(args) => operate::stats(console, shared, args),
+        Command::Debug(args) => debug::debug(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
     }
 }

@@ -15,7 +15,7 @@ use crate::render::diagnostics::Drawing;
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
-use crate::render::{explain, logs, operate, rows, status, units};
+use crate::render::{check, explain, logs, operate, rows, status, units};
 use crate::report::problems::problems;
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -213,6 +213,14 @@ impl<'a> Presenter<'a> {
                     self.text(&explain::explain(&document, Time::now(), width))
                 }
             },
+            Answer::Check(document) => {
+                let exit = exit_of(document.exit_code);
+                match self.format {
+                    Format::Json => self.written(&document)?,
+                    _ => self.text(&check::check(&document))?,
+                };
+                Ok(exit)
+            }
             Answer::Logs(document) => self.end_logs(*document),
             Answer::Operate(document) => match self.format {
                 Format::Json => self.written(&document),

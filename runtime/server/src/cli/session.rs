@@ -178,7 +178,7 @@ const DAMAGED: &str = "nothing was touched; move the folder away and run again t
 pub(super) fn store_failure(error: watershed_controller::store::StoreError) -> Failure {
     use watershed_controller::store::StoreError;
     let (exit, hint) = match &error {
-        StoreError::Damaged { .. } => (Exit::StateFolder, Some(DAMAGED)),
+        error if error.is_damage() => (Exit::StateFolder, Some(DAMAGED)),
         StoreError::Newer { .. } => (
             Exit::StateFolder,
             Some("use the newer version of watershed; nothing was touched"),

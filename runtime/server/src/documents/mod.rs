@@ -4,6 +4,7 @@
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
 //! added; none is renamed or removed.
 
+mod check;
 mod compile;
 mod diagnostic;
 mod event;
@@ -20,6 +21,7 @@ mod show;
 mod stats;
 mod time;
 
+pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::Event;
@@ -50,6 +52,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("compile", schemars::schema_for!(CompileDocument)),
         ("graph", schemars::schema_for!(GraphDocument)),
         ("history", schemars::schema_for!(HistoryDocument)),
+        ("check", schemars::schema_for!(CheckDocument)),
         ("explain", schemars::schema_for!(ExplainDocument)),
         ("operate", schemars::schema_for!(OperateDocument)),
         ("logs", schemars::schema_for!(LogsDocument)),

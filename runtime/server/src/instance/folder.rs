@@ -4,11 +4,12 @@ use std::time::Duration;
 
 use watershed_controller::store::{SqliteReader, StoreError};
 use watershed_controller::{HistoryRow, Revision};
+use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
 
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
-use super::{INSTANCE, Options, catalog, engine_options, logs, operate, read, stream_query};
+use super::{INSTANCE, Options, catalog, check, engine_options, logs, operate, read, stream_query};
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service};
@@ -78,6 +79,7 @@ impl Folder {
                 let (project, folder) = (self.options.project(), self.state.logs());
                 logs::logs_at_rest(&project, &folder, &entries, recent, &name, limit).await?
             }
+            Request::Check => self.check().await?,
             Request::Operate { operation, names } => {
                 let entries = self.entries().await?;
                 operate::nothing_runs(&self.options.project(), &entries, operation, &names)?
@@ -147,6 +149,19 @@ impl Folder {
         Ok((entries, runs))
     }
 
+    async fn check(&self) -> Result<Answer, Refusal> {
+        let project = self.options.project();
+        let (Some(file), Some(catalog)) = (self.catalog(), self.catalog()) else {
+            return Ok(check::check_at_rest(&project, Stored::default(), Vec::new()));
+        };
+        let damage = look(move |runtime| runtime.block_on(file.integrity())).await?;
+        match look(move |runtime| runtime.block_on(catalog.read(INSTANCE))).await {
+            Ok(stored) => Ok(check::check_at_rest(&project, stored, damage)),
+            Err(refusal) if damage.is_empty() => Err(refusal),
+            Err(refusal) => Ok(check::unreadable(&project, refusal, damage)),
+        }
+    }
+
     fn catalog(&self) -> Option<SqliteReader> {
         self.lock
             .as_ref()
@@ -185,7 +200,7 @@ impl Service for Folder {
 }
 
 /// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
-async fn look<T: Send + 'static>(
+pub(super) async fn look<T: Send + 'static>(
     look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, Refusal> {
     let runtime = tokio::runtime::Handle::current();
@@ -201,12 +216,13 @@ async fn look<T: Send + 'static>(
 /// A catalog that can't be read, as a command ends with it.
 fn unreadable(error: StoreError) -> Refusal {
     let exit = match error {
-        StoreError::Damaged { .. } | StoreError::Newer { .. } => Exit::StateFolder,
+        StoreError::Newer { .. } => Exit::StateFolder,
+        _ if error.is_damage() => Exit::StateFolder,
         _ => Exit::NotNow,
     };
     let refusal = Refusal::new(exit, crate::chain(&error));
     match error {
-        StoreError::Damaged { .. } => refusal.hint("nothing was touched; move the folder away and run again"),
+        _ if error.is_damage() => refusal.hint("nothing was touched; move the folder away and run again"),
         StoreError::Older { .. } => refusal.hint("`watershed run` brings it up to date, and keeps a copy"),
         StoreError::Newer { .. } => refusal.hint("use the newer version of watershed; nothing was touched"),
         _ => refusal,

@@ -20,6 +20,7 @@
 //! saved converges until the instance is closed.
 
 mod catalog;
+mod check;
 mod compiled;
 mod converge;
 mod folder;

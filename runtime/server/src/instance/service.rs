@@ -52,6 +52,7 @@ impl Instance {
                 let answer = self.tell_logs(&name, limit, follow, replies).await?;
                 end(replies, answer).await
             }
+            Request::Check => end(replies, self.check().await?).await,
             Request::Stats { form } => end(replies, self.stats(form)).await,
             Request::Query {
                 sql,

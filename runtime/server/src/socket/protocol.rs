@@ -10,8 +10,9 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    Column, Command, CompileDocument, Event, ExplainDocument, GraphDocument, HistoryDocument, LogLine,
-    LogsDocument, OperateDocument, Operation, ResourceName, RunDocument, ShowDocument, StatsDocument,
+    CheckDocument, Column, Command, CompileDocument, Event, ExplainDocument, GraphDocument, HistoryDocument,
+    LogLine, LogsDocument, OperateDocument, Operation, ResourceName, RunDocument, ShowDocument,
+    StatsDocument,
 };
 use crate::exit::Exit;
 
@@ -156,6 +157,8 @@ pub enum Request {
         /// Also what they say from now on, until nobody listens.
         follow: bool,
     },
+    /// Whether the controller and its catalog hold together.
+    Check,
     /// The numbers.
     Stats {
         /// In which form.
@@ -245,6 +248,8 @@ pub enum Answer {
     Operate(OperateDocument),
     /// Of `logs`; without the lines that were told on the way.
     Logs(Box<LogsDocument>),
+    /// Of `debug check`.
+    Check(Box<CheckDocument>),
     /// Of `stats`.
     Stats(Box<StatsDocument>),
     /// Of `stats --format prometheus`.

@@ -12,8 +12,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex as StdMutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use sqlx::error::DatabaseError;
 use sqlx::pool::PoolOptions;
-use sqlx::sqlite::{SqliteConnection, SqlitePool};
+use sqlx::sqlite::{SqliteConnection, SqliteError, SqlitePool};
 use sqlx::{AssertSqlSafe, Connection};
 use tokio::sync::Mutex;
 use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
@@ -290,6 +291,21 @@ fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
         source: Box::new(source),
     }
 }
+
+/// Whether an error of the database says that the file is damaged, or none of SQLite's.
+pub(super) fn is_corrupt(error: &(dyn std::error::Error + 'static)) -> bool {
+    let error = error.downcast_ref::<sqlx::Error>();
+    let error = error.and_then(sqlx::Error::as_database_error);
+    let error = error.and_then(|error| error.try_downcast_ref::<SqliteError>());
+    let code = error.and_then(|error| error.code()?.parse::<u32>().ok());
+    // Further codes have more above the lowest byte.
+    code.is_some_and(|code| [CORRUPT, NOT_A_DATABASE].contains(&(code & 0xff)))
+}
+
+/// SQLite's code for pages that contradict one another.
+const CORRUPT: u32 = 11;
+/// And for a file that never was a database.
+const NOT_A_DATABASE: u32 = 26;
 
 fn closed() -> StoreError {
     StoreError::Database {

@@ -71,6 +71,20 @@ impl SqliteReader {
             .await
     }
 
+    /// What SQLite finds wrong with the file: torn pages, indexes that don't fit. Nothing where all is well.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        self.look(async |connection| {
+            let found = sqlx::query_scalar::<_, String>("PRAGMA integrity_check");
+            let found = found.fetch_all(&mut *connection).await;
+            let found = found.map_err(database("check the catalog's file"))?;
+            Ok(found.into_iter().filter(|line| line != "ok").collect())
+        })
+        .await
+    }
+
     /// Reads through a connection that can't write.
     ///
     /// Without a journal the file is all there is, and SQLite is told so, for it would make side files otherwise.

@@ -1,0 +1,124 @@
+//! Whether the controller and its catalog hold together.
+
+use watershed_controller::store::SqliteReader;
+use watershed_controller::{CheckError, Compared as Found, Consistency, Finding, Limits, Revision, Rule};
+use watershed_core::{Core, Now, Stored};
+
+use super::Instance;
+use crate::documents::{CheckDocument, CheckFinding, Compared};
+use crate::exit::Exit;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::report::resource;
+use crate::socket::{Answer, Refusal};
+
+/// What findings about the catalog's file are called.
+const FILE: &str = "file";
+
+impl Instance {
+    /// Checks the controller as it is, and compares its catalog with the stored one.
+    pub(super) async fn check(&self) -> Result<Answer, Refusal> {
+        let state = self
+            .options
+            .state_folder()
+            .map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
+        let file = SqliteReader::new(state.catalog());
+        let damage = super::folder::look(move |runtime| runtime.block_on(file.integrity())).await?;
+        match self.controller.check_consistency().await {
+            Ok(found) => Ok(answer(&self.project, &found, of_file(damage), Life::Live)),
+            Err(CheckError::Refused(error)) => Err(Refusal::new(Exit::NotNow, error.to_string())),
+            Err(CheckError::Store(error)) => Err(Refusal::new(Exit::StateFolder, crate::chain(&error))),
+        }
+    }
+}
+
+/// A file that can't be read, with what is wrong with it.
+pub(super) fn unreadable(project: &Project, refusal: Refusal, damage: Vec<String>) -> Answer {
+    let mut damage = of_file(damage);
+    damage.push(CheckFinding {
+        rule: Rule::Stored.as_str().to_owned(),
+        resource: None,
+        message: refusal.message,
+    });
+    answer(project, &not_loaded(Revision::default(), 0), damage, Life::AtRest)
+}
+
+fn of_file(damage: Vec<String>) -> Vec<CheckFinding> {
+    let finding = |message| CheckFinding {
+        rule: FILE.to_owned(),
+        resource: None,
+        message,
+    };
+    damage.into_iter().map(finding).collect()
+}
+
+fn not_loaded(revision: Revision, resources: usize) -> Consistency {
+    Consistency {
+        revision,
+        resources,
+        rules: vec![Rule::Stored],
+        compared: Found::Not,
+        findings: Vec::new(),
+    }
+}
+
+/// Loads a stored catalog as a start would, and checks that; `damage` is what the file itself has.
+pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<String>) -> Answer {
+    let (revision, resources) = (stored.revision, stored.rows.len());
+    // No kind is needed: nothing is run, and what is loaded is the same.
+    let loaded = Core::open(Now::default(), Limits::default(), Vec::new(), stored.clone());
+    let mut damage = of_file(damage);
+    let found = match loaded {
+        Ok((core, _)) => core.check_against(Some(&stored)),
+        Err(error) => {
+            damage.push(CheckFinding {
+                rule: Rule::Stored.as_str().to_owned(),
+                resource: None,
+                message: crate::chain(&error),
+            });
+            not_loaded(revision, resources)
+        }
+    };
+    answer(project, &found, damage, Life::AtRest)
+}
+
+fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, life: Life) -> Answer {
+    // What was loaded from the catalog alone is wrong because the catalog is.
+    let is_damaged = !damage.is_empty()
+        || found.findings.iter().any(|finding| finding.rule == Rule::Stored)
+        || life == Life::AtRest && !found.findings.is_empty();
+    let mut findings = damage;
+    findings.extend(found.findings.iter().map(told));
+    let exit = match (is_damaged, findings.is_empty()) {
+        (true, _) => Exit::StateFolder,
+        (false, true) => Exit::Converged,
+        (false, false) => Exit::ProjectError,
+    };
+    Answer::Check(Box::new(CheckDocument {
+        schema: CheckDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        live: life == Life::Live,
+        revision: found.revision.0,
+        resources: found.resources as u64,
+        rules: found.rules.iter().map(|rule| rule.as_str().to_owned()).collect(),
+        compared: match found.compared {
+            Found::Not => Compared::Not,
+            Found::Partly => Compared::Partly,
+            Found::Whole => Compared::Whole,
+        },
+        findings,
+        exit_code: exit.code(),
+    }))
+}
+
+fn told(finding: &Finding) -> CheckFinding {
+    let name = |key: &watershed_core::Key| resource::name(key.kind.as_str(), key.name.as_str());
+    CheckFinding {
+        rule: finding.rule.as_str().to_owned(),
+        resource: finding.subject.as_ref().map(|subject| name(&subject.key)),
+        message: finding.detail.clone(),
+    }
+}
