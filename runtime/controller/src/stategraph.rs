@@ -52,6 +52,8 @@
 
 mod kept;
 mod outcome;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -18,6 +18,7 @@
 //! 3. An item has at most one operation under way; its state in the current graph says which.
 
 mod cancel;
+mod chain;
 mod course;
 mod differ;
 mod effects;

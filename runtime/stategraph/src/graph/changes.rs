@@ -281,6 +281,13 @@ impl<V> Graph<V> {
         }
     }
 
+    /// Makes room for so many more refs, at once rather than bit by bit.
+    pub(crate) fn reserve(&mut self, refs: usize) {
+        let fresh = refs.saturating_sub(self.free.len());
+        self.places.reserve(fresh);
+        self.index.reserve(refs);
+    }
+
     /// Keeps every slot until [`Graph::release_slots`].
     pub(crate) fn keep_slots(&mut self) {
         self.unneeded.get_or_insert_default();

@@ -8,6 +8,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::Planner;
+use super::chain::{Chain, Chains};
 use crate::graph::Slot;
 use crate::item::Spec;
 use crate::reason::{Reason, Unmet};
@@ -129,21 +130,21 @@ impl Stage {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Task {
     pub(super) stage: Stage,
     /// How many tasks it still waits for.
     pub(super) waits: u32,
-    /// The tasks that wait for it.
-    pub(super) next: Vec<TaskId>,
+    /// The tasks that wait for it, in [`Course::next`].
+    pub(super) next: Chain,
 }
 
 pub(super) struct Node<V> {
     pub(super) slot: Slot,
     pub(super) origin: Option<Slot>,
     pub(super) intent: Option<Arc<Spec<V>>>,
-    /// The targets of the intent, flattened.
-    pub(super) need: Box<[Id]>,
+    /// The targets of the intent, flattened: where they are in [`Course::needs`], and how many.
+    need: (u32, u32),
     pub(super) verdict: Verdict,
     pub(super) job: Job,
     /// Why the job, in the order of its tasks; an item that is remade has two.
@@ -155,10 +156,9 @@ pub(super) struct Node<V> {
     pub(super) calm: bool,
     /// How many of its dependencies are not calm.
     pub(super) open: u32,
-    /// The `any_of` dependencies that are settled.
-    pub(super) settled: Vec<u32>,
-    /// Nodes that wait for this one to be calm, with the position of their dependency.
-    pub(super) above: Vec<(Id, u32)>,
+    /// Nodes that wait for this one to be calm, with the position of their dependency, in
+    /// [`Course::above`].
+    pub(super) above: Chain,
     pub(super) on_course: bool,
     /// All its dependencies are plain, so that `open` counts them without a note of each.
     pub(super) counts_plainly: bool,
@@ -263,6 +263,12 @@ const MANY_NODES: usize = 1_000;
 /// The nodes of a call. Maps find them and are never walked, so that their order never shows.
 pub(super) struct Course<V> {
     pub(super) nodes: Vec<Node<V>>,
+    /// The targets of all nodes, one node's after the other's.
+    needs: Vec<Id>,
+    next: Chains<TaskId>,
+    above: Chains<(Id, u32)>,
+    /// The `any_of` dependencies that are settled, by node and position.
+    pub(super) settled: HashSet<(Id, u32)>,
     of_current: SlotIndex,
     of_intended: SlotIndex,
     /// Nodes with something to do, in no particular order.
@@ -292,6 +298,10 @@ impl<V> Default for Course<V> {
     fn default() -> Self {
         Self {
             nodes: Vec::new(),
+            needs: Vec::new(),
+            next: Chains::default(),
+            above: Chains::default(),
+            settled: HashSet::new(),
             of_current: SlotIndex::Sparse(HashMap::default()),
             of_intended: SlotIndex::Sparse(HashMap::default()),
             active: Vec::new(),
@@ -327,6 +337,49 @@ impl<V> Course<V> {
 
     pub(super) fn node_mut(&mut self, id: Id) -> &mut Node<V> {
         &mut self.nodes[id as usize]
+    }
+
+    /// The targets of what a node is intended to be.
+    pub(super) fn need(&self, id: Id) -> &[Id] {
+        let (start, count) = self.node(id).need;
+        &self.needs[start as usize..][..count as usize]
+    }
+
+    /// Makes a task wait for another.
+    pub(super) fn link(&mut self, later: TaskId, earlier: TaskId) {
+        let task = self.nodes[earlier.node as usize].task_mut(earlier.part);
+        self.next.add(&mut task.next, later);
+        self.task_mut(later).waits += 1;
+    }
+
+    /// Forgets who waits for whom; the heads of the nodes are to be reset.
+    pub(super) fn forget_links(&mut self) {
+        self.next.clear();
+        self.above.clear();
+        self.settled.clear();
+    }
+
+    /// Takes back that a task waits for another, if it does.
+    pub(super) fn unlink(&mut self, later: TaskId, earlier: TaskId) {
+        if let Some(rest) = self.next.remove(self.task(earlier).next, later) {
+            self.task_mut(earlier).next = rest;
+            self.task_mut(later).waits -= 1;
+        }
+    }
+
+    /// The tasks that wait for a task.
+    pub(super) fn after(&self, task: TaskId) -> impl Iterator<Item = TaskId> + '_ {
+        self.next.iter(self.task(task).next)
+    }
+
+    /// Has a node told when another is calm.
+    pub(super) fn watch(&mut self, target: Id, by: Id, at: u32) {
+        self.above.add(&mut self.nodes[target as usize].above, (by, at));
+    }
+
+    /// The nodes that are told when this one is calm, with the position of their dependency.
+    pub(super) fn watchers(&self, id: Id) -> impl Iterator<Item = (Id, u32)> + '_ {
+        self.above.iter(self.node(id).above)
     }
 
     pub(super) fn known(&self, slot: Slot) -> Option<Id> {
@@ -370,7 +423,7 @@ impl<V> Course<V> {
             slot,
             origin,
             intent,
-            need: Box::default(),
+            need: (0, 0),
             verdict: Verdict::Unseen,
             job: Job::Rest,
             reason: None,
@@ -379,8 +432,7 @@ impl<V> Course<V> {
             finish: Task::default(),
             calm: true,
             open: 0,
-            settled: Vec::new(),
-            above: Vec::new(),
+            above: Chain::default(),
             on_course: false,
             counts_plainly: false,
             is_drawn: false,
@@ -439,16 +491,19 @@ impl<V: Value> Planner<'_, V> {
         let (Some(origin), Some(_)) = (node.origin, &node.intent) else {
             return;
         };
-        if !node.need.is_empty() {
+        if node.need.1 > 0 {
             return;
         }
         let count = self.intent.graph().map_or(0, |graph| graph.edges(origin).len());
-        let mut need = Vec::with_capacity(count);
+        let start = self.course.needs.len();
         for at in 0..count {
             let target = self.intent.graph().and_then(|graph| graph.edges(origin).nth(at));
-            need.extend(target.and_then(|target| self.node_of_intended(target)));
+            let target = target.and_then(|target| self.node_of_intended(target));
+            self.course.needs.extend(target);
         }
-        self.course.node_mut(id).need = need.into_boxed_slice();
+        let count = self.course.needs.len() - start;
+        // Targets are edges, and those fit their items' boxes: far below 2^32.
+        self.course.node_mut(id).need = (start as u32, count as u32);
     }
 
     /// Those that depend on an item in the current graph, each once; a replacement counts as its item.

@@ -1,7 +1,5 @@
 //! What differs between what is and what is intended: where a call about the whole graph starts.
 
-use std::collections::BTreeSet;
-
 use super::course::{Id, Verdict};
 use super::{Planner, same};
 use crate::dependency::Dependency;
@@ -12,10 +10,10 @@ use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
     /// Compares the graphs as wholes.
-    pub(super) fn all_that_differs(&mut self) -> BTreeSet<Slot> {
+    pub(super) fn all_that_differs(&mut self) -> Vec<Slot> {
         self.spend(self.current.len() + self.intent.graph().map_or(0, Graph::len));
         let mut seeds: Vec<Slot> = Vec::new();
-        let mut absent: Vec<Ref> = Vec::new();
+        let mut absent: Vec<Slot> = Vec::new();
         let mut is_intended = vec![false; self.current.slots().len()];
         if let Some(intended) = self.intent.graph() {
             let mut finder = Finder::default();
@@ -32,13 +30,12 @@ impl<V: Value> Planner<'_, V> {
                         }
                     }
                     None if item.is_external() => {}
-                    None => absent.push(item.reference.clone()),
+                    None => absent.push(origin),
                 }
             }
             let order = intended.order();
             if !order.cycles().is_empty() {
-                let stuck = intended.slots().filter(|&origin| order.is_stuck(origin));
-                absent.extend(stuck.map(|origin| intended.reference(origin).clone()));
+                absent.extend(intended.slots().filter(|&origin| order.is_stuck(origin)));
             }
         }
         for slot in self.current.slots() {
@@ -50,10 +47,12 @@ impl<V: Value> Planner<'_, V> {
                 seeds.extend(self.current.dependents_of(slot));
             }
         }
-        for reference in &absent {
-            seeds.push(self.current.pin(reference));
+        if let Some(intended) = self.intent.graph() {
+            self.current.reserve(absent.len());
+            let pin = |&origin: &Slot| self.current.pin(intended.reference(origin));
+            seeds.extend(absent.iter().map(pin));
         }
-        seeds.into_iter().collect()
+        seeds
     }
 
     /// Whether an item is as it should be, as far as it can tell; one that is not plain looks at

@@ -80,7 +80,7 @@ impl<V: Value> Planner<'_, V> {
     fn around(&mut self, id: Id) -> Vec<Id> {
         let mut around = self.current_dependents(id);
         around.extend(self.intended_dependents(id));
-        around.extend(&self.node(id).need);
+        around.extend(self.course.need(id));
         let slots: Vec<_> = self.current.edges(self.node(id).slot).collect();
         around.extend(slots.into_iter().map(|slot| self.node_at(slot)));
         around

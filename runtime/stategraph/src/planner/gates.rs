@@ -75,7 +75,7 @@ impl<V: Value> Planner<'_, V> {
         let mut footing = Footing::default();
         let intended = self.intent.graph().zip(self.node(id).origin);
         if intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole()) {
-            let mut targets = self.node(id).need.iter();
+            let mut targets = self.course.need(id).iter();
             return targets
                 .all(|&target| self.serves(target, None))
                 .then_some(footing);

@@ -5,6 +5,7 @@
 //! for; related tasks that they leave unordered are kept apart when they start.
 
 use super::Planner;
+use super::chain::Chain;
 use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
 use crate::graph::Slot;
 use crate::item::{Item, Operation, State};
@@ -77,6 +78,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.active.clear();
         self.course.on_course.clear();
         self.course.order_edges.clear();
+        self.course.forget_links();
         self.course.has_alternatives = false;
         self.course.has_jumped = false;
         for id in 0..self.course.nodes.len() as Id {
@@ -84,8 +86,7 @@ impl<V: Value> Planner<'_, V> {
             (node.down, node.up, node.finish) = (Task::default(), Task::default(), Task::default());
             (node.calm, node.open, node.on_course) = (true, 0, false);
             node.counts_plainly = false;
-            node.settled.clear();
-            node.above.clear();
+            node.above = Chain::default();
             if node.job.is_active() {
                 self.course.active.push(id);
             }
@@ -133,8 +134,7 @@ impl<V: Value> Planner<'_, V> {
     /// Makes a task wait for another, unless that is over or does not exist.
     pub(super) fn after(&mut self, later: TaskId, earlier: TaskId) {
         if !self.course.task(earlier).stage.is_over() {
-            self.course.task_mut(earlier).next.push(later);
-            self.course.task_mut(later).waits += 1;
+            self.course.link(later, earlier);
         }
     }
 
@@ -176,7 +176,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// What an item has to wait for among what it is intended to depend on.
     fn lay_needs(&mut self, id: Id) {
-        self.spend(self.node(id).need.len());
+        self.spend(self.course.need(id).len());
         if self.lay_plain_needs(id) {
             return;
         }
@@ -192,7 +192,7 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() {
                 self.lay_order(id, positions);
             } else if need.width() == 1 {
-                let target = self.node(id).need.get(positions.start).copied();
+                let target = self.course.need(id).get(positions.start).copied();
                 self.lay_need(id, at, target);
             } else {
                 self.lay_alternatives(id, at, need, positions);
@@ -208,7 +208,7 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let on_course = |&&target: &&Id| self.node(target).on_course;
-        let open = self.node(id).need.iter().filter(on_course).count();
+        let open = self.course.need(id).iter().filter(on_course).count();
         let node = self.course.node_mut(id);
         // Needs are fewer than 2^32.
         (node.open, node.counts_plainly) = (open as u32, true);
@@ -219,7 +219,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(target) = target.filter(|&target| self.is_waited_for(id, target)) else {
             return;
         };
-        self.course.node_mut(target).above.push((id, at));
+        self.course.watch(target, id, at);
         self.course.node_mut(id).open += 1;
         if self.node(id).job.has_up() && self.waits_for_adoption(id, target) {
             self.after(task(id, Part::Up), task(target, Part::Finish));
@@ -269,7 +269,7 @@ impl<V: Value> Planner<'_, V> {
             .iter()
             .any(|&target| self.will_hold(target, need.predicate()))
         {
-            self.course.node_mut(id).settled.push(at);
+            self.course.settled.insert((id, at));
             self.course.has_jumped = true;
             return;
         }
@@ -286,7 +286,7 @@ impl<V: Value> Planner<'_, V> {
             self.after(task(id, Part::Up), task(target, Part::Finish));
         }
         for target in busy {
-            self.course.node_mut(target).above.push((id, at));
+            self.course.watch(target, id, at);
         }
         self.course.node_mut(id).open += 1;
     }
@@ -443,9 +443,15 @@ impl<V: Value> Planner<'_, V> {
     /// Whether related tasks may be left unordered by what they wait for.
     fn is_mixed(&self) -> bool {
         let course = &self.course;
-        let downs = course.active.iter().any(|&id| self.node(id).job.has_down());
-        let ups = course.active.iter().any(|&id| self.node(id).job.has_up());
-        let finishes = course.active.iter().any(|&id| self.node(id).job.has_finish());
+        let (mut downs, mut ups, mut finishes) = (false, false, false);
+        for &id in &course.active {
+            let job = self.node(id).job;
+            (downs, ups, finishes) = (
+                downs | job.has_down(),
+                ups | job.has_up(),
+                finishes | job.has_finish(),
+            );
+        }
         !self.operations.is_empty() || (downs && ups) || finishes
     }
 

@@ -115,7 +115,7 @@ impl<V: Value> Planner<'_, V> {
         }
         let node = self.node(id);
         if let Some(intent) = &node.intent {
-            let needs = intent.targets().zip(&node.need);
+            let needs = intent.targets().zip(self.course.need(id));
             targets.extend(
                 needs
                     .filter(|((at, _), _)| !intent.needs[*at].is_order_only())

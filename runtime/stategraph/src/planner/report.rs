@@ -94,7 +94,7 @@ impl<V: Value> Planner<'_, V> {
                 .chain(self.current.dependents_of(node.slot).iter().copied());
             let near = current
                 .filter_map(|slot| self.course.known(slot))
-                .chain(node.need.iter().copied());
+                .chain(self.course.need(at).iter().copied());
             queue.extend(near.filter(|near| seen.insert(*near)));
         }
         self.ref_of(id).clone()

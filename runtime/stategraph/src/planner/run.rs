@@ -37,7 +37,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn attempt(&mut self, task: TaskId) -> Attempt {
-        self.spend(1 + self.node(task.node).need.len());
+        self.spend(1 + self.course.need(task.node).len());
         if self.is_related_to_running(task) {
             return Attempt::Held;
         }
@@ -262,7 +262,7 @@ impl<V: Value> Planner<'_, V> {
         reference: &Ref,
         intent: Option<&Arc<Spec<V>>>,
         footing: &Footing,
-        node: Id,
+        id: Id,
     ) {
         let Some(intent) = intent else { return };
         let before = self
@@ -278,12 +278,13 @@ impl<V: Value> Planner<'_, V> {
             record.relied.clone_from(&footing.relied);
             record.witnessed.clone_from(&footing.witnessed);
         });
-        let node = self.course.node(node);
+        let node = self.course.node(id);
         let path = self.intent.graph().zip(node.origin);
         let path = path.and_then(|(intended, origin)| intended.path_of(origin));
         let group = path.map_or(0, |path| self.current.intern_group(path));
-        let targets: Vec<Slot> = node
-            .need
+        let targets: Vec<Slot> = self
+            .course
+            .need(id)
             .iter()
             .map(|&target| self.course.node(target).slot)
             .collect();
@@ -299,7 +300,8 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         task_of.stage = stage;
-        for next in std::mem::take(&mut task_of.next) {
+        let after: Vec<TaskId> = self.course.after(done).collect();
+        for next in after {
             self.course.task_mut(next).waits -= 1;
             self.check_ready(next);
         }
@@ -326,7 +328,8 @@ impl<V: Value> Planner<'_, V> {
             }
             node.calm = true;
             self.calm_plain(id, &mut queue);
-            for (above, at) in std::mem::take(&mut self.course.node_mut(id).above) {
+            let watchers: Vec<(Id, u32)> = self.course.watchers(id).collect();
+            for (above, at) in watchers {
                 if self.settle_need(above, at, id) {
                     self.check_ready(task(above, Part::Up));
                     queue.push(above);
@@ -379,10 +382,10 @@ impl<V: Value> Planner<'_, V> {
             return false;
         };
         if need.width() > 1 {
-            if node.settled.contains(&at) || !self.is_settled_by(id, at as usize, target) {
+            if self.course.settled.contains(&(id, at)) || !self.is_settled_by(id, at as usize, target) {
                 return false;
             }
-            self.course.node_mut(id).settled.push(at);
+            self.course.settled.insert((id, at));
         }
         let node = self.course.node_mut(id);
         node.open -= 1;

@@ -5,7 +5,7 @@
 //! should be.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::sync::Arc;
 
 use super::Planner;
@@ -21,7 +21,7 @@ use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
     /// The slots of the current graph to start from.
-    pub(super) fn seeds(&mut self) -> BTreeSet<Slot> {
+    pub(super) fn seeds(&mut self) -> Vec<Slot> {
         let named: Vec<Ref> = match &self.intent.extent {
             Extent::Everything => return self.all_that_differs(),
             Extent::Changed(changed) => changed.iter().cloned().collect(),
@@ -47,32 +47,34 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Judges the items in these slots and all that is drawn in.
-    pub(super) fn survey(&mut self, seeds: BTreeSet<Slot>) {
+    pub(super) fn survey(&mut self, mut seeds: Vec<Slot>) {
         self.relations.clear();
+        seeds.sort_unstable();
+        seeds.dedup();
         self.course = Course::new(self.intent.extent == Extent::Everything, seeds.len());
-        let mut queue = BinaryHeap::with_capacity(seeds.len());
+        let mut first = Vec::with_capacity(seeds.len());
         for slot in seeds {
             let base = self.base_slot(slot);
             let id = self.node_at(base);
-            self.draw(&mut queue, id);
+            first.extend(self.draw(id));
         }
+        let mut queue = Queue::new(first);
         let mut dependents = Vec::new();
-        while let Some(Reverse((_, id))) = queue.pop() {
+        while let Some(id) = queue.pop() {
             self.judge(id);
             if self.is_disturbed(id) {
                 self.all_dependents(id, &mut dependents);
                 for dependent in dependents.drain(..) {
-                    self.draw(&mut queue, dependent);
+                    queue.add(self.draw(dependent));
                 }
             }
         }
     }
 
-    /// Has an item judged, once.
-    fn draw(&mut self, queue: &mut BinaryHeap<Reverse<(u32, Id)>>, id: Id) {
-        if !std::mem::replace(&mut self.course.node_mut(id).is_drawn, true) {
-            queue.push(Reverse((self.rank(id), id)));
-        }
+    /// Marks an item as one to be judged, and says when in the order; nothing if it is marked already.
+    fn draw(&mut self, id: Id) -> Option<(u32, Id)> {
+        let was_drawn = std::mem::replace(&mut self.course.node_mut(id).is_drawn, true);
+        (!was_drawn).then(|| (self.rank(id), id))
     }
 
     /// Those that depend on an item in either graph; some may be there twice.
@@ -125,7 +127,7 @@ impl<V: Value> Planner<'_, V> {
 
     fn judge(&mut self, id: Id) {
         self.resolve_needs(id);
-        self.spend(1 + self.node(id).need.len());
+        self.spend(1 + self.course.need(id).len());
         let node = self.node(id);
         let external = self.current.item(node.slot).is_some_and(Item::is_external);
         let stuck = self
@@ -195,10 +197,10 @@ impl<V: Value> Planner<'_, V> {
         id: Id,
         positions: std::ops::Range<usize>,
     ) -> impl Iterator<Item = Id> + '_ {
-        let node = self.node(id);
+        let need = self.course.need(id);
         positions
             .filter(move |&at| !self.leads_back(id, at))
-            .filter_map(move |at| node.need.get(at).copied())
+            .filter_map(move |at| need.get(at).copied())
     }
 
     fn leads_back(&self, id: Id, position: usize) -> bool {
@@ -211,7 +213,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether the target at a position will satisfy the dependency once everything is done.
     fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
-        let target = self.node(id).need.get(position).copied();
+        let target = self.course.need(id).get(position).copied();
         target
             .is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
     }
@@ -247,7 +249,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn problem(&self, id: Id, need: &Dependency, first: usize) -> Problem {
-        let Some(&target) = self.node(id).need.get(first) else {
+        let Some(&target) = self.course.need(id).get(first) else {
             return Problem::Missing;
         };
         let node = self.node(target);
@@ -258,5 +260,39 @@ impl<V: Value> Planner<'_, V> {
             _ if node.intent.is_some() => Problem::Pending,
             _ => Problem::Missing,
         }
+    }
+}
+
+/// Nodes by rank, then id. Those known from the beginning are sorted once and only walked, as they are most
+/// of all when a whole graph is created; few are drawn in later.
+struct Queue {
+    first: std::iter::Peekable<std::vec::IntoIter<(u32, Id)>>,
+    later: BinaryHeap<Reverse<(u32, Id)>>,
+}
+
+impl Queue {
+    fn new(mut first: Vec<(u32, Id)>) -> Self {
+        first.sort_unstable();
+        Self {
+            first: first.into_iter().peekable(),
+            later: BinaryHeap::new(),
+        }
+    }
+
+    fn add(&mut self, drawn: Option<(u32, Id)>) {
+        self.later.extend(drawn.map(Reverse));
+    }
+
+    fn pop(&mut self) -> Option<Id> {
+        let is_later_next = match (self.first.peek(), self.later.peek()) {
+            (Some(first), Some(Reverse(later))) => later < first,
+            (first, _) => first.is_none(),
+        };
+        let next = if is_later_next {
+            self.later.pop().map(|Reverse(next)| next)
+        } else {
+            self.first.next()
+        };
+        next.map(|(_, id)| id)
     }
 }

@@ -79,7 +79,7 @@ impl<V: Value> Planner<'_, V> {
             for part in [Part::Down, Part::Up, Part::Finish] {
                 let node = self.node(id);
                 let counts = node.job != Job::Replace || part == Part::Up;
-                let next = node.task(part).next.iter().map(|&next| vertex(next));
+                let next = self.course.after(task(id, part)).map(vertex);
                 links.add(next.chain(counts.then(|| calm_vertex(id))));
             }
             let origin = self.node(id).origin;
@@ -88,11 +88,10 @@ impl<V: Value> Planner<'_, V> {
             let plain = plain.flat_map(|above| [vertex(task(above, Part::Up)), calm_vertex(above)]);
             links.add(
                 plain.chain(
-                    self.node(id)
-                        .above
-                        .iter()
-                        .filter(|(above, at)| self.counts_on(*above, *at, id))
-                        .flat_map(|&(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)]),
+                    self.course
+                        .watchers(id)
+                        .filter(|&(above, at)| self.counts_on(above, at, id))
+                        .flat_map(|(above, _)| [vertex(task(above, Part::Up)), calm_vertex(above)]),
                 ),
             );
         }
@@ -129,11 +128,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Takes back an order that would close a circle: an `order_only`, or an alternative that leads back.
     fn drop_edge(&mut self, later: TaskId, earlier: TaskId) {
-        let next = &mut self.course.task_mut(earlier).next;
-        if let Some(at) = next.iter().position(|&one| one == later) {
-            next.swap_remove(at);
-            self.course.task_mut(later).waits -= 1;
-        }
+        self.course.unlink(later, earlier);
     }
 
     /// The items in knots that were to be turned away from something that goes or changes.
@@ -141,7 +136,7 @@ impl<V: Value> Planner<'_, V> {
         let mut found = BTreeSet::new();
         for &id in &self.course.active {
             for part in [Part::Up, Part::Finish] {
-                for &next in &self.node(id).task(part).next {
+                for next in self.course.after(task(id, part)) {
                     let leaves = next.part == Part::Down || self.course.moves.contains(&(id, next.node));
                     let ends = [vertex(task(id, part)), vertex(next)];
                     let inside = knots.iter().any(|knot| ends.iter().all(|end| knot.contains(end)));
@@ -171,7 +166,8 @@ impl<V: Value> Planner<'_, V> {
             members.sort();
             let ids: BTreeSet<Id> = members.iter().map(|(_, id)| *id).collect();
             for &(_, id) in &members {
-                for next in self.node(id).down.next.clone() {
+                let after: Vec<TaskId> = self.course.after(task(id, Part::Down)).collect();
+                for next in after {
                     if next.part == Part::Down && ids.contains(&next.node) {
                         self.drop_edge(next, task(id, Part::Down));
                         self.course.circular.insert((next.node, id));
