@@ -5,24 +5,35 @@ use std::collections::HashMap;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Call, CallId, CommitError, CommitId, InvocationId, Refusal, Returned, RunOutcome, Settlement, Uid,
+    Answer, Call, CallId, CommitError, CommitId, Epoch, InvocationId, Refusal, Returned, Revision,
+    RunOutcome, Settlement, Uid,
 };
+
+use crate::desk::Distant;
+use crate::store::Given;
 
 /// A call on its way to the loop.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) id: CallId,
-    pub(crate) by: Option<InvocationId>,
+    pub(crate) by: Option<By>,
     pub(crate) call: Call,
     pub(crate) reply: Reply,
     /// When it was sent.
     pub(crate) sent: Instant,
 }
 
+/// The invocation that a call comes from; its number says nothing without the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct By {
+    pub(crate) epoch: Epoch,
+    pub(crate) invocation: InvocationId,
+}
+
 /// What the loop takes at any time, however many calls wait.
 ///
 /// The channel has no bound of its own because each sender has one: an invocation returns once, has one progress
-/// text and one state write on the way, one commit is under way, and a call is forgotten once.
+/// text and one state write on the way, one commit is under way, and the lease has one keeper.
 #[derive(Debug)]
 pub(crate) enum Signal {
     /// An invocation's task has ended.
@@ -43,8 +54,6 @@ pub(crate) enum Signal {
     Renewed,
     /// Somebody else has it.
     LeaseLost,
-    /// Nobody waits for the answer any more.
-    Forget(CallId),
 }
 
 /// Where the answers to a call go. A caller that is gone is no error.
@@ -54,6 +63,8 @@ pub(crate) enum Reply {
     Once(oneshot::Sender<Answer>),
     /// Requests for a reconcile, which have three.
     Request(Box<RequestReply>),
+    /// Calls of other processes, which find the answers in the store.
+    Distant(Box<Distant>),
 }
 
 #[derive(Debug)]
@@ -67,37 +78,76 @@ pub(crate) struct RequestReply {
 #[derive(Debug, Default)]
 pub(crate) struct OpenCalls {
     replies: HashMap<CallId, Reply>,
+    /// How many of them are of other processes.
+    distant: usize,
 }
 
 impl OpenCalls {
     pub(crate) fn insert(&mut self, id: CallId, reply: Reply) {
+        self.distant += usize::from(matches!(reply, Reply::Distant(_)));
         self.replies.insert(id, reply);
     }
 
     pub(crate) fn forget(&mut self, id: CallId) {
-        self.replies.remove(&id);
+        self.remove(id);
+    }
+
+    fn remove(&mut self, id: CallId) -> Option<Reply> {
+        let reply = self.replies.remove(&id)?;
+        self.distant -= usize::from(matches!(reply, Reply::Distant(_)));
+        Some(reply)
+    }
+
+    /// What a commit stores for the callers of other processes: the answers that wait for it.
+    pub(crate) fn with_commit<'a>(
+        &mut self,
+        answers: impl Iterator<Item = (CallId, &'a Answer)>,
+        revision: Revision,
+    ) -> Vec<Given> {
+        if self.distant == 0 {
+            return Vec::new();
+        }
+        let mut by_call: Vec<(CallId, Vec<&Answer>)> = Vec::new();
+        let mut places: HashMap<CallId, usize> = HashMap::new();
+        for (call, answer) in answers {
+            if matches!(self.replies.get(&call), Some(Reply::Distant(_))) {
+                let place = *places.entry(call).or_insert_with(|| {
+                    by_call.push((call, Vec::new()));
+                    by_call.len() - 1
+                });
+                by_call[place].1.push(answer);
+            }
+        }
+        let mut given = Vec::with_capacity(by_call.len());
+        for (call, answers) in by_call {
+            if let Some(Reply::Distant(distant)) = self.replies.get_mut(&call) {
+                given.extend(distant.with_commit(&answers, revision));
+            }
+        }
+        given
     }
 
     /// Hands an answer to its caller; after the last one the call is closed.
-    pub(crate) fn answer(&mut self, id: CallId, answer: Answer) {
-        let Some(reply) = self.replies.remove(&id) else {
+    pub(crate) fn answer(&mut self, id: CallId, answer: Answer, revision: Revision) {
+        let Some(reply) = self.remove(id) else {
             return;
         };
-        if let Some(rest) = reply.answer(answer) {
-            self.replies.insert(id, rest);
+        if let Some(rest) = reply.answer(answer, revision) {
+            self.insert(id, rest);
         }
     }
 }
 
 impl Reply {
-    /// Sends one answer; returns what is still to be answered.
-    pub(crate) fn answer(self, answer: Answer) -> Option<Reply> {
+    /// Sends one answer, which speaks of this revision; returns what is still to be answered.
+    pub(crate) fn answer(self, answer: Answer, revision: Revision) -> Option<Reply> {
         match self {
             Reply::Once(caller) => {
                 let _ = caller.send(answer);
                 None
             }
             Reply::Request(request) => request.answer(answer).map(Reply::Request),
+            Reply::Distant(distant) => distant.answer(&answer, revision).map(Reply::Distant),
         }
     }
 }
@@ -106,6 +156,11 @@ impl RequestReply {
     fn answer(mut self: Box<Self>, answer: Answer) -> Option<Box<Self>> {
         match answer {
             Answer::Recorded(uid) => send(self.recorded.take(), Ok(uid)),
+            // It was recorded by an earlier holder, and what it was for has gone since.
+            Answer::Refused(Refusal::Unknown(_)) if self.recorded.is_none() => {
+                send(self.outcome.take(), RunOutcome::Deleted);
+                send(self.settled.take(), Settlement::Settled);
+            }
             Answer::Refused(refusal) => {
                 send(self.recorded.take(), Err(refusal));
                 return None;

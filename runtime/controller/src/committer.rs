@@ -13,7 +13,7 @@ use crate::call::Signal;
 use crate::crash::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
 use crate::handle::Shared;
 use crate::panics;
-use crate::store::BoxFuture;
+use crate::store::{BoxFuture, Catalog, Given};
 
 /// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
 /// meanwhile, and spares the way to another task and back.
@@ -23,9 +23,14 @@ const AT_ONCE: usize = 64;
 pub(crate) type Begun = BoxFuture<'static, Signal>;
 
 /// Begins a commit. One that is over already says how it went; others go to [`run`].
-pub(crate) fn begin(shared: &Arc<Shared>, commit: Commit) -> Result<Signal, Begun> {
+pub(crate) fn begin(
+    shared: &Arc<Shared>,
+    catalog: &Arc<dyn Catalog>,
+    commit: Commit,
+    answers: Vec<Given>,
+) -> Result<Signal, Begun> {
     let rows = commit.writes.len() + commit.history.len();
-    let mut begun: Begun = Box::pin(write(Arc::clone(shared), commit));
+    let mut begun: Begun = Box::pin(write(Arc::clone(shared), Arc::clone(catalog), commit, answers));
     if rows > AT_ONCE {
         return Err(begun);
     }
@@ -43,10 +48,15 @@ pub(crate) async fn run(mut commits: mpsc::Receiver<Begun>, signals: mpsc::Unbou
     }
 }
 
-async fn write(shared: Arc<Shared>, commit: Commit) -> Signal {
+async fn write(
+    shared: Arc<Shared>,
+    catalog: Arc<dyn Catalog>,
+    commit: Commit,
+    answers: Vec<Given>,
+) -> Signal {
     crash_point(COMMIT_BEFORE);
     let began = Instant::now();
-    let result = match panics::catch(shared.catalog.commit(&commit)).await {
+    let result = match panics::catch(catalog.commit_with(&commit, &answers)).await {
         Ok(result) => result,
         Err(panic) => Err(CommitError::Failed(format!("the store panicked: {panic}"))),
     };

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use tokio::sync::{Mutex as AsyncMutex, oneshot};
+use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -12,7 +12,7 @@ use watershed_core::{
     Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion, Uid,
 };
 
-use crate::call::{Command, Reply, Signal};
+use crate::call::{By, Command, Reply, Signal};
 use crate::error::SetStateError;
 use crate::handle::{Handle, Shared, answered};
 use crate::message::Message;
@@ -158,13 +158,13 @@ impl<R: Reconciler> Context<R> {
         let id = self.link.shared.call_id();
         let command = Command {
             id,
-            by: Some(self.invocation()),
+            by: Some(self.by()),
             call,
             reply: Reply::Once(reply),
             sent: Instant::now(),
         };
         // A loop that has ended drops the reply, which the wait for the commit reports.
-        let _ = self.link.shared.signals.send(Signal::WriteState(command));
+        self.link.signal(Signal::WriteState(command));
         *on_the_way = Some(answer);
         Ok(())
     }
@@ -184,14 +184,21 @@ impl<R: Reconciler> Context<R> {
         let is_first = slot.replace(text).is_none();
         drop(slot);
         if is_first {
-            let _ = self.link.shared.signals.send(Signal::Progress(self.invocation()));
+            self.link.signal(Signal::Progress(self.invocation()));
         }
     }
 
     /// The controller, for reads and edits. Edits are bound to this invocation: refused once it is cancelled or has
     /// returned. Waits for a reconcile are refused at any time.
     pub fn controller(&self) -> Handle {
-        Handle::inside(Arc::clone(&self.link.shared), self.invocation())
+        Handle::inside(Arc::clone(&self.link.shared), self.by())
+    }
+
+    fn by(&self) -> By {
+        By {
+            epoch: self.epoch(),
+            invocation: self.invocation(),
+        }
     }
 }
 
@@ -229,6 +236,8 @@ pub(crate) struct Link {
     task: OnceLock<AbortHandle>,
     aborted: AtomicBool,
     shared: Arc<Shared>,
+    /// To the loop that started the invocation; a later one of this process is none of its business.
+    signals: mpsc::UnboundedSender<Signal>,
     /// The latest progress text that the loop has not taken; it is told when the slot becomes full.
     progress: Mutex<Option<Arc<str>>>,
     /// The answer to the state write that is on its way.
@@ -236,13 +245,14 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, signals: mpsc::UnboundedSender<Signal>) -> Self {
         Self {
             cancellation: OnceLock::new(),
             cancelled: AtomicBool::new(false),
             task: OnceLock::new(),
             aborted: AtomicBool::new(false),
             shared,
+            signals,
             progress: Mutex::new(None),
             state_write: AsyncMutex::new(None),
         }
@@ -297,6 +307,6 @@ impl Link {
 
     pub(crate) fn signal(&self, signal: Signal) {
         // A loop that has ended needs no signals.
-        let _ = self.shared.signals.send(signal);
+        let _ = self.signals.send(signal);
     }
 }

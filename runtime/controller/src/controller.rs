@@ -1,35 +1,36 @@
 //! Starting and stopping a controller.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
 use tracing::Instrument;
-use watershed_core::{Core, Error, Kind, KindOptions, Limits, StopReason, Stored};
+use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
 
-use crate::call::OpenCalls;
 use crate::clock::{Clock, SystemClock};
-use crate::committer;
 use crate::error::{ShutdownError, StartError};
 use crate::handle::{Handle, Shared};
-use crate::host::{Host, Inbox, Stop};
+use crate::host::{Inbox, Stop, WhenLost};
+use crate::member::{Member, Role, Seat};
 use crate::message::Message;
 use crate::metrics::Metrics;
 use crate::reconciler::Reconciler;
-use crate::runner::{Runner, Typed, UNREADABLE};
-use crate::store::{Catalog, MemoryStore, Opened, Store};
+use crate::runner::{Runner, Typed};
+use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
 use crate::task;
-use crate::tenure;
 use crate::view::View;
 use crate::watch::Watching;
-use crate::workers::Workers;
 
 /// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
 const COMMANDS: usize = 1_024;
+
+/// How long a call waits for a process that holds the instance, unless something else is set: longer than a lease of
+/// Postgres lasts, so that a takeover is not noticed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long invocations get to return when a controller is dropped without a [`Controller::shutdown`].
 pub const DROP_GRACE: Duration = Duration::from_secs(10);
@@ -49,11 +50,13 @@ impl Controller {
     pub fn builder() -> Builder {
         Builder {
             instance: Arc::from("default"),
-            store: Box::new(MemoryStore::new()),
+            store: Arc::new(MemoryStore::new()),
             limits: Limits::default(),
             kinds: Vec::new(),
             runners: BTreeMap::new(),
             clock: None,
+            when_lost: WhenLost::default(),
+            patience: PATIENCE,
         }
     }
 
@@ -73,7 +76,8 @@ impl Controller {
 
     /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
     /// or another controller took the instance ([`ShutdownError::LeaseLost`]). None of these ends the process; after
-    /// a lost lease another controller may be started, which stands by until the lease is free.
+    /// a lost lease another controller may be started, which stands by until the lease is free. One that was told to
+    /// campaign ([`WhenLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
     ///
     /// Cancel-safe.
     pub async fn run(&self) -> Result<(), ShutdownError> {
@@ -120,11 +124,13 @@ impl Drop for Controller {
 /// Describes a controller before it starts.
 pub struct Builder {
     instance: Arc<str>,
-    store: Box<dyn Store>,
+    store: Arc<dyn Store>,
     limits: Limits,
     kinds: Vec<KindOptions>,
     runners: BTreeMap<Kind, Arc<dyn Runner>>,
     clock: Option<Arc<dyn Clock>>,
+    when_lost: WhenLost,
+    patience: Duration,
 }
 
 impl fmt::Debug for Builder {
@@ -152,7 +158,7 @@ impl Builder {
     /// Where the catalog is kept; in memory unless set.
     #[must_use]
     pub fn store(mut self, store: impl Store) -> Self {
-        self.store = Box::new(store);
+        self.store = Arc::new(store);
         self
     }
 
@@ -181,102 +187,147 @@ impl Builder {
         self
     }
 
-    /// Opens the catalog, asks for what a start asks for, and runs on the current tokio runtime.
+    /// What becomes of the controller when its lease is lost; it stops unless set. To go on, the store must be one that
+    /// processes share.
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost) -> Self {
+        self.when_lost = when_lost;
+        self
+    }
+
+    /// How long a call may wait, where another process holds the instance, until that one takes it; [`PATIENCE`] unless
+    /// set. It is then taken back and refused as [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Opens the catalog, asks for what a start asks for, and runs on the current tokio runtime. Where another process
+    /// holds the instance, this waits for it, or refuses, as the store was told.
     ///
     /// Every resource whose bytes its kind can't read is kept untouched and listed with the error; resources of
     /// kinds that are not registered are listed as unsupported.
     ///
     /// Spans of the controller and its invocations stand inside the span in which this is called.
     ///
+    /// # Errors
+    /// When the catalog can't be opened or contradicts itself.
+    ///
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn start(self) -> Result<Controller, StartError> {
         let opened = self.store.open(&self.instance).await;
-        let Opened { mut stored, catalog } = opened.map_err(|source| StartError::Store {
+        let Opened { stored, catalog } = opened.map_err(|source| StartError::Store {
             instance: Arc::clone(&self.instance),
             source,
         })?;
-        mark_unreadable(&mut stored, &self.runners);
-        let revision = stored.revision;
-        let view = View::of(&stored);
-        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
-        let (core, effects) = Core::open(clock.now(), self.limits, self.kinds, stored).map_err(|source| {
-            StartError::Catalog {
-                instance: Arc::clone(&self.instance),
-                source,
-            }
-        })?;
-        let span = tracing::info_span!("controller", instance = %self.instance);
         let catalog: Arc<dyn Catalog> = Arc::from(catalog);
+        let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Hold);
+        let instance = Arc::clone(&member.instance);
+        match member.host(stored, catalog, inbox, Vec::new()) {
+            Ok(host) => Ok(ends.run(member, Seat::Holding(host))),
+            Err((source, _)) => Err(StartError::Catalog { instance, source }),
+        }
+    }
 
+    /// Takes part in an instance that processes share: returns at once with handles that can do everything, holds the
+    /// instance as soon as nobody else does, and stands by again whenever the lease is lost.
+    ///
+    /// # Errors
+    /// When the catalog can't be read, or the store can't be shared.
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn join(mut self) -> Result<Controller, StartError> {
+        self.when_lost = WhenLost::Campaign;
+        self.follow(Role::Hold).await
+    }
+
+    /// Reads an instance that processes share, and asks those who hold it; never holds it itself, so no kinds need be
+    /// registered.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn attach(self) -> Result<Controller, StartError> {
+        self.follow(Role::Ask).await
+    }
+
+    async fn follow(self, role: Role) -> Result<Controller, StartError> {
+        let failed = |source| StartError::Store {
+            instance: Arc::clone(&self.instance),
+            source,
+        };
+        let exchange = self.store.exchange(&self.instance);
+        let exchange = exchange.ok_or_else(|| failed(StoreError::NotShared))?;
+        let (stored, removed) = exchange.read().await.map_err(failed)?;
+        let (member, inbox, ends) = self.member(&stored, Some(removed), role);
+        Ok(ends.run(member, Seat::Following(inbox)))
+    }
+
+    /// Everything but the loop, over a catalog as it was found.
+    fn member(self, stored: &Stored, last_removal: Option<Revision>, role: Role) -> (Member, Inbox, Ends) {
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let (commands, commands_in) = mpsc::channel(COMMANDS);
-        let (signals, signals_in) = mpsc::unbounded_channel();
+        let (forgotten, forgotten_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
-        let (commits, commits_in) = mpsc::channel(1);
         let shared = Arc::new(Shared {
             commands,
-            signals: signals.clone(),
-            view,
-            watching: Watching::since(revision, catalog.last_removal()),
+            forgotten,
+            view: View::of(stored),
+            watching: Watching::since(stored.revision, last_removal),
             metrics: Metrics::new(),
             clock: Arc::clone(&clock),
-            catalog: Arc::clone(&catalog),
+            catalog: RwLock::default(),
+            exchange: self.store.exchange(&self.instance),
+            holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             stopped: OnceLock::new(),
         });
-        let commit = committer::run(commits_in, signals.clone());
-        let mut tasks = vec![task::spawn(commit.instrument(span.clone())).abort_handle()];
-        let lease = catalog.lease();
-        if lease.is_some() {
-            let keep = tenure::keep(catalog, signals).instrument(span.clone());
-            tasks.push(task::spawn(keep).abort_handle());
-        }
-        let mut host = Host {
-            core,
+        let member = Member {
+            span: tracing::info_span!("controller", instance = %self.instance),
+            instance: self.instance,
+            store: self.store,
+            limits: self.limits,
+            kinds: self.kinds,
+            runners: Arc::new(self.runners),
             clock,
-            shared: Arc::clone(&shared),
-            runners: self.runners,
-            commits,
-            committed: VecDeque::new(),
-            inbox: Inbox {
-                shutdown: shutdown_in,
-                signals: signals_in,
-                commands: commands_in,
-            },
-            calls: OpenCalls::default(),
-            running: HashMap::default(),
-            starting: Vec::new(),
-            workers: Workers::spawn(span.clone()),
-            timer: None,
-            lease,
-            tasks,
-            effects,
+            shared,
+            when_lost: self.when_lost,
+            role,
+            patience: self.patience,
         };
-        // Readers see the catalog as it was found before the first invocation starts.
-        host.begin();
-        let (end, ended) = watch::channel(None);
-        let run = async move {
-            let stop = host.run().await;
-            let _ = end.send(Some(stop));
+        let inbox = Inbox {
+            shutdown: shutdown_in,
+            forgotten: forgotten_in,
+            commands: commands_in,
         };
-        task::spawn(run.instrument(span));
-        Ok(Controller {
-            handle: Handle::new(shared),
-            shutdown,
-            ended,
-        })
+        (member, inbox, Ends { shutdown })
     }
 }
 
-/// Finds the rows whose bytes can't be read here; formats that are known are read by their kinds.
-fn mark_unreadable(stored: &mut Stored, runners: &BTreeMap<Kind, Arc<dyn Runner>>) {
-    for entry in &mut stored.rows {
-        let Some(runner) = runners.get(&entry.row.kind) else {
-            continue;
+/// What a controller keeps of its process's part.
+struct Ends {
+    shutdown: watch::Sender<Option<Duration>>,
+}
+
+impl Ends {
+    fn run(self, member: Member, seat: Seat) -> Controller {
+        let span = member.span.clone();
+        let handle = Handle::new(Arc::clone(&member.shared));
+        let (end, ended) = watch::channel(None);
+        let run = async move {
+            let stop = member.serve(seat).await;
+            let _ = end.send(Some(stop));
         };
-        if entry.unreadable.is_none() {
-            let error = runner.check(&entry.row).err();
-            entry.unreadable = error.map(|error| Error::permanent(UNREADABLE, error.to_string()));
+        task::spawn(run.instrument(span));
+        Controller {
+            handle,
+            shutdown: self.shutdown,
+            ended,
         }
     }
 }

@@ -2,26 +2,27 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow,
-    InvocationId, Key, Name, NewResource, Refusal, Revision, Row, StopReason, Target, Uid, Update,
+    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow, Key,
+    Name, NewResource, Publish, Refusal, Revision, Row, StopReason, Stored, Target, Uid, Update,
 };
 
-use crate::call::{Command, Reply, RequestReply, Signal};
+use crate::call::{By, Command, Reply, RequestReply};
 use crate::clock::Clock;
 use crate::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
+use crate::host::Inbox;
 use crate::message::Message;
 use crate::metrics::Metrics;
 use crate::request::{Forget, Promise, Request, within};
 use crate::resource::{Resource, new_spec};
 use crate::stats::Stats;
-use crate::store::Catalog;
+use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::view::View;
 use crate::watch::{Event, Watch, Watching};
 
@@ -33,23 +34,33 @@ use crate::watch::{Event, Watch, Watching};
 /// **Reads** ([`get`](Self::get), [`list`](Self::list)) are of the committed catalog, take no lock that the
 /// controller's loop holds while it works, and go on after it has stopped.
 ///
+/// **Any process** that shares the instance's store has the same handle ([`Builder::join`](crate::Builder::join),
+/// [`Builder::attach`](crate::Builder::attach)): where another one holds the instance, calls are left for it in the
+/// store and answered from there.
+///
 /// From inside an invocation (through [`Context::controller`](crate::Context::controller)) every write is bound to
 /// it: once it is cancelled or has returned they are refused, and so is every wait at any time.
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
-    by: Option<InvocationId>,
+    by: Option<By>,
 }
 
 /// What handles and the loop have in common.
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::Sender<Command>,
-    pub(crate) signals: mpsc::UnboundedSender<Signal>,
+    /// Calls whose answers nobody waits for any more.
+    pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
     pub(crate) view: View,
     pub(crate) watching: Watching,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) catalog: Arc<dyn Catalog>,
+    /// Open while this process holds the instance, and after that what it was; none before.
+    pub(crate) catalog: RwLock<Option<Arc<dyn Catalog>>>,
+    /// What is seen of the instance without holding it.
+    pub(crate) exchange: Option<Arc<dyn Exchange>>,
+    /// Whether this process holds the instance.
+    pub(crate) holds: AtomicBool,
     pub(crate) next_call: AtomicU64,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
@@ -67,6 +78,71 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn call_id(&self) -> CallId {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Readers first, then watchers: who hears of a change can read it.
+    pub(crate) fn publish(&self, publish: Publish) {
+        self.watching.announce(&publish);
+        self.view.apply(&publish, self.clock.now().wall);
+        self.watching.publish(publish);
+    }
+
+    /// Ends what handles wait for: calls that were never taken are refused, watchers come to an end.
+    pub(crate) async fn stop(&self, reason: &StopReason, inbox: &mut Inbox) {
+        let _ = self.stopped.set(reason.clone());
+        let refusal = match reason {
+            StopReason::LeaseLost => Refusal::LeaseLost,
+            StopReason::Shutdown | StopReason::StoreFailed(_) => Refusal::ShuttingDown,
+        };
+        inbox.commands.close();
+        while let Some(command) = inbox.commands.recv().await {
+            let refused = Answer::Refused(refusal.clone());
+            command.reply.answer(refused, self.view.revision());
+        }
+        self.watching.end();
+    }
+
+    fn catalog(&self) -> Option<Arc<dyn Catalog>> {
+        self.catalog
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    pub(crate) fn opened(&self, catalog: Arc<dyn Catalog>) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog);
+        self.holds.store(true, Ordering::SeqCst);
+    }
+
+    /// The lease, while this process holds one that can run out.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let holds = self.holds.load(Ordering::SeqCst);
+        self.catalog().filter(|_| holds)?.lease()
+    }
+
+    /// The stored catalog, if this process holds the instance.
+    async fn read(&self) -> Result<Option<Stored>, StoreError> {
+        let holds = self.holds.load(Ordering::SeqCst);
+        match self.catalog().filter(|_| holds) {
+            Some(catalog) => Ok(Some(catalog.read().await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn history(&self, uid: Uid, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        match (&self.exchange, self.catalog()) {
+            (_, Some(catalog)) => catalog.history(uid, limit).await,
+            (Some(exchange), None) => exchange.history(uid, limit).await,
+            (None, None) => Ok(Vec::new()),
+        }
+    }
+
+    async fn recent(&self, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        match (&self.exchange, self.catalog()) {
+            (_, Some(catalog)) => catalog.recent(limit).await,
+            (Some(exchange), None) => exchange.recent(limit).await,
+            (None, None) => Ok(Vec::new()),
+        }
     }
 }
 
@@ -249,7 +325,7 @@ impl Handle {
         let id = self.send(call, Reply::Request(Box::new(reply))).await?;
         let forget = Forget {
             id,
-            signals: self.shared.signals.clone(),
+            forgotten: self.shared.forgotten.clone(),
         };
         Ok(Request {
             uid: is_recorded.await.map_err(|_| Refusal::OutcomeUnknown)??,
@@ -290,13 +366,13 @@ impl Handle {
         limit: u32,
     ) -> Result<Vec<HistoryRow>, HistoryError> {
         let uid = self.shared.view.get(&target.into())?.uid;
-        Ok(self.shared.catalog.history(uid, limit).await?)
+        Ok(self.shared.history(uid, limit).await?)
     }
 
     /// The newest entries of history of the whole instance, newest first, at most `limit`; those of resources that
     /// are no longer there are among them.
     pub async fn recent_history(&self, limit: u32) -> Result<Vec<HistoryRow>, HistoryError> {
-        Ok(self.shared.catalog.recent(limit).await?)
+        Ok(self.shared.recent(limit).await?)
     }
 
     /// How the controller does at this moment: what is pending, runs, failed, and how long things take. It looks at
@@ -310,24 +386,31 @@ impl Handle {
     /// second for a million resources, and the store is read whole.
     ///
     /// The two catalogs are [`Compared::Whole`] if nothing was written between the look at one and at the other, which
-    /// is tried for a few times; else as far as neither has changed.
+    /// is tried for a few times; else as far as neither has changed. Where another process holds the instance, that one
+    /// checks its rules, and no catalogs are compared.
     ///
     /// # Errors
     /// If the store can't be read, or the controller has stopped.
     pub async fn check_consistency(&self) -> Result<Consistency, CheckError> {
         for looks_left in (0..CHECK_LOOKS).rev() {
-            let stored = self.shared.catalog.read().await?;
-            let call = Call::Check(Some(Arc::new(stored)));
+            let stored = self.shared.read().await?;
+            let can_compare = stored.is_some();
+            let call = Call::Check(stored.map(Arc::new));
             let checked = match self.call(call).await? {
                 Answer::Checked(checked) => *checked,
                 other => unreachable!("a check was asked for and {other:?} came"),
             };
             let whole = checked.compared == Compared::Whole;
-            if whole || looks_left == 0 || !checked.findings.is_empty() {
+            if whole || !can_compare || looks_left == 0 || !checked.findings.is_empty() {
                 return Ok(checked);
             }
         }
         unreachable!("the last look returns")
+    }
+
+    /// Whether this process holds the instance at this moment, and so runs its reconcilers.
+    pub fn holds_instance(&self) -> bool {
+        self.shared.holds.load(Ordering::SeqCst)
     }
 
     /// Why the controller has stopped; none while it runs.
@@ -347,7 +430,7 @@ impl Handle {
             let id = self.send(Call::WaitUntilIdle, Reply::Once(reply)).await?;
             let _forget = Forget {
                 id,
-                signals: self.shared.signals.clone(),
+                forgotten: self.shared.forgotten.clone(),
             };
             answered(answer).await.map(drop)
         })
@@ -397,11 +480,8 @@ impl Handle {
     }
 
     /// A handle for use inside an invocation.
-    pub(crate) fn inside(shared: Arc<Shared>, invocation: InvocationId) -> Self {
-        Self {
-            shared,
-            by: Some(invocation),
-        }
+    pub(crate) fn inside(shared: Arc<Shared>, by: By) -> Self {
+        Self { shared, by: Some(by) }
     }
 
     async fn call(&self, call: Call) -> Result<Answer, Refusal> {

@@ -13,17 +13,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use watershed_core::{
-    Answer, Commit, CommitError, Core, Effect, Input, InvocationId, Kind, Mono, Now, Publish, QuickHash,
-    Refusal, Start, StopReason, Unreturned,
+    Answer, CallId, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
+    QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
-use crate::call::{Command, OpenCalls, Signal};
+use crate::call::{By, Command, OpenCalls, Signal};
 use crate::clock::Clock;
 use crate::committer::{self, Begun};
 use crate::context::Link;
 use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
-use crate::store::Lease;
+use crate::store::{Catalog, Lease};
 use crate::tenure::Certainty;
 use crate::workers::{STALL, Workers};
 
@@ -36,13 +36,20 @@ const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 /// Everything that the loop owns.
 pub(crate) struct Host {
     pub(crate) core: Core,
+    pub(crate) epoch: Epoch,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) runners: BTreeMap<Kind, Arc<dyn Runner>>,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
     pub(crate) commits: mpsc::Sender<Begun>,
     /// Commits that were over when they were begun.
     pub(crate) committed: VecDeque<Signal>,
     pub(crate) inbox: Inbox,
+    /// What happens in the tasks of this loop.
+    pub(crate) signals: mpsc::UnboundedReceiver<Signal>,
+    pub(crate) signals_out: mpsc::UnboundedSender<Signal>,
+    /// What becomes of the handles when the lease is lost.
+    pub(crate) when_lost: WhenLost,
     pub(crate) calls: OpenCalls,
     pub(crate) running: HashMap<InvocationId, Arc<Link>, QuickHash>,
     /// Started and not handed to the workers yet.
@@ -56,17 +63,31 @@ pub(crate) struct Host {
     pub(crate) effects: Vec<Effect>,
 }
 
-/// Where things that happen come from.
+/// Where what handles ask for comes from. It outlives the loop where a process takes part in an instance for longer
+/// than it holds it.
+#[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) shutdown: watch::Receiver<Option<Duration>>,
-    pub(crate) signals: mpsc::UnboundedReceiver<Signal>,
+    pub(crate) forgotten: mpsc::UnboundedReceiver<CallId>,
     pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+/// What a process does that has lost its lease.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenLost {
+    /// Its controller stops, and [`Controller::run`](crate::Controller::run) says why.
+    #[default]
+    Stop,
+    /// It stands by for the lease again; its handles go on, for another process answers them meanwhile.
+    Campaign,
 }
 
 /// One thing that happened.
 enum Happened {
     Shutdown(Duration),
     Signal(Signal),
+    /// Nobody waits for the answers to a call any more.
+    Forgotten(CallId),
     Command(Command),
     Time,
     /// Invocations may have waited for a worker for a while.
@@ -90,14 +111,14 @@ impl Host {
     }
 
     /// Runs until the core stops, then gives everything back.
-    pub(crate) async fn run(mut self) -> Stop {
+    pub(crate) async fn run(mut self) -> (Stop, Inbox) {
         loop {
             let now = self.clock.now();
             self.core.flush(now, &mut self.effects);
             self.shared.metrics.settled(self.core.is_idle(), now.wall);
             if let Some(stop) = self.carry_out() {
                 self.end(&stop).await;
-                return stop;
+                return (stop, self.inbox);
             }
             if !self.committed.is_empty() {
                 // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
@@ -110,7 +131,7 @@ impl Host {
             let now = self.clock.now();
             self.take(now, happened);
             for _ in 1..DRAIN {
-                let Some(happened) = self.inbox.try_next(self.core.accepts_calls()) else {
+                let Some(happened) = self.try_next() else {
                     break;
                 };
                 self.take(now, happened);
@@ -131,15 +152,17 @@ impl Host {
         let due = self
             .timer
             .map(|due| self.clock.start() + Duration::from_millis(due.0));
+        let signals = &mut self.signals;
         let Inbox {
             shutdown,
-            signals,
+            forgotten,
             commands,
         } = &mut self.inbox;
         tokio::select! {
             biased;
             grace = changed(shutdown) => Happened::Shutdown(grace),
             Some(signal) = signals.recv() => Happened::Signal(signal),
+            Some(call) = forgotten.recv() => Happened::Forgotten(call),
             Some(command) = commands.recv(), if accepts_calls => Happened::Command(command),
             () = async { match due {
                 Some(due) => sleep_until(due).await,
@@ -153,13 +176,27 @@ impl Host {
         }
     }
 
+    /// What is there already, in the same order as when waiting.
+    fn try_next(&mut self) -> Option<Happened> {
+        if let Ok(signal) = self.signals.try_recv() {
+            return Some(Happened::Signal(signal));
+        }
+        if let Ok(call) = self.inbox.forgotten.try_recv() {
+            return Some(Happened::Forgotten(call));
+        }
+        if self.core.accepts_calls() {
+            return self.inbox.commands.try_recv().ok().map(Happened::Command);
+        }
+        None
+    }
+
     /// Turns what happened into the core's input.
     fn take(&mut self, now: Now, happened: Happened) {
         let input = match happened {
             Happened::Stalled => return self.workers.reinforce(),
             Happened::Doubt => return,
             Happened::Signal(Signal::Renewed) => {
-                self.lease = self.shared.catalog.lease();
+                self.lease = self.catalog.lease();
                 return;
             }
             Happened::Signal(Signal::LeaseLost) => Input::LeaseLost,
@@ -168,8 +205,9 @@ impl Host {
                 self.timer = None;
                 Input::Time
             }
-            Happened::Command(command) => self.call(command),
-            Happened::Signal(Signal::WriteState(command)) => self.call(command),
+            Happened::Command(command) | Happened::Signal(Signal::WriteState(command)) => {
+                return self.call(now, command);
+            }
             Happened::Signal(Signal::Returned { invocation, result }) => {
                 self.running.remove(&invocation);
                 self.shared.metrics.returned(&result);
@@ -193,7 +231,7 @@ impl Host {
                 log_failure(&error);
                 Input::CommitFailed { commit, error }
             }
-            Happened::Signal(Signal::Forget(call)) => {
+            Happened::Forgotten(call) => {
                 self.calls.forget(call);
                 Input::Forget(call)
             }
@@ -201,7 +239,8 @@ impl Host {
         self.core.handle(now, input, &mut self.effects);
     }
 
-    fn call(&mut self, command: Command) -> Input {
+    /// Takes a call. One of an invocation that ran when this process held the instance before is refused.
+    pub(crate) fn call(&mut self, now: Now, command: Command) {
         let Command {
             id,
             by,
@@ -214,8 +253,18 @@ impl Host {
             .metrics
             .lag
             .record(taken.saturating_duration_since(sent), taken);
+        let of_another = |by: &By| by.epoch != self.epoch;
+        if by.as_ref().is_some_and(of_another) {
+            reply.answer(
+                Answer::Refused(Refusal::InvocationCancelled),
+                self.shared.view.revision(),
+            );
+            return;
+        }
         self.calls.insert(id, reply);
-        Input::Call { id, by, call }
+        let by = by.map(|by| by.invocation);
+        self.core
+            .handle(now, Input::Call { id, by, call }, &mut self.effects);
     }
 
     /// Does what the core said, in order.
@@ -234,8 +283,11 @@ impl Host {
                 Effect::Commit(commit) => {
                     self.commit(commit);
                 }
-                Effect::Answer { call, answer } => self.calls.answer(call, answer),
-                Effect::Publish(publish) => self.publish(publish),
+                Effect::Answer { call, answer } => {
+                    let revision = self.shared.view.revision();
+                    self.calls.answer(call, answer, revision);
+                }
+                Effect::Publish(publish) => self.shared.publish(publish),
                 Effect::Stopped { reason, unreturned } => stop = Some(Stop { reason, unreturned }),
             }
         }
@@ -245,7 +297,9 @@ impl Host {
     }
 
     fn commit(&mut self, commit: Commit) {
-        match committer::begin(&self.shared, commit) {
+        let answers = self.core.answers_through(commit.revision);
+        let answers = self.calls.with_commit(answers, commit.revision);
+        match committer::begin(&self.shared, &self.catalog, commit, answers) {
             Ok(signal) => self.committed.push_back(signal),
             Err(begun) => {
                 let taken = self.commits.try_send(begun);
@@ -274,29 +328,18 @@ impl Host {
         self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        let begun = Invocation::new(start, Arc::clone(runner), &self.shared);
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, &self.signals_out);
         self.running.insert(invocation, begun.link());
         self.starting.push(begun);
     }
 
-    /// Readers first, then watchers: who hears of a change can read it.
-    fn publish(&mut self, publish: Publish) {
-        self.shared.watching.announce(&publish);
-        self.shared.view.apply(&publish, self.clock.now().wall);
-        self.shared.watching.publish(publish);
-    }
-
     /// Leaves nothing behind: calls that were never taken are refused, tasks that did not return are dropped, the
-    /// catalog is closed. Readers keep the last snapshot.
+    /// catalog is closed. Readers keep the last snapshot. Who campaigns again keeps its handles.
     async fn end(&mut self, stop: &Stop) {
-        let _ = self.shared.stopped.set(stop.reason.clone());
-        let refusal = match stop.reason {
-            StopReason::LeaseLost => Refusal::LeaseLost,
-            StopReason::Shutdown | StopReason::StoreFailed(_) => Refusal::ShuttingDown,
-        };
-        self.inbox.commands.close();
-        while let Some(command) = self.inbox.commands.recv().await {
-            command.reply.answer(Answer::Refused(refusal.clone()));
+        self.shared.holds.store(false, Ordering::SeqCst);
+        let goes_on = stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
+        if !goes_on {
+            self.shared.stop(&stop.reason, &mut self.inbox).await;
         }
         for link in self.running.values() {
             link.cancel();
@@ -306,30 +349,16 @@ impl Host {
         for task in &self.tasks {
             task.abort();
         }
-        self.shared.watching.end();
         // A store that hangs may hang here as well; what it holds goes with the process then.
-        let closed = tokio::time::timeout(CLOSE_PATIENCE, self.shared.catalog.close()).await;
+        let closed = tokio::time::timeout(CLOSE_PATIENCE, self.catalog.close()).await;
         if closed.is_err() {
             tracing::warn!("the store did not close in time");
         }
     }
 }
 
-impl Inbox {
-    /// What is there already, in the same order as when waiting.
-    fn try_next(&mut self, accepts_calls: bool) -> Option<Happened> {
-        if let Ok(signal) = self.signals.try_recv() {
-            return Some(Happened::Signal(signal));
-        }
-        if accepts_calls {
-            return self.commands.try_recv().ok().map(Happened::Command);
-        }
-        None
-    }
-}
-
 /// The grace period of the next shutdown that is asked for.
-async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
+pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
     loop {
         if shutdown.changed().await.is_err() {
             // The controller is gone and had asked before it went.

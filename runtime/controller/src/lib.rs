@@ -56,16 +56,19 @@
 //! The crate spawns on the current tokio runtime and installs nothing global: no signal handler, no subscriber, no
 //! panic hook. It writes to no file but the catalog. It ends when its [`Controller`] is dropped.
 
+mod attached;
 mod call;
 mod clock;
 mod committer;
 mod context;
 mod controller;
 mod crash;
+mod desk;
 mod error;
 mod feed;
 mod handle;
 mod host;
+mod member;
 pub mod message;
 mod metrics;
 mod panics;
@@ -85,12 +88,13 @@ mod workers;
 
 pub use clock::{Clock, SystemClock, TokioClock};
 pub use context::Context;
-pub use controller::{Builder, Controller, DROP_GRACE};
+pub use controller::{Builder, Controller, DROP_GRACE, PATIENCE};
 pub use crash::CRASH_POINTS;
 pub use error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
 pub use handle::{Delete, Handle, Hidden, Listing, Refresh};
+pub use host::WhenLost;
 pub use message::Message;
 pub use reconciler::Reconciler;
 pub use request::Request;

@@ -6,7 +6,6 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
 
-use crate::call::Signal;
 use crate::error::WaitError;
 
 /// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
@@ -87,12 +86,12 @@ pub(crate) async fn within<T>(
 #[derive(Debug)]
 pub(crate) struct Forget {
     pub(crate) id: CallId,
-    pub(crate) signals: mpsc::UnboundedSender<Signal>,
+    pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
 }
 
 impl Drop for Forget {
     fn drop(&mut self) {
         // A loop that has ended has forgotten everything.
-        let _ = self.signals.send(Signal::Forget(self.id));
+        let _ = self.forgotten.send(self.id);
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
@@ -122,11 +123,16 @@ impl fmt::Debug for Invocation {
 }
 
 impl Invocation {
-    pub(crate) fn new(start: Box<Start>, runner: Arc<dyn Runner>, shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(
+        start: Box<Start>,
+        runner: Arc<dyn Runner>,
+        shared: &Arc<Shared>,
+        signals: &mpsc::UnboundedSender<Signal>,
+    ) -> Self {
         Self {
             start,
             runner,
-            link: Arc::new(Link::new(Arc::clone(shared))),
+            link: Arc::new(Link::new(Arc::clone(shared), signals.clone())),
         }
     }
 

@@ -124,7 +124,7 @@ impl Stats {
                 last_us: metrics.lag.last_us(),
                 longest_us: metrics.lag.longest_us(at),
             },
-            lease: shared.catalog.lease().map(|lease| LeaseAge {
+            lease: shared.lease().map(|lease| LeaseAge {
                 age_ms: milliseconds(at.saturating_duration_since(lease.since)),
                 term_ms: milliseconds(lease.term),
             }),

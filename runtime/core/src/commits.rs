@@ -88,11 +88,13 @@ impl Commits {
         !(self.dirty.is_empty() && self.gone.is_empty() && self.history.is_empty())
     }
 
-    /// All answers that were not given yet.
-    pub(crate) fn take_answers(&mut self) -> Vec<(CallId, Answer)> {
+    /// The calls of all answers that were not given yet, and whether they may be committed all the same: they went
+    /// with a commit of which nobody knows how it ended.
+    pub(crate) fn take_answers(&mut self) -> Vec<(CallId, bool)> {
+        let doubt = self.in_flight.as_ref().map(|flight| flight.commit.revision);
         self.answers
             .drain(..)
-            .map(|(_, call, answer)| (call, answer))
+            .map(|(revision, call, _)| (call, doubt.is_some_and(|doubt| revision <= doubt)))
             .collect()
     }
 }
@@ -147,6 +149,15 @@ impl Core {
     /// Answers a call once all that is changed by now is durable.
     pub(crate) fn answer(&mut self, call: CallId, answer: Answer) {
         self.commits.answers.push_back((self.revision, call, answer));
+    }
+
+    /// The answers that wait for this revision to be durable. Asked when a commit of it is emitted, that is what the
+    /// commit carries out.
+    pub fn answers_through(&self, revision: Revision) -> impl Iterator<Item = (CallId, &Answer)> {
+        let answers = self.commits.answers.iter();
+        answers
+            .take_while(move |(of, _, _)| *of <= revision)
+            .map(|(_, call, answer)| (*call, answer))
     }
 
     pub(crate) fn release_answers(&mut self) {
@@ -227,6 +238,10 @@ impl Core {
             return;
         };
         let CommitError::Failed(message) = error else {
+            // Refused at the first try, it is certainly not in the store; at a later one the first may be.
+            if flight.failing.is_none() {
+                self.commits.in_flight = None;
+            }
             return self.stop(StopReason::LeaseLost);
         };
         let (since, failures) = flight.failing.unwrap_or((now, 0));

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Key, Kind, Name, Ref, Revision, SpecVersion, Uid};
 
 /// What a caller means by a resource.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// By kind and name.
     Key(Key),
@@ -29,7 +31,7 @@ impl From<Uid> for Target {
 }
 
 /// What an edit expects to find. Never the revision, which others' work moves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Expect {
     /// The name stands for this resource.
     pub uid: Option<Uid>,
@@ -38,7 +40,7 @@ pub struct Expect {
 }
 
 /// A resource to be created.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NewResource {
     /// Fresh identity. Not used if a resource of this kind and name is taken up again.
     pub uid: Uid,
@@ -49,6 +51,7 @@ pub struct NewResource {
     /// What it reads.
     pub refs: Arc<[Ref]>,
     /// What is wanted.
+    #[serde(with = "crate::bytes")]
     pub spec: Arc<[u8]>,
     /// Version of the spec's message.
     pub spec_format: u32,
@@ -88,9 +91,10 @@ impl NewResource {
 }
 
 /// New values for some columns; None leaves a column alone.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Update {
     /// The spec and the version of its message.
+    #[serde(with = "crate::bytes::with_format")]
     pub spec: Option<(Arc<[u8]>, u32)>,
     /// What it reads.
     pub refs: Option<Arc<[Ref]>>,
@@ -99,13 +103,19 @@ pub struct Update {
     /// Free key-value pairs. Asks for nothing.
     pub labels: Option<Arc<BTreeMap<Arc<str>, Arc<str>>>>,
     /// The resource that it belongs to, or none. Asks for nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub owner: Option<Option<Uid>>,
     /// Whether it is left out of listings. Asks for nothing.
     pub hidden: Option<bool>,
 }
 
+/// An owner that is there, be it none, is one that was spoken of.
+fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Uid>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
 /// What an edit does.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// A new resource. Its target is its own kind and name; [`Edit::create`] sees to that.
     Create(Box<NewResource>),
@@ -120,7 +130,7 @@ pub enum Change {
 }
 
 /// One edit.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Edit {
     /// The resource, as it was before the batch.
     pub target: Target,
@@ -192,7 +202,7 @@ impl Edit {
 ///
 /// A batch names resources as they were before it and states how they are after it: its edits are simultaneous,
 /// and their order never matters. Delete and create of one name are one full update of the same uid.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
     /// The edits.
     pub edits: Vec<Edit>,
@@ -205,7 +215,7 @@ impl From<Edit> for Batch {
 }
 
 /// What a batch came to, committed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Applied {
     /// The catalog's revision with the batch in it; unchanged if the batch changed nothing.
     pub revision: Revision,

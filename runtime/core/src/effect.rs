@@ -128,7 +128,7 @@ pub struct Publish {
 }
 
 /// What became of a request for a reconcile.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
     Done {
@@ -155,7 +155,7 @@ pub enum RunOutcome {
 }
 
 /// How a wait for a resource and its descendants to settle ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Settlement {
     /// Each has settled once after the request.
     Settled,
@@ -166,7 +166,7 @@ pub enum Settlement {
 }
 
 /// The answer to a call, released only when what it speaks of is committed.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Answer {
     /// To `Apply`.
     Applied(Applied),

@@ -75,7 +75,7 @@ impl Error {
 }
 
 /// Why a call was not carried out. Unless it says otherwise, nothing has changed.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
     /// No live resource is found by that.
     #[error("no resource \"{0}\"")]
@@ -152,4 +152,10 @@ pub enum Refusal {
     /// Another controller holds the instance.
     #[error("the lease of the instance is lost")]
     LeaseLost,
+    /// No process that holds the instance has taken the call in time; it was taken back.
+    #[error("no process that holds the instance took the call in time")]
+    Unattended,
+    /// The process that holds the instance is of another version and can't read the call.
+    #[error("the process that holds the instance does not understand the call")]
+    NotUnderstood,
 }

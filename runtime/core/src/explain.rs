@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
 use crate::queue::Verdict;
@@ -15,7 +15,7 @@ use crate::{InvocationId, Key, Phase, Reason, Refusal, Revision, Settled, Standi
 const NAMES_MAX: usize = 16;
 
 /// A resource that an explanation speaks of.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Subject {
     /// Its uid.
     pub uid: Uid,
@@ -24,7 +24,7 @@ pub struct Subject {
 }
 
 /// One thing that keeps a resource from running, or says that nothing does.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {
     /// It runs.
@@ -75,7 +75,7 @@ pub enum WhyNot {
 }
 
 /// Why a resource is not running now.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The resource.
     pub subject: Subject,

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion, Target,
 };
@@ -38,7 +40,7 @@ impl From<Arc<Row>> for StoredRow {
 }
 
 /// What a caller asks for. Each gets one [`Answer`](crate::Answer), except where it says more.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
     /// Change the catalog. Answered by `Applied` once committed.
     Apply(Batch),
@@ -66,12 +68,13 @@ pub enum Call {
     /// Say why a resource is not running now. Answered at once by `Explained`.
     Explain(Target),
     /// Check every rule, and compare a catalog as it was just read from the store. Answered at once by `Checked`.
-    Check(Option<Arc<Stored>>),
+    Check(#[serde(skip)] Option<Arc<Stored>>),
     /// Answered by `Done` when everything is settled; does not wait for times.
     WaitUntilIdle,
     /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.
     WriteState {
         /// The new state.
+        #[serde(with = "crate::bytes")]
         state: Arc<[u8]>,
         /// Refused unless this is the present version.
         expected: Option<StateVersion>,

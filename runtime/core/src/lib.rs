@@ -42,6 +42,7 @@ mod abandoning;
 mod apply;
 mod asking;
 mod batch;
+mod bytes;
 mod commits;
 mod components;
 mod consistency;

@@ -1,5 +1,6 @@
 //! Stopping: in order when shut down, at once when the store fails or the lease is lost.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::core::Core;
@@ -105,15 +106,15 @@ impl Core {
     /// Stops at once: nothing more can be committed.
     pub(crate) fn stop(&mut self, reason: StopReason) {
         let lease_lost = reason == StopReason::LeaseLost;
-        let refusal = if lease_lost {
-            Refusal::LeaseLost
-        } else {
-            Refusal::OutcomeUnknown
-        };
         self.publish();
         self.release_answers();
         self.cancel_everything();
-        let waiting = self.commits.take_answers().into_iter().map(|(call, _)| call);
+        let waiting = self.commits.take_answers();
+        let in_doubt: BTreeSet<CallId> = waiting
+            .iter()
+            .filter_map(|(call, in_doubt)| in_doubt.then_some(*call))
+            .collect();
+        let waiting = waiting.into_iter().map(|(call, _)| call);
         let idle = self.handles.take_idle();
         let mut calls: Vec<CallId> = waiting.chain(idle).collect();
         let handles = self.handles.take_open();
@@ -123,9 +124,14 @@ impl Core {
         calls.sort_unstable();
         calls.dedup();
         for call in &calls {
+            let refusal = if lease_lost && !in_doubt.contains(call) {
+                Refusal::LeaseLost
+            } else {
+                Refusal::OutcomeUnknown
+            };
             self.out.push(Effect::Answer {
                 call: *call,
-                answer: Answer::Refused(refusal.clone()),
+                answer: Answer::Refused(refusal),
             });
         }
         for (call, outcome, settled) in handles

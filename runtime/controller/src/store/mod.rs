@@ -10,12 +10,16 @@ use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
 use tokio::time::Instant;
 use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid, Write};
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod cuts;
+pub mod exchange;
 mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -24,6 +28,8 @@ mod prefix;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub(crate) use exchange::{Asked, Interest, Taken, Wake};
+pub use exchange::{Exchange, Given};
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresReader, PostgresStore};
@@ -48,11 +54,21 @@ pub const HISTORY_AT_ONCE: u32 = 10_000;
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
+
+    /// What processes that do not hold an instance can see and ask of it; none if the store is no place for several
+    /// processes, as by default.
+    fn exchange(&self, _instance: &str) -> Option<Arc<dyn Exchange>> {
+        None
+    }
 }
 
 impl<S: Store + ?Sized> Store for Box<S> {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         (**self).open(instance)
+    }
+
+    fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {
+        (**self).exchange(instance)
     }
 }
 
@@ -89,6 +105,16 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// The catalog as it is stored now, all of one moment, with the epoch that was taken last. Takes no lease.
     fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>>;
 
+    /// As [`commit`](Self::commit), with answers to calls that were taken from the store's [`Exchange`], in the same
+    /// transaction.
+    fn commit_with<'a>(
+        &'a self,
+        commit: &'a Commit,
+        _answers: &'a [Given],
+    ) -> BoxFuture<'a, Result<(), CommitError>> {
+        self.commit(commit)
+    }
+
     /// The newest entries of a resource's history, newest first, at most `limit`.
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>>;
 
@@ -122,6 +148,19 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
 fn removes(commit: &Commit) -> bool {
     let is_removal = |write: &Write| matches!(write, Write::Remove(_));
     commit.writes.iter().any(is_removal)
+}
+
+/// What the rows and the removals of a commit are.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn parted(commit: &Commit) -> (Vec<&watershed_core::Row>, Vec<Uid>) {
+    let (mut puts, mut removes) = (Vec::with_capacity(commit.writes.len()), Vec::new());
+    for write in commit.writes.iter() {
+        match write {
+            Write::Put(row) => puts.push(&**row),
+            Write::Remove(uid) => removes.push(*uid),
+        }
+    }
+    (puts, removes)
 }
 
 /// Why a store could not be opened or read. Nothing has been written.
@@ -165,6 +204,9 @@ pub enum StoreError {
         /// The one that this program reads.
         known: u32,
     },
+    /// Only one process at a time can use this store.
+    #[error("this store can't be shared by processes")]
+    NotShared,
     /// The prefix could not stand at the beginning of a table's name.
     #[error("`{prefix}` can't begin the name of a table, expected letters, digits and `_`")]
     Prefix {

@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::Subject;
 use crate::core::Core;
@@ -26,7 +26,7 @@ pub use stored::{Compared, Consistency};
 const FINDINGS_PER_RULE: usize = 20;
 
 /// What a finding breaks: a rule of the controller by its number, or what the machine needs for all of them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Rule {
     /// At most one invocation per resource, and one under each name.
     C1,
@@ -102,7 +102,7 @@ impl fmt::Display for Rule {
 }
 
 /// Something that does not hold.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// What it breaks.
     pub rule: Rule,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Finding, Findings, Rule};
 use crate::core::Core;
@@ -10,7 +10,7 @@ use crate::resource::Life;
 use crate::{QuickHash, Revision, Stored, StoredRow, Subject, Uid};
 
 /// How far a stored catalog could be compared with the loaded one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// It was not.
@@ -22,7 +22,7 @@ pub enum Compared {
 }
 
 /// What a check came to.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Consistency {
     /// The catalog's revision.
     pub revision: Revision,

@@ -57,6 +57,32 @@ fn a_lost_lease_stops_at_once() {
     bench.create(&[("a", &[])]);
     bench.fail_commit(CommitError::LeaseLost);
     assert!(matches!(bench.stopped, Some((StopReason::LeaseLost, _))));
+    assert_eq!(
+        bench.answer_to(crate::CallId(1)),
+        Some(Answer::Refused(Refusal::LeaseLost)),
+        "the first try was refused: nothing is in the store"
+    );
+}
+
+/// The first try of a commit may be in the store although its answer never came.
+#[test]
+fn whether_a_commit_was_through_when_the_lease_was_lost_may_be_unknown() {
+    for in_time in [false, true] {
+        let mut bench = Bench::new();
+        bench.store = Store::ByHand;
+        bench.create(&[("a", &[])]);
+        if in_time {
+            bench.input(Input::LeaseLost);
+        } else {
+            bench.fail_commit(CommitError::Failed("no answer".into()));
+            bench.pass(Duration::from_secs(2));
+            bench.fail_commit(CommitError::LeaseLost);
+        }
+        assert_eq!(
+            bench.answer_to(crate::CallId(1)),
+            Some(Answer::Refused(Refusal::OutcomeUnknown))
+        );
+    }
 }
 
 #[test]

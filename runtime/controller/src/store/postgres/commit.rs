@@ -1,114 +1,46 @@
 //! Writing one commit.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult};
 use sqlx::{Arguments, AssertSqlSafe};
 use uuid::Uuid;
-use watershed_core::{Commit, CommitError, HistoryRow, InvocationId, QuickHash, Row, Uid, Write};
+use watershed_core::{Commit, CommitError, HistoryRow, Uid};
 
-use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, removes};
-use super::Database;
+use super::super::cuts::{Cuts, Failure, invocation};
+use super::super::{Given, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, parted, removes};
 use super::columns::{self, escaped, integer};
 use super::events::Event;
+use super::exchange::PostgresExchange;
+use super::load::REMOVALS_KEPT;
 use super::statements::Statements;
+use crate::crash::{COMMIT_WITHIN, crash_point};
 
 /// Rows that one statement writes: a bound on what it takes in memory on both sides.
 const ROWS: usize = 2_000;
 
-/// Entries of history that a resource may have beyond its bound before they are looked for.
-const HISTORY_SLACK: u32 = 32;
-
-/// How far apart, by the times of what is written, old history is looked for: an hour.
-const AGE_INTERVAL_MS: i64 = 60 * 60 * 1000;
-
-/// When the history of an instance was last cut to its bounds.
-#[derive(Debug, Default)]
-pub(super) struct Cuts {
-    /// By resource, entries written since. One that is not here was not cut by us yet.
-    since: HashMap<Uid, u32, QuickHash>,
-    aged_at: Option<i64>,
-}
-
-impl Cuts {
-    /// The resources whose history may be longer than its bound.
-    fn due(&self, history: &[HistoryRow]) -> Vec<Uid> {
-        let mut uids: Vec<Uid> = history.iter().map(|entry| entry.uid).collect();
-        uids.sort_unstable();
-        uids.dedup();
-        uids.retain(|uid| {
-            self.since
-                .get(uid)
-                .is_none_or(|written| *written >= HISTORY_SLACK)
-        });
-        uids
-    }
-
-    /// The time of the commit if it is time to look for old history.
-    fn age_due(&self, history: &[HistoryRow]) -> Option<i64> {
-        let now = history.last()?.ended_at.0;
-        self.aged_at
-            .is_none_or(|last| now - last > AGE_INTERVAL_MS)
-            .then_some(now)
-    }
-
-    fn done(&mut self, history: &[HistoryRow], cut: &[Uid], aged: Option<i64>) {
-        for entry in history {
-            *self.since.entry(entry.uid).or_default() += 1;
-        }
-        for uid in cut {
-            self.since.insert(*uid, 0);
-        }
-        self.aged_at = aged.or(self.aged_at);
-    }
-}
-
-/// Why a commit was not written.
-enum Failure {
-    LeaseLost,
-    Failed(String),
-}
-
-impl From<sqlx::Error> for Failure {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-impl From<ColumnError> for Failure {
-    fn from(error: ColumnError) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-/// Writes a commit in one transaction, if the instance still has its epoch, and announces it.
+/// Writes a commit in one transaction, if the instance still has its epoch, with answers to calls, and announces it.
 pub(super) async fn write(
-    database: &Database,
-    instance: &str,
+    exchange: &PostgresExchange,
     cuts: &mut Cuts,
     commit: &Commit,
+    answers: &[Given],
 ) -> Result<(), CommitError> {
-    try_write(database, instance, cuts, commit)
-        .await
-        .map_err(|failure| match failure {
-            Failure::LeaseLost => CommitError::LeaseLost,
-            Failure::Failed(message) => CommitError::Failed(message),
-        })
+    Ok(try_write(exchange, cuts, commit, answers).await?)
 }
 
 async fn try_write(
-    database: &Database,
-    instance: &str,
+    exchange: &PostgresExchange,
     cuts: &mut Cuts,
     commit: &Commit,
+    answers: &[Given],
 ) -> Result<(), Failure> {
     let (to_cut, to_age) = (cuts.due(&commit.history), cuts.age_due(&commit.history));
-    let mut transaction = database.pool.begin().await?;
+    let mut transaction = exchange.database.pool.begin().await?;
     let mut batch = Batch {
         connection: &mut transaction,
-        statements: &database.statements,
-        instance,
+        statements: &exchange.database.statements,
+        instance: &exchange.instance,
         commit,
     };
     batch.advance().await?;
@@ -116,6 +48,12 @@ async fn try_write(
     batch.record().await?;
     batch.cut(&to_cut, to_age).await?;
     batch.announce().await?;
+    if !answers.is_empty() {
+        exchange
+            .answer_in(&mut transaction, commit.epoch, answers)
+            .await?;
+    }
+    crash_point(COMMIT_WITHIN);
     transaction.commit().await?;
     cuts.done(&commit.history, &to_cut, to_age);
     Ok(())
@@ -137,22 +75,11 @@ impl Batch<'_> {
         arguments.add(integer(self.commit.epoch.0))?;
         arguments.add(removes(self.commit))?;
         let advanced = self.execute(&self.statements.advance, arguments).await?;
-        if advanced.rows_affected() == 1 {
-            Ok(())
-        } else {
-            Err(Failure::LeaseLost)
-        }
+        Failure::unless_moved(advanced.rows_affected())
     }
 
     async fn write(&mut self) -> Result<(), Failure> {
-        let mut puts: Vec<&Row> = Vec::new();
-        let mut removes: Vec<Uuid> = Vec::new();
-        for write in self.commit.writes.iter() {
-            match write {
-                Write::Put(row) => puts.push(row),
-                Write::Remove(uid) => removes.push(uid.0),
-            }
-        }
+        let (puts, removes) = parted(self.commit);
         for rows in puts.chunks(ROWS) {
             let mut arguments = self.arguments()?;
             arguments.add(integer(self.commit.epoch.0))?;
@@ -160,10 +87,25 @@ impl Batch<'_> {
             self.execute(&self.statements.put, arguments).await?;
         }
         if !removes.is_empty() {
-            let mut arguments = self.arguments()?;
-            arguments.add(removes)?;
-            self.execute(&self.statements.remove, arguments).await?;
+            self.remove(removes.into_iter().map(|uid| uid.0).collect())
+                .await?;
         }
+        Ok(())
+    }
+
+    /// Takes rows out, and notes for those who follow that they went.
+    async fn remove(&mut self, uids: Vec<Uuid>) -> Result<(), Failure> {
+        let revision = self.commit.revision.0;
+        let mut arguments = self.arguments()?;
+        arguments.add(&uids)?;
+        self.execute(&self.statements.remove, arguments).await?;
+        let mut arguments = self.arguments()?;
+        arguments.add(integer(revision))?;
+        arguments.add(uids)?;
+        self.execute(&self.statements.note_removals, arguments).await?;
+        let mut arguments = self.arguments()?;
+        arguments.add(integer(revision.saturating_sub(REMOVALS_KEPT)))?;
+        self.execute(&self.statements.forget_removals, arguments).await?;
         Ok(())
     }
 
@@ -225,9 +167,4 @@ impl Batch<'_> {
             .execute(&mut *self.connection)
             .await
     }
-}
-
-/// A forced delete has no invocation and is the last entry of its resource.
-fn invocation(id: Option<InvocationId>) -> i64 {
-    id.map_or(i64::MAX, |id| integer(id.0))
 }

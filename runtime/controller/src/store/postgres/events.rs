@@ -1,11 +1,13 @@
 //! What processes tell each other through the database: one connection for all instances of a store.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use sqlx::postgres::{PgListener, PgPool};
+use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
+use uuid::Uuid;
 use watershed_core::Revision;
 
 use crate::task;
@@ -22,6 +24,10 @@ pub(super) enum Event {
     Released(String),
     /// A commit to an instance is through.
     Committed(String, Revision),
+    /// Calls were left for the holder.
+    Asked(String),
+    /// Calls of this caller were answered.
+    Answered(String, Uuid),
 }
 
 impl Event {
@@ -29,6 +35,17 @@ impl Event {
         match self {
             Event::Released(instance) => format!("released {instance}"),
             Event::Committed(instance, revision) => format!("committed {revision} {instance}"),
+            Event::Asked(instance) => format!("asked {instance}"),
+            Event::Answered(instance, caller) => format!("answered {caller} {instance}"),
+        }
+    }
+
+    fn instance(&self) -> &str {
+        match self {
+            Event::Released(instance)
+            | Event::Committed(instance, _)
+            | Event::Asked(instance)
+            | Event::Answered(instance, _) => instance,
         }
     }
 
@@ -37,6 +54,11 @@ impl Event {
         let (what, rest) = payload.split_once(' ')?;
         match what {
             "released" => Some(Event::Released(rest.to_owned())),
+            "asked" => Some(Event::Asked(rest.to_owned())),
+            "answered" => {
+                let (caller, instance) = rest.split_once(' ')?;
+                Some(Event::Answered(instance.to_owned(), caller.parse().ok()?))
+            }
             "committed" => {
                 let (revision, instance) = rest.split_once(' ')?;
                 Some(Event::Committed(
@@ -60,8 +82,40 @@ pub(super) struct Events {
 /// The connection, which ends with its last follower.
 #[derive(Debug)]
 struct Line {
-    heard: broadcast::Sender<Heard>,
+    routes: Arc<Routes>,
     task: AbortHandle,
+}
+
+/// Followers by the instance that they follow: with hundreds of instances, none hears of the others.
+#[derive(Debug, Default)]
+struct Routes(Mutex<HashMap<String, broadcast::Sender<Heard>>>);
+
+impl Routes {
+    fn follow(&self, instance: &str) -> broadcast::Receiver<Heard> {
+        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(route) = routes.get(instance) {
+            return route.subscribe();
+        }
+        let (route, followed) = broadcast::channel(BEHIND);
+        routes.insert(instance.to_owned(), route);
+        followed
+    }
+
+    fn tell(&self, event: Event) {
+        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let instance = event.instance().to_owned();
+        let is_followed = routes
+            .get(&instance)
+            .map(|route| route.send(Heard::Event(event)).is_ok());
+        if is_followed == Some(false) {
+            routes.remove(&instance);
+        }
+    }
+
+    fn tell_all(&self) {
+        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        routes.retain(|_, route| route.send(Heard::Gap).is_ok());
+    }
 }
 
 impl Drop for Line {
@@ -88,49 +142,48 @@ impl Events {
     }
 
     /// Everything from now on. Until the connection stands there may be a gap, and then it says so.
-    pub(super) fn follow(&self) -> Follower {
+    pub(super) fn follow(&self, instance: &str) -> Follower {
         let mut shared = self.line.lock().unwrap_or_else(PoisonError::into_inner);
         let line = shared.upgrade().unwrap_or_else(|| {
-            let heard = broadcast::Sender::new(BEHIND);
-            let listen = listen(self.pool.clone(), self.channel.clone(), heard.clone());
+            let routes = Arc::new(Routes::default());
+            let listen = listen(self.pool.clone(), self.channel.clone(), Arc::clone(&routes));
             let task = task::spawn(listen).abort_handle();
-            let line = Arc::new(Line { heard, task });
+            let line = Arc::new(Line { routes, task });
             *shared = Arc::downgrade(&line);
             line
         });
         Follower {
-            heard: line.heard.subscribe(),
+            heard: line.routes.follow(instance),
             _line: line,
         }
     }
 }
 
 /// Tells what it hears, over one connection after the other, until it is aborted.
-async fn listen(pool: PgPool, channel: String, followers: broadcast::Sender<Heard>) {
+async fn listen(pool: PgPool, channel: String, routes: Arc<Routes>) {
     loop {
-        if let Err(error) = listen_once(&pool, &channel, &followers).await {
+        if let Err(error) = listen_once(&pool, &channel, &routes).await {
             tracing::debug!(%error, "can't listen for announcements");
         }
         tokio::time::sleep(RECONNECT).await;
     }
 }
 
-async fn listen_once(
-    pool: &PgPool,
-    channel: &str,
-    followers: &broadcast::Sender<Heard>,
-) -> Result<(), sqlx::Error> {
-    let mut listener = PgListener::connect_with(pool).await?;
+async fn listen_once(pool: &PgPool, channel: &str, routes: &Routes) -> Result<(), sqlx::Error> {
+    // Beside the embedder's pool: whoever listens holds a connection for good, and a pool may have only one.
+    let options = pool.connect_options().as_ref().clone();
+    let own = PgPoolOptions::new().max_connections(1).connect_lazy_with(options);
+    let mut listener = PgListener::connect_with(&own).await?;
     listener.listen(channel).await?;
-    // An error of sending says that nobody follows at this moment.
-    let _ = followers.send(Heard::Gap);
+    routes.tell_all();
     loop {
-        let heard = match listener.try_recv().await? {
-            Some(notification) => Event::from_payload(notification.payload()).map(Heard::Event),
-            None => Some(Heard::Gap),
-        };
-        if let Some(heard) = heard {
-            let _ = followers.send(heard);
+        match listener.try_recv().await? {
+            Some(notification) => {
+                if let Some(event) = Event::from_payload(notification.payload()) {
+                    routes.tell(event);
+                }
+            }
+            None => routes.tell_all(),
         }
     }
 }
@@ -164,7 +217,9 @@ mod tests {
     #[test]
     fn events_come_back_from_their_payload() {
         let committed = Event::Committed("two words".to_owned(), Revision(7));
-        for event in [Event::Released("a b".to_owned()), committed] {
+        let asked = Event::Asked("a b".to_owned());
+        let answered = Event::Answered("a b".to_owned(), Uuid::from_u128(7));
+        for event in [Event::Released("a b".to_owned()), committed, asked, answered] {
             assert_eq!(Event::from_payload(&event.to_payload()), Some(event));
         }
         for unknown in ["", "later thing", "committed x y"] {

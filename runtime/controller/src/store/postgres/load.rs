@@ -8,27 +8,35 @@ use sqlx::{AssertSqlSafe, Connection, Row as _};
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
 use super::super::ColumnError;
+use super::super::exchange::Later;
 use super::statements::Statements;
 use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, columns, database};
 
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
 
+const ONE_MOMENT: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
+
+/// For how many revisions it is remembered what went with them: whoever is further behind reads all.
+pub(super) const REMOVALS_KEPT: u64 = 10_000;
+
 /// The catalog of an instance, all of one moment; an instance that is not there is empty.
 pub(super) async fn stored(
     connection: &mut PgConnection,
     statements: &Statements,
     instance: &str,
-) -> Result<Stored, StoreError> {
+) -> Result<(Stored, Revision), StoreError> {
     let failed = database(CATALOG);
-    let one_moment = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
-    let mut transaction = connection.begin_with(one_moment).await.map_err(&failed)?;
+    let mut transaction = connection.begin_with(ONE_MOMENT).await.map_err(&failed)?;
     let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
     let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
-    let mut stored = Stored::default();
+    let (mut stored, mut removed) = (Stored::default(), Revision(0));
     if let Some(row) = known {
         stored.epoch = columns::epoch(&row, 0).map_err(unreadable(CATALOG))?;
         stored.revision = columns::natural(&row, 1)
+            .map(Revision)
+            .map_err(unreadable(CATALOG))?;
+        removed = columns::natural(&row, 2)
             .map(Revision)
             .map_err(unreadable(CATALOG))?;
         let query = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
@@ -40,7 +48,47 @@ pub(super) async fn stored(
         }
     }
     transaction.commit().await.map_err(failed)?;
-    Ok(stored)
+    Ok((stored, removed))
+}
+
+/// What was committed after a revision, all of one moment; none if what went since is no longer remembered.
+pub(super) async fn later(
+    connection: &mut PgConnection,
+    statements: &Statements,
+    instance: &str,
+    from: Revision,
+) -> Result<Option<Later>, StoreError> {
+    let failed = database(CATALOG);
+    let mut transaction = connection.begin_with(ONE_MOMENT).await.map_err(&failed)?;
+    let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
+    let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
+    let revision = known.as_ref().map_or(Ok(0), |row| columns::natural(row, 1));
+    let mut later = Later {
+        revision: Revision(revision.map_err(unreadable(CATALOG))?),
+        ..Later::default()
+    };
+    if later.revision.0 > from.0.saturating_add(REMOVALS_KEPT) {
+        return Ok(None);
+    }
+    if later.revision > from {
+        let since = columns::integer(from.0);
+        let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.later)));
+        let rows = rows.bind(instance).bind(since).fetch_all(&mut *transaction);
+        for row in rows.await.map_err(&failed)? {
+            // What of it can't be read is said by the holder; here it is shown as far as it goes.
+            let stored = columns::read(&row).map_err(unreadable(CATALOG))?;
+            later.rows.push(stored.row);
+        }
+        let gone = sqlx::query(AssertSqlSafe(Arc::clone(&statements.removed)));
+        let gone = gone.bind(instance).bind(since).fetch_all(&mut *transaction);
+        for row in gone.await.map_err(&failed)? {
+            let uid = row.try_get(0).map_err(&failed)?;
+            let revision = columns::natural(&row, 1).map_err(unreadable(CATALOG))?;
+            later.gone.push((Uid(uid), Revision(revision)));
+        }
+    }
+    transaction.commit().await.map_err(failed)?;
+    Ok(Some(later))
 }
 
 /// The revision of an instance; 0 if it is not there.

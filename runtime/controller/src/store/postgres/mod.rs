@@ -22,6 +22,7 @@ use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Revision, Stored, U
 mod columns;
 mod commit;
 mod events;
+mod exchange;
 mod load;
 mod reader;
 mod schema;
@@ -29,11 +30,13 @@ mod statements;
 
 pub use reader::{PostgresReader, Revisions};
 
-use self::commit::Cuts;
 use self::events::{Event, Events};
+use self::exchange::PostgresExchange;
 use self::statements::Statements;
+use super::cuts::Cuts;
 use super::{
-    BoxFuture, Catalog, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened, Store, StoreError, TablePrefix,
+    BoxFuture, Catalog, Exchange, Given, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened, Store,
+    StoreError, TablePrefix,
 };
 use crate::tenure::Certainty;
 
@@ -83,7 +86,7 @@ impl PostgresStore {
     /// Keeps catalogs in the embedder's database, in tables whose names begin with `prefix`, made or migrated now.
     ///
     /// The pool is the embedder's. A commit takes one of its connections for its time, and so does a read; one more is
-    /// used for announcements while somebody waits for them.
+    /// made beside the pool for announcements, while somebody waits for them.
     ///
     /// # Errors
     /// When the database can't be reached, or its catalog was written by a newer version.
@@ -133,6 +136,7 @@ impl Store for PostgresStore {
             } = self.campaign(instance).await?;
             let catalog = PostgresCatalog {
                 database: Arc::clone(&self.database),
+                exchange: self.exchange_of(instance),
                 instance: Arc::from(instance),
                 epoch,
                 last_removal,
@@ -154,6 +158,10 @@ impl Store for PostgresStore {
             }
         })
     }
+
+    fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {
+        Some(Arc::new(self.exchange_of(instance)))
+    }
 }
 
 /// A lease that was taken.
@@ -165,6 +173,13 @@ struct Taken {
 }
 
 impl PostgresStore {
+    fn exchange_of(&self, instance: &str) -> PostgresExchange {
+        PostgresExchange {
+            database: Arc::clone(&self.database),
+            instance: Arc::from(instance),
+        }
+    }
+
     /// Takes the lease, now or once it is free.
     async fn campaign(&self, instance: &str) -> Result<Taken, StoreError> {
         if let Some(taken) = self.take(instance).await? {
@@ -177,7 +192,7 @@ impl PostgresStore {
                 for_ms: u64::try_from(for_ms).unwrap_or(u64::MAX),
             });
         }
-        let mut events = self.database.events.follow();
+        let mut events = self.database.events.follow(instance);
         loop {
             // Looked at after the subscription, so that no announcement falls in between.
             if let Some(taken) = self.take(instance).await? {
@@ -228,6 +243,7 @@ impl PostgresStore {
 #[derive(Debug)]
 struct PostgresCatalog {
     database: Arc<Database>,
+    exchange: PostgresExchange,
     instance: Arc<str>,
     epoch: Epoch,
     last_removal: Revision,
@@ -250,7 +266,7 @@ impl PostgresCatalog {
         loop {
             let renew_in = self.lease().term / 4;
             match tokio::time::timeout(renew_in, &mut load).await {
-                Ok(stored) => return self.still_ours(stored?),
+                Ok(stored) => return self.still_ours(stored?.0),
                 Err(_) => self.keep().await?,
             };
         }
@@ -311,9 +327,17 @@ impl PostgresCatalog {
 
 impl Catalog for PostgresCatalog {
     fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
+        self.commit_with(commit, &[])
+    }
+
+    fn commit_with<'a>(
+        &'a self,
+        commit: &'a Commit,
+        answers: &'a [Given],
+    ) -> BoxFuture<'a, Result<(), CommitError>> {
         Box::pin(async move {
             let mut cuts = self.cuts.lock().await;
-            commit::write(&self.database, &self.instance, &mut cuts, commit).await
+            commit::write(&self.exchange, &mut cuts, commit, answers).await
         })
     }
 
@@ -321,7 +345,8 @@ impl Catalog for PostgresCatalog {
         Box::pin(async move {
             let connection = self.database.pool.acquire().await;
             let mut connection = connection.map_err(database("read the catalog"))?;
-            load::stored(&mut connection, &self.database.statements, &self.instance).await
+            let stored = load::stored(&mut connection, &self.database.statements, &self.instance).await?;
+            Ok(stored.0)
         })
     }
 

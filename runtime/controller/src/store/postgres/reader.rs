@@ -25,7 +25,8 @@ impl PostgresReader {
     pub async fn read(&self, instance: &str) -> Result<Stored, StoreError> {
         let connection = self.database.pool.acquire().await;
         let mut connection = connection.map_err(database("read the catalog"))?;
-        load::stored(&mut connection, &self.database.statements, instance).await
+        let stored = load::stored(&mut connection, &self.database.statements, instance).await?;
+        Ok(stored.0)
     }
 
     /// The newest entries of a resource's history, newest first, also of one that is no longer there.
@@ -50,7 +51,7 @@ impl PostgresReader {
             reader: self.clone(),
             instance: instance.to_owned(),
             seen: from,
-            events: self.database.events.follow(),
+            events: self.database.events.follow(instance),
         }
     }
 }

@@ -19,11 +19,18 @@ struct Migration {
 }
 
 /// All steps, oldest first, without gaps. A released step is never changed, only followed by another.
-const MIGRATIONS: &[Migration] = &[Migration {
-    version: 1,
-    name: "instances, resources, history",
-    sql: INITIAL,
-}];
+const MIGRATIONS: &[Migration] = &[
+    Migration {
+        version: 1,
+        name: "instances, resources, history",
+        sql: INITIAL,
+    },
+    Migration {
+        version: 2,
+        name: "calls of other processes",
+        sql: CALLS,
+    },
+];
 
 /// The table that says which steps were done.
 const MIGRATIONS_TABLE: &str = "
@@ -92,6 +99,38 @@ const INITIAL: &str = "
     );
 
     CREATE INDEX {p}history_by_age ON {p}history (instance, ended_at)";
+
+/// What other processes ask, and what they need to follow: the rows after a revision, and what went after it.
+const CALLS: &str = "
+    CREATE TABLE {p}calls (
+        instance TEXT NOT NULL,
+        number BIGINT GENERATED ALWAYS AS IDENTITY,
+        id UUID PRIMARY KEY,
+        caller UUID NOT NULL,
+        call TEXT NOT NULL,
+        taken_by BIGINT NOT NULL DEFAULT 0,
+        first TEXT,
+        outcome TEXT,
+        settled TEXT,
+        done BOOLEAN NOT NULL DEFAULT FALSE,
+        revision BIGINT NOT NULL DEFAULT 0,
+        touched_at TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp()
+    );
+
+    CREATE INDEX {p}calls_open ON {p}calls (instance, number) WHERE NOT done;
+
+    CREATE INDEX {p}calls_of_caller ON {p}calls (caller);
+
+    CREATE TABLE {p}removals (
+        instance TEXT NOT NULL,
+        uid UUID NOT NULL,
+        revision BIGINT NOT NULL,
+        PRIMARY KEY (instance, uid)
+    );
+
+    CREATE INDEX {p}removals_by_revision ON {p}removals (instance, revision);
+
+    CREATE INDEX {p}resources_by_revision ON {p}resources (instance, revision)";
 
 /// Does the steps that the database has not seen, all in one transaction. A newer database is left as it is.
 pub(super) async fn migrate(pool: &PgPool, prefix: &TablePrefix) -> Result<(), StoreError> {

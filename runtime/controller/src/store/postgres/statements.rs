@@ -65,6 +65,19 @@ pub(super) struct Statements {
     pub(super) prune_age: Arc<str>,
     pub(super) history: Arc<str>,
     pub(super) recent: Arc<str>,
+    pub(super) later: Arc<str>,
+    pub(super) removed: Arc<str>,
+    pub(super) note_removals: Arc<str>,
+    pub(super) forget_removals: Arc<str>,
+    pub(super) ask: Arc<str>,
+    pub(super) answers: Arc<str>,
+    pub(super) withdraw: Arc<str>,
+    pub(super) forget: Arc<str>,
+    pub(super) touch: Arc<str>,
+    pub(super) take_calls: Arc<str>,
+    pub(super) answer: Arc<str>,
+    pub(super) tidy: Arc<str>,
+    pub(super) open_calls: Arc<str>,
 }
 
 impl Statements {
@@ -93,7 +106,7 @@ impl Statements {
                  WHERE instance = $1 AND epoch = $2",
             ),
             notify: fixed("SELECT pg_notify('{p}events', $1)"),
-            instance: fixed("SELECT epoch, revision FROM {p}instances WHERE instance = $1"),
+            instance: fixed("SELECT epoch, revision, removed_at FROM {p}instances WHERE instance = $1"),
             load: fixed(&format!(
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 ORDER BY uid",
                 names(&COLUMNS)
@@ -120,6 +133,57 @@ impl Statements {
                 "SELECT epoch, entry FROM {p}history WHERE instance = $1
                  ORDER BY ended_at DESC, epoch DESC, invocation DESC LIMIT $2",
             ),
+            later: fixed(&format!(
+                "SELECT {} FROM {{p}}resources WHERE instance = $1 AND revision > $2 ORDER BY revision, uid",
+                names(&COLUMNS)
+            )),
+            removed: fixed("SELECT uid, revision FROM {p}removals WHERE instance = $1 AND revision > $2"),
+            note_removals: fixed(
+                "INSERT INTO {p}removals (instance, revision, uid) SELECT $1, $2, unnest($3::uuid[])
+                 ON CONFLICT (instance, uid) DO UPDATE SET revision = excluded.revision",
+            ),
+            forget_removals: fixed("DELETE FROM {p}removals WHERE instance = $1 AND revision < $2"),
+            ask: fixed(
+                "INSERT INTO {p}calls (instance, caller, id, call)
+                 SELECT $1, $2, id, call
+                 FROM unnest($3::uuid[], $4::text[]) WITH ORDINALITY AS asked (id, call, place) ORDER BY place
+                 ON CONFLICT (id) DO NOTHING",
+            ),
+            answers: fixed(
+                "SELECT id, first, outcome, settled, done, revision FROM {p}calls WHERE caller = $1",
+            ),
+            withdraw: fixed("DELETE FROM {p}calls WHERE id = ANY($1) AND taken_by = 0 RETURNING id"),
+            forget: fixed("DELETE FROM {p}calls WHERE id = ANY($1)"),
+            touch: fixed("UPDATE {p}calls SET touched_at = clock_timestamp() WHERE caller = $1"),
+            take_calls: fixed(
+                "WITH held AS MATERIALIZED (
+                     SELECT 1 FROM {p}instances WHERE instance = $1 AND epoch = $2 FOR SHARE
+                 ), next AS MATERIALIZED (
+                     SELECT id FROM {p}calls WHERE instance = $1 AND NOT done AND taken_by < $2
+                     ORDER BY number LIMIT $3 FOR UPDATE
+                 )
+                 UPDATE {p}calls AS taken SET taken_by = $2 FROM next
+                 WHERE taken.id = next.id AND EXISTS (SELECT 1 FROM held)
+                 RETURNING taken.number, taken.id, taken.call, taken.first",
+            ),
+            answer: fixed(
+                "WITH held AS MATERIALIZED (
+                     SELECT 1 FROM {p}instances WHERE instance = $1 AND epoch = $2 FOR SHARE
+                 )
+                 UPDATE {p}calls AS asked
+                 SET first = coalesce(asked.first, given.first), outcome = coalesce(asked.outcome, given.outcome),
+                     settled = coalesce(asked.settled, given.settled), done = asked.done OR given.done,
+                     revision = greatest(asked.revision, given.revision)
+                 FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::boolean[], $8::bigint[])
+                     AS given (id, first, outcome, settled, done, revision)
+                 WHERE asked.id = given.id AND asked.taken_by = $2 AND EXISTS (SELECT 1 FROM held)
+                 RETURNING asked.caller",
+            ),
+            tidy: fixed(
+                "DELETE FROM {p}calls
+                 WHERE instance = $1 AND touched_at < clock_timestamp() - interval '5 minutes'",
+            ),
+            open_calls: fixed("SELECT id FROM {p}calls WHERE instance = $1 AND NOT done"),
         }
     }
 }

@@ -1,0 +1,83 @@
+//! Several processes over one Postgres: one holds the instance and runs its reconcilers, the others ask it and take
+//! over when it goes.
+//!
+//! `failover URL` takes part until the end of its input: it creates a page, says what its part is, and does so again
+//! for each line. Start it in two terminals, and end the first one however you like.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgPoolOptions;
+use watershed_controller::store::{PostgresStore, TablePrefix};
+use watershed_controller::{
+    Context, Controller, Error, Hidden, KindOptions, Outcome, Reconciler, Work, declare, fresh_uid,
+    json_message,
+};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Page(String);
+
+json_message!(Page, format = 1);
+
+/// Publishes pages. What it does outside carries the epoch: whoever receives it refuses a lower one than the last.
+struct Publisher;
+
+impl Reconciler for Publisher {
+    type Spec = Page;
+    type State = Page;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let published = Page(format!("{} (epoch {})", context.spec().0, context.epoch()));
+        if context.state().is_some() {
+            return Ok(Outcome::default());
+        }
+        let stored = context.set_state(&published).await;
+        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        Ok(Outcome {
+            work: Work::Built,
+            retrigger: None,
+        })
+    }
+}
+
+#[tokio::main]
+#[allow(clippy::print_stdout, reason = "an example shows what happens")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    match std::env::args().nth(1) {
+        Some(url) => take_part(&url).await,
+        None => {
+            println!("skipped: no server was named, expected `failover postgres://USER@HOST/DATABASE`");
+            Ok(())
+        }
+    }
+}
+
+/// Creates a page for each line of the input, whoever holds the instance.
+#[allow(clippy::print_stdout, reason = "an example shows what happens")]
+pub(crate) async fn take_part(url: &str) -> Result<(), Box<dyn std::error::Error>> {
+    let pool = PgPoolOptions::new().max_connections(4).connect(url).await?;
+    let store = PostgresStore::new(pool, TablePrefix::new("failover_")?).await?;
+    let store = store.term(Duration::from_secs(1));
+    let builder = Controller::builder()
+        .store(store)
+        .kind(KindOptions::new("page"), Publisher);
+    let controller = builder.join().await?;
+
+    loop {
+        let name = fresh_uid().to_string();
+        controller
+            .create(declare("page", &name, &Page("hello".into()))?)
+            .await?;
+        controller.wait_until_idle(Duration::from_secs(60)).await?;
+        let count = controller.list(Hidden::Leave).resources.len();
+        let part = if controller.holds_instance() {
+            "holds"
+        } else {
+            "asks"
+        };
+        println!("{part}: {count} pages");
+        let line = tokio::task::spawn_blocking(|| std::io::stdin().lines().next()).await?;
+        if line.is_none() {
+            return Ok(controller.shutdown(Duration::from_secs(5)).await?);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Another task follows the catalog: it lists, then watches from the revision of the listing, and lists again when it
+//! is told that it has missed something.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use watershed_controller::{
+    Context, Controller, Error, Event, Handle, Hidden, KindOptions, Outcome, Reconciler, Uid, Work, declare,
+    json_message,
+};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Text(String);
+
+json_message!(Text, format = 1);
+
+/// Writes its text in capitals.
+struct Capitals;
+
+impl Reconciler for Capitals {
+    type Spec = Text;
+    type State = Text;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let capitals = Text(context.spec().0.to_uppercase());
+        let stored = context.set_state(&capitals).await;
+        stored.map_err(|error| Error::transient("state", error.to_string()))?;
+        Ok(Outcome {
+            work: Work::Built,
+            retrigger: None,
+        })
+    }
+}
+
+/// Keeps a copy of all states until so many are there; it may be as slow as it likes.
+async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
+    'list: loop {
+        let listing = handle.list(Hidden::Leave);
+        let mut watch = handle.watch(listing.revision);
+        let rows = listing.resources.into_iter().map(|resource| resource.row);
+        let mut copy: BTreeMap<Uid, String> = rows.filter_map(|row| text(&row)).collect();
+        while copy.len() < count {
+            match watch.next().await {
+                Some(Event::Changed(changes)) => {
+                    copy.extend(changes.rows.iter().filter_map(|row| text(row)));
+                    for gone in changes.gone {
+                        copy.remove(&gone.uid);
+                    }
+                }
+                Some(Event::Status(_)) => {}
+                Some(Event::Lagged) => continue 'list,
+                None => return copy,
+            }
+        }
+        return copy;
+    }
+}
+
+fn text(row: &watershed_controller::Row) -> Option<(Uid, String)> {
+    let state = watershed_controller::state_of::<Text>(row).ok()??;
+    Some((row.uid, state.0))
+}
+
+#[tokio::main(flavor = "current_thread")]
+#[allow(clippy::print_stdout, reason = "an example shows what happens")]
+pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let builder = Controller::builder().kind(KindOptions::new("text"), Capitals);
+    let controller = builder.start().await?;
+    let copied = tokio::spawn(copy(controller.handle(), 3));
+    for name in ["one", "two", "three"] {
+        controller
+            .create(declare("text", name, &Text(name.into()))?)
+            .await?;
+    }
+    let copied = tokio::time::timeout(Duration::from_secs(10), copied).await??;
+    println!("{}", copied.into_values().collect::<Vec<_>>().join(" "));
+    Ok(())
+}

@@ -1,0 +1,94 @@
+//! What stores of rows have in common when they write a commit: why it fails, and when history is cut to its bounds.
+
+use watershed_core::{CommitError, HistoryRow, InvocationId, QuickHash, Uid};
+
+use super::ColumnError;
+
+/// Entries of history that a resource may have beyond its bound before they are looked for: the search costs more
+/// than the entries.
+const HISTORY_SLACK: u32 = 32;
+
+/// How far apart, by the times of what is written, old history is looked for: an hour.
+const AGE_INTERVAL_MS: i64 = 60 * 60 * 1000;
+
+/// When the history of an instance was last cut to its bounds.
+#[derive(Debug, Default)]
+pub(super) struct Cuts {
+    /// By resource, entries written since. One that is not here was not cut by us yet.
+    since: std::collections::HashMap<Uid, u32, QuickHash>,
+    aged_at: Option<i64>,
+}
+
+impl Cuts {
+    /// The resources whose history may be longer than its bound.
+    pub(super) fn due(&self, history: &[HistoryRow]) -> Vec<Uid> {
+        let mut uids: Vec<Uid> = history.iter().map(|entry| entry.uid).collect();
+        uids.sort_unstable();
+        uids.dedup();
+        uids.retain(|uid| {
+            self.since
+                .get(uid)
+                .is_none_or(|written| *written >= HISTORY_SLACK)
+        });
+        uids
+    }
+
+    /// The time of the commit if it is time to look for old history.
+    pub(super) fn age_due(&self, history: &[HistoryRow]) -> Option<i64> {
+        let now = history.last()?.ended_at.0;
+        self.aged_at
+            .is_none_or(|last| now - last > AGE_INTERVAL_MS)
+            .then_some(now)
+    }
+
+    /// A commit with this history is through, and with it what was cut.
+    pub(super) fn done(&mut self, history: &[HistoryRow], cut: &[Uid], aged: Option<i64>) {
+        for entry in history {
+            *self.since.entry(entry.uid).or_default() += 1;
+        }
+        for uid in cut {
+            self.since.insert(*uid, 0);
+        }
+        self.aged_at = aged.or(self.aged_at);
+    }
+}
+
+/// Why a commit was not written.
+#[derive(Debug)]
+pub(super) enum Failure {
+    LeaseLost,
+    Failed(String),
+}
+
+impl From<sqlx::Error> for Failure {
+    fn from(error: sqlx::Error) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<ColumnError> for Failure {
+    fn from(error: ColumnError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<Failure> for CommitError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::LeaseLost => CommitError::LeaseLost,
+            Failure::Failed(message) => CommitError::Failed(message),
+        }
+    }
+}
+
+impl Failure {
+    /// The epoch is checked where the revision moves: no row moves without the lease.
+    pub(super) fn unless_moved(rows: u64) -> Result<(), Self> {
+        if rows == 1 { Ok(()) } else { Err(Self::LeaseLost) }
+    }
+}
+
+/// The column of an invocation. A forced delete has none and is the last entry of its resource.
+pub(super) fn invocation(id: Option<InvocationId>) -> i64 {
+    id.map_or(i64::MAX, |id| i64::try_from(id.0).unwrap_or(i64::MAX))
+}

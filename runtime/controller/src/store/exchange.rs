@@ -1,0 +1,120 @@
+//! What the processes of one instance tell each other through its store.
+//!
+//! One process holds the instance. The others follow what it commits, and leave their calls where it finds them: a
+//! call is a row, taken by the holder, answered in the very transaction that carries it out. So a holder that dies
+//! before has done nothing, and the next one takes the call; one that dies after has answered it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use uuid::Uuid;
+use watershed_core::{CommitError, Epoch, HistoryRow, Revision, Row, Stored, Uid};
+
+use super::{BoxFuture, StoreError};
+
+/// A call that is left for the holder. Its text is JSON.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Fresh; asking twice with one id is asking once.
+    pub id: Uuid,
+    /// What is asked.
+    pub call: String,
+}
+
+/// A call as the holder finds it.
+#[derive(Debug, Clone)]
+pub struct Taken {
+    /// Its id.
+    pub id: Uuid,
+    /// What is asked.
+    pub call: String,
+    /// What an earlier holder answered before it was gone: that the request stands.
+    pub first: Option<String>,
+}
+
+/// Answers to one call, by holder or for its caller; none is not given yet. Texts are JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Given {
+    /// Which call.
+    pub id: Uuid,
+    /// The answer, or that a request stands.
+    pub first: Option<String>,
+    /// What became of a request.
+    pub outcome: Option<String>,
+    /// That everything below has settled.
+    pub settled: Option<String>,
+    /// No more answers will come.
+    pub done: bool,
+    /// The catalog's revision that the answers speak of.
+    pub revision: Revision,
+}
+
+/// What was committed after a revision, all of one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Later {
+    /// The revision now.
+    pub revision: Revision,
+    /// Rows that are new or changed.
+    pub rows: Vec<Arc<Row>>,
+    /// Resources that went, with the revision of that.
+    pub gone: Vec<(Uid, Revision)>,
+}
+
+/// What a process wants to be woken for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Calls that are left for the holder.
+    Calls,
+    /// Commits, and answers to this caller.
+    Answers(Uuid),
+}
+
+/// Wakes a process; now and then for nothing.
+pub trait Wake: fmt::Debug + Send {
+    /// Waits until something of interest has happened, or may have.
+    ///
+    /// Cancel-safe.
+    fn next(&mut self) -> BoxFuture<'_, ()>;
+}
+
+/// One instance as its processes see it that do not, or not yet, hold it.
+pub trait Exchange: fmt::Debug + Send + Sync + 'static {
+    /// The whole catalog, with the revision at which something was last removed.
+    fn read(&self) -> BoxFuture<'_, Result<(Stored, Revision), StoreError>>;
+
+    /// What was committed after `from`; none if that is too long ago to be told apart from the whole.
+    fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Later>, StoreError>>;
+
+    /// As [`Catalog::history`](super::Catalog::history).
+    fn history(&self, uid: Uid, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
+
+    /// As [`Catalog::recent`](super::Catalog::recent).
+    fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
+
+    /// Leaves calls for the holder, in this order, and wakes it; also without any.
+    fn ask<'a>(&'a self, caller: Uuid, calls: &'a [Asked]) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// All calls of a caller that are there, with the answers so far.
+    fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Given>, StoreError>>;
+
+    /// Takes calls back that no holder has taken; says which.
+    fn withdraw<'a>(&'a self, calls: &'a [Uuid]) -> BoxFuture<'a, Result<Vec<Uuid>, StoreError>>;
+
+    /// Forgets calls: their answers were read, or are of no use.
+    fn forget<'a>(&'a self, calls: &'a [Uuid]) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    /// Says that a caller is still there.
+    fn touch(&self, caller: Uuid) -> BoxFuture<'_, Result<(), StoreError>>;
+
+    /// Takes calls that no holder of this epoch has taken, in the order in which they came, at most `limit`.
+    fn take(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<Taken>, StoreError>>;
+
+    /// Answers calls that this epoch took, and wakes their callers.
+    fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Given]) -> BoxFuture<'a, Result<(), CommitError>>;
+
+    /// Forgets the calls of callers that are long gone; the ids of those that are open.
+    fn tidy(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>>;
+
+    /// Wakes a process from now on.
+    fn follow(&self, interest: Interest) -> Box<dyn Wake>;
+}

@@ -1,0 +1,167 @@
+//! Killed at any moment, a process comes back with every write that it acknowledged.
+//!
+//! Real processes write to a catalog and note in a file, with fsync, what they are about to do and what was
+//! acknowledged. They are killed with SIGKILL after a random number of acknowledgements; then the catalog is compared
+//! with the notes: all that was acknowledged is there, and of what was under way all or nothing.
+//!
+//! `WATERSHED_CRASH_ROUNDS` says how often, `WATERSHED_CRASH_SEED` from which seed on; a failure prints its own.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use watershed_controller::Controller;
+use watershed_controller::store::{SqliteStore, Store};
+
+use crate::server::Server;
+use crate::task::{SOON, builder};
+
+mod notes;
+mod writer;
+
+use self::notes::{Model, Notes};
+
+/// Rounds of an ordinary run; CI asks for more.
+const ROUNDS: u64 = 3;
+/// The most acknowledgements before a process is killed.
+const ACKNOWLEDGED_MAX: usize = 150;
+/// How long a lease of Postgres lasts here: a killed holder's has to run out before anybody can look.
+const TERM: Duration = Duration::from_millis(300);
+/// The lease of who looks, and is not killed.
+const UNHURRIED: Duration = Duration::from_secs(60);
+
+/// The environment of a process that writes: where its catalog is, and its folder of notes.
+const CATALOG: &str = "WATERSHED_CRASH_CATALOG";
+const FOLDER: &str = "WATERSHED_CRASH_FOLDER";
+const SEED: &str = "WATERSHED_CRASH_SEED";
+const NUMBER: &str = "WATERSHED_CRASH_NUMBER";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment_sqlite_keeps_every_acknowledged_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("catalog.db");
+    let catalog = path.display().to_string();
+    rounds(&catalog, 1, async || {
+        Box::new(SqliteStore::open(&path).await.unwrap()) as Box<dyn Store>
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_at_any_moment_postgres_keeps_every_acknowledged_write() {
+    let Some(server) = Server::start() else { return };
+    rounds(&server.url(), 1, async || {
+        Box::new(crate::store(&server.url(), UNHURRIED).await) as Box<dyn Store>
+    })
+    .await;
+}
+
+/// One of the two holds the catalog, the other one asks it; either may be killed, and both at last.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_processes_killed_at_any_moment_both_find_what_was_acknowledged() {
+    let Some(server) = Server::start() else { return };
+    rounds(&server.url(), 2, async || {
+        Box::new(crate::store(&server.url(), UNHURRIED).await) as Box<dyn Store>
+    })
+    .await;
+}
+
+async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dyn Store>) {
+    let first = number(SEED).unwrap_or_else(|| watershed_controller::fresh_uid().0.as_u64_pair().1 >> 32);
+    let count = number("WATERSHED_CRASH_ROUNDS").unwrap_or(ROUNDS);
+    let mut before = Model::default();
+    let mut acknowledged = 0;
+    for seed in first..first + count {
+        let folder = tempfile::tempdir().unwrap();
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut running: Vec<Running> = (0..processes)
+            .map(|number| Running::start(catalog, folder.path(), seed, number))
+            .collect();
+        // The first to die goes while the others write; what they ask then is for the next holder.
+        while !running.is_empty() {
+            let mut next = running.swap_remove(random.random_range(0..running.len()));
+            next.wait_for(random.random_range(0..ACKNOWLEDGED_MAX));
+            next.kill();
+        }
+        let notes = Notes::read(folder.path());
+        acknowledged += notes.acknowledged();
+        let controller = builder(store().await).start().await.unwrap();
+        controller.wait_until_idle(SOON).await.unwrap();
+        before = notes.compare(&before, &found(&controller), &format!("seed {seed}"));
+        controller.shutdown(SOON).await.unwrap();
+    }
+    println!("{processes} processes, {count} rounds from seed {first}: {acknowledged} writes, none lost");
+}
+
+/// What the catalog says, each resource built as it was declared.
+fn found(controller: &Controller) -> Model {
+    let mut found = Model::default();
+    for resource in controller.list(watershed_controller::Hidden::Show).resources {
+        assert!(!resource.marks.is_deleted(), "{} is still there", resource.key());
+        let declared = notes::text(&resource);
+        let built = resource
+            .state::<crate::task::Built>()
+            .unwrap()
+            .map(|built| built.0);
+        assert_eq!(built.as_ref(), Some(&declared), "{}", resource.key());
+        found.insert(resource.name.as_str().to_owned(), declared);
+    }
+    found
+}
+
+/// This program again, as a process that writes.
+struct Running {
+    process: Child,
+    output: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    fn start(catalog: &str, folder: &Path, seed: u64, number: usize) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["crash::writer::process", "--exact", "--ignored", "--nocapture"])
+            .env(CATALOG, catalog)
+            .env(FOLDER, folder)
+            .env(SEED, seed.to_string())
+            .env(NUMBER, number.to_string())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped());
+        let mut process = command.spawn().expect("this program starts again");
+        let output = process.stdout.take().expect("it is piped");
+        Self {
+            process,
+            output: BufReader::new(output).lines(),
+        }
+    }
+
+    /// Reads so many acknowledgements; with none at all the process is killed while it opens its catalog. On a slow
+    /// machine it may lose its lease so often that its writers end before.
+    fn wait_for(&mut self, count: usize) {
+        let acknowledged = |line: &String| line.ends_with("acknowledged");
+        let lines = self.output.by_ref().map_while(Result::ok).filter(acknowledged);
+        lines.take(count).for_each(drop);
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        let status = self.process.wait().unwrap();
+        let was_killed = status.signal() == Some(SIGKILL);
+        assert!(
+            was_killed || status.success(),
+            "the process failed by itself: {status}"
+        );
+    }
+}
+
+/// Its number on every system.
+const SIGKILL: i32 = 9;
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name)
+        .ok()
+        .map(|text| text.parse().expect("a number"))
+}

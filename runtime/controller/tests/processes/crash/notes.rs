@@ -1,0 +1,161 @@
+//! What writers noted, and whether a catalog agrees with it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use watershed_controller::Resource;
+
+use crate::task::Task;
+
+/// Resources by name, with what they were declared as.
+pub(super) type Model = BTreeMap<String, String>;
+
+/// What one edit or batch does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Step {
+    /// Creates or updates.
+    Put(String, String),
+    /// Renames.
+    Move(String, String),
+    /// Deletes.
+    Remove(String),
+}
+
+/// One line of notes.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Line {
+    /// It is about to do these, together.
+    Begin(Vec<Step>),
+    /// They were acknowledged.
+    Acknowledged,
+    /// They were refused, and nothing has changed.
+    Refused,
+}
+
+/// Where one writer notes.
+#[derive(Debug)]
+pub(super) struct Notebook(File);
+
+impl Notebook {
+    pub(super) fn open(folder: &Path, writer: &str) -> Self {
+        let path = folder.join(format!("{writer}.notes"));
+        let file = OpenOptions::new().create(true).append(true).open(path);
+        Self(file.expect("the notes can be written"))
+    }
+
+    /// On disk when this returns.
+    pub(super) fn note(&mut self, line: &Line) {
+        let mut text = serde_json::to_string(line).expect("lines have a text");
+        text.push('\n');
+        self.0
+            .write_all(text.as_bytes())
+            .expect("the notes can be written");
+        self.0.sync_data().expect("the notes reach the disk");
+    }
+}
+
+/// The notes of all writers, each with names of its own.
+#[derive(Debug)]
+pub(super) struct Notes {
+    writers: BTreeMap<String, Vec<Line>>,
+}
+
+impl Notes {
+    pub(super) fn read(folder: &Path) -> Self {
+        let mut writers = BTreeMap::new();
+        for entry in fs::read_dir(folder).expect("the folder of notes") {
+            let path = entry.expect("an entry of the folder").path();
+            if path.extension().is_none_or(|extension| extension != "notes") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).expect("the notes can be read");
+            // A line that was cut short belongs to what was never begun.
+            let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+            let lines = lines.map(|line| serde_json::from_str(line).expect("a line of notes"));
+            let writer = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            writers.insert(writer, lines.collect());
+        }
+        Self { writers }
+    }
+
+    pub(super) fn acknowledged(&self) -> usize {
+        let lines = self.writers.values().flatten();
+        lines.filter(|line| matches!(line, Line::Acknowledged)).count()
+    }
+
+    /// Fails unless what was found is what was there before with all that was acknowledged, and of what was under way
+    /// all or nothing. Returns what was found.
+    pub(super) fn compare(&self, before: &Model, found: &Model, story: &str) -> Model {
+        let mut checked = 0;
+        let mut all: std::collections::BTreeSet<&str> = self.writers.keys().map(String::as_str).collect();
+        all.extend(before.keys().map(|name| owner(name)));
+        for writer in all {
+            let (before, found) = (part(before, writer), part(found, writer));
+            checked += found.len();
+            let (certain, possible) = self.ends(&before, writer);
+            let agrees = found == certain || possible.as_ref().is_some_and(|possible| found == *possible);
+            assert!(
+                agrees,
+                "{story}: writer {writer} found {found:?}\nacknowledged {certain:?}\nor {possible:?}"
+            );
+        }
+        assert_eq!(
+            checked,
+            found.len(),
+            "{story}: resources that nobody wrote: {found:?}"
+        );
+        found.clone()
+    }
+
+    /// What a writer's resources must be, and what they may be as well.
+    fn ends(&self, before: &Model, writer: &str) -> (Model, Option<Model>) {
+        let (mut certain, mut pending) = (before.clone(), None);
+        for line in self.writers.get(writer).into_iter().flatten() {
+            match line {
+                Line::Begin(steps) => pending = Some(steps),
+                Line::Acknowledged => apply(&mut certain, pending.take().expect("it was begun")),
+                Line::Refused => pending = None,
+            }
+        }
+        let possible = pending.map(|steps| {
+            let mut possible = certain.clone();
+            apply(&mut possible, steps);
+            possible
+        });
+        (certain, possible)
+    }
+}
+
+/// The writer to whom a name belongs.
+fn owner(name: &str) -> &str {
+    name.split_once('-').map_or(name, |(writer, _)| writer)
+}
+
+fn part(model: &Model, writer: &str) -> Model {
+    let mine = model.iter().filter(|(name, _)| owner(name) == writer);
+    mine.map(|(name, text)| (name.clone(), text.clone())).collect()
+}
+
+pub(super) fn apply(model: &mut Model, steps: &[Step]) {
+    for step in steps {
+        match step {
+            Step::Put(name, text) => drop(model.insert(name.clone(), text.clone())),
+            Step::Move(from, to) => {
+                let text = model.remove(from).expect("only what is there is renamed");
+                model.insert(to.clone(), text);
+            }
+            Step::Remove(name) => drop(model.remove(name)),
+        }
+    }
+}
+
+/// The text that a resource is to be built with.
+pub(super) fn text(resource: &Resource) -> String {
+    match resource.spec::<Task>().expect("its spec can be read") {
+        Task::Build(text) => text,
+        other => panic!("{} is {other:?}", resource.key()),
+    }
+}

@@ -1,0 +1,144 @@
+//! Random edits, cancels and restarts for minutes: memory stays flat, no task is left, no channel grows.
+//!
+//! `WATERSHED_SOAK_S=600 cargo test --release -p watershed-controller --features postgres,sqlite --test processes --
+//! --ignored --nocapture soak`
+
+use std::time::{Duration, Instant};
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use watershed_controller::store::SqliteStore;
+use watershed_controller::{Batch, Controller, Edit, EditError, Hidden, Refusal, new_spec};
+
+use crate::task::{Ending, SOON, Task, builder, key, reading};
+
+/// Resources, each reading at most one with a lower number.
+const RESOURCES: u32 = 10_000;
+/// How long a controller lives before it is started again.
+const LIFE: Duration = Duration::from_secs(30);
+/// How long is left for caches to fill before memory counts.
+const WARM: u32 = 2;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "takes as long as WATERSHED_SOAK_S says, in seconds"]
+async fn memory_stays_flat_and_no_task_is_left() {
+    let seconds = std::env::var("WATERSHED_SOAK_S").map_or(60, |text| text.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("catalog.db");
+    let mut random = SmallRng::seed_from_u64(7);
+    let begun = Instant::now();
+    let (mut life, mut calls, mut figures) = (0, 0_u64, Vec::new());
+    let tasks_at_first = alive();
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        let controller = builder(SqliteStore::open(&path).await.unwrap())
+            .start()
+            .await
+            .unwrap();
+        if life == 0 {
+            fill(&controller).await;
+        }
+        controller.wait_until_idle(SOON).await.unwrap();
+        let until = Instant::now() + LIFE.min(Duration::from_secs(seconds) / 5);
+        while Instant::now() < until {
+            one(&controller, &mut random).await;
+            calls += 1;
+        }
+        let tasks = alive();
+        controller.shutdown(SOON).await.unwrap();
+        drop(controller);
+        tokio::task::yield_now().await;
+        life += 1;
+        figures.push(resident_kb());
+        println!(
+            "life {life}: {calls} calls, {} kB, {tasks} tasks running",
+            resident_kb()
+        );
+    }
+    let left = settled_tasks(tasks_at_first).await;
+    println!(
+        "{calls} calls in {:?}, {left} tasks left of {tasks_at_first} at first",
+        begun.elapsed()
+    );
+    assert!(left <= tasks_at_first, "{left} tasks are left");
+    let warm = figures.get(WARM as usize).or(figures.last()).copied().unwrap();
+    let last = figures.last().copied().unwrap();
+    assert!(
+        last <= warm * 5 / 4,
+        "memory grew from {warm} to {last} kB: {figures:?}"
+    );
+}
+
+async fn fill(controller: &Controller) {
+    let edits = (0..RESOURCES).map(|number| {
+        let parents = if number % 10 == 0 {
+            Vec::new()
+        } else {
+            vec![format!("{}", number - 1)]
+        };
+        let parents: Vec<&str> = parents.iter().map(String::as_str).collect();
+        Edit::create(reading(&format!("{number}"), &Task::Build("0".into()), &parents))
+    });
+    let edits = edits.collect();
+    controller.apply(Batch { edits }).await.unwrap();
+}
+
+/// One random thing that people do.
+async fn one(controller: &Controller, random: &mut SmallRng) {
+    let name = format!("{}", random.random_range(0..RESOURCES));
+    let spec = match random.random_range(0..20) {
+        0 => Task::Fail("it fails".into()),
+        1 => Task::Hang(Ending::Write("cancelled".into())),
+        2 => Task::Sleep(random.random_range(0..20), "slept".into()),
+        _ => Task::Build(format!("{}", random.random::<u32>())),
+    };
+    let refused = match random.random_range(0..10) {
+        0..=5 => {
+            let update = Edit::update(key(&name), new_spec(&spec).unwrap());
+            controller.apply(update.into()).await.err()
+        }
+        6 => {
+            // Delete and create of one name are one full update; the resource goes on.
+            let edits = vec![Edit::delete(key(&name)), Edit::create(reading(&name, &spec, &[]))];
+            controller.apply(Batch { edits }).await.err()
+        }
+        7 => {
+            let mut request = controller.reconcile(key(&name)).await.unwrap();
+            let _ = request
+                .outcome(Duration::from_millis(random.random_range(0..5)))
+                .await;
+            None
+        }
+        8 => {
+            let _ = controller.cancel(key(&name)).await;
+            None
+        }
+        _ => {
+            drop(controller.watch(controller.list(Hidden::Leave).revision));
+            let _ = controller.wait_until_idle(Duration::from_millis(1)).await;
+            None
+        }
+    };
+    if let Some(EditError::Refused(Refusal::OutcomeUnknown)) = refused {
+        panic!("{refused:?}");
+    }
+}
+
+fn alive() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+/// How many tasks there are once those that end have ended.
+async fn settled_tasks(at_first: usize) -> usize {
+    let begun = Instant::now();
+    while alive() > at_first && begun.elapsed() < SOON {
+        tokio::task::yield_now().await;
+    }
+    alive()
+}
+
+fn resident_kb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").trim().parse().ok())
+        .unwrap_or(0)
+}
