@@ -61,6 +61,8 @@ impl Uses {
                 kind,
                 name: found.name.clone(),
                 own_look,
+                expected: found.sure && !own_look,
+                at: Some(place.token(text, found.offset)),
             });
         }
     }

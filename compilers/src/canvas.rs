@@ -47,6 +47,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         reader.templates_in(&node.value);
         reader.fields.put_back("security", node);
     }
+    let theme_at = reader.fields.value_at("theme");
     let (theme, embedded_theme) = theme::take(&mut reader.fields, reader.context);
     let mut spec = CanvasSpec {
         display_name: reader.display_name(),
@@ -84,7 +85,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         mut refs, implied, ..
     } = board;
     if !spec.theme.is_empty() {
-        refs.push(ref_to(Kind::Theme, &spec.theme));
+        refs.push(ref_to(Kind::Theme, &spec.theme, theme_at));
     }
     reader.finish(&KEYS);
     let mut declared = Declared::new(Spec::Canvas(Box::new(spec)));
@@ -212,11 +213,12 @@ impl Board<'_> {
             condition: fields.text("if").unwrap_or_default(),
             ..CanvasItem::default()
         };
+        let component_at = fields.value_at("component");
         let component = fields.text("component");
         let rest = fields.take_rest();
         match component {
             Some(name) if rest.is_empty() => {
-                self.refs.push(ref_to(Kind::Component, &name));
+                self.refs.push(ref_to(Kind::Component, &name, component_at));
                 found.component = name;
             }
             Some(_) => {
@@ -235,8 +237,12 @@ impl Board<'_> {
     fn inline(&mut self, rest: Map, at: At, place: &str, fields: &mut Fields<'_>) -> Option<String> {
         let (spec, refs) = component::renderer(rest, at, fields)?;
         let name = format!("{}--component-{place}", self.canvas);
-        self.refs.push(ref_to(Kind::Component, &name));
-        self.refs.extend(refs.iter().cloned());
+        self.refs.push(ref_to(Kind::Component, &name, Some(at)));
+        // What is wrong with these is told of the component.
+        self.refs.extend(refs.iter().cloned().map(|one| RawRef {
+            expected: false,
+            ..one
+        }));
         self.implied.push(Implied {
             kind: Kind::Component,
             name: name.clone(),

@@ -120,7 +120,10 @@ pub(crate) fn renderer(
     };
     let text = |key: &str| map.get(key).and_then(|entry| entry.value.scalar_text());
     let metrics_view = text("metrics_view").filter(|name| !name.is_empty());
-    let refs = metrics_view.iter().map(|name| ref_to(Kind::MetricsView, name));
+    let at = map.get("metrics_view").map(|entry| entry.value.at);
+    let refs = metrics_view
+        .iter()
+        .map(|name| ref_to(Kind::MetricsView, name, at));
     let spec = ComponentSpec {
         display_name: text("title").unwrap_or_default(),
         description: text("description").unwrap_or_default(),

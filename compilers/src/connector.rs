@@ -90,6 +90,9 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         _ => &[],
     };
     check(reader, &rest, known);
+    if name == "duckdb" && !spec.provision {
+        refuse_elsewhere(reader, &rest);
+    }
     for (key, entry) in &rest {
         spec.spots
             .extend(spot(entry.value.at).map(|spot| (key.clone(), spot)));
@@ -104,6 +107,35 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .collect();
     spec.properties = Some(MapValue { fields });
     Declared::new(Spec::Connector(Box::new(spec)))
+}
+
+/// Refuses a database file for the connector that models are built on: whoever names one expects their tables there.
+fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
+    let name = reader.about.name.to_owned();
+    if !name.eq_ignore_ascii_case(reader.context.olap) {
+        return;
+    }
+    let named = |key: &&str| {
+        let entry = settings.get(*key)?;
+        let text = entry
+            .value
+            .scalar_text()
+            .filter(|text| !text.is_empty() && text != ":memory:")?;
+        Some((entry.value.at, text))
+    };
+    let found = ["path", "db", "dsn"]
+        .iter()
+        .find_map(|key| Some((*key, named(key)?)));
+    let Some((key, (at, file))) = found else { return };
+    let message =
+        format!("models are built on connector \"{name}\", whose tables can't be kept in \"{file}\"");
+    let hint = format!(
+        "leave `{key}` out and, if the state folder is to stand elsewhere, call with `--state-dir`; \
+         a database that is only read is a connector of another name"
+    );
+    reader
+        .findings()
+        .add_with_hint(at, Code::InvalidValue, message, hint);
 }
 
 /// The name of a connector that a resource uses; a finding where there is none of that name.

@@ -209,11 +209,13 @@ pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &[&s
 }
 
 /// A ref to a resource whose kind is known.
-pub(crate) fn ref_to(kind: Kind, name: &str) -> RawRef {
+pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
     RawRef {
         kind: Some(kind),
         name: name.to_owned(),
         own_look: false,
+        expected: true,
+        at,
     }
 }
 
@@ -223,6 +225,8 @@ pub(crate) fn ref_to_table(name: &str) -> RawRef {
         kind: None,
         name: name.to_owned(),
         own_look: false,
+        expected: false,
+        at: None,
     }
 }
 

@@ -4,7 +4,7 @@ mod code;
 mod draw;
 
 pub use code::Code;
-pub use draw::{Colour, draw};
+pub use draw::{Colour, Drawn, draw};
 
 use crate::resource::ResourceKey;
 

@@ -128,6 +128,10 @@ pub(crate) struct RawRef {
     pub(crate) name: String,
     /// Its own name here is a look at its own last result, and no ref.
     pub(crate) own_look: bool,
+    /// It names a resource and nothing else: where there is none, that is a mistake.
+    pub(crate) expected: bool,
+    /// Where it stands; none for one that a default gives.
+    pub(crate) at: Option<At>,
 }
 
 /// A model or source.

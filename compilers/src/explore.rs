@@ -7,6 +7,7 @@ use crate::{
     decode::Fields,
     diagnostics::Code,
     draft::{Context, RawRef},
+    finding::At,
     resource::{Kind, Spec},
     security::{self, Extent},
     selector, theme, time_range,
@@ -84,7 +85,14 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     }
     let context = reader.context;
     let (mut spec, mut refs) = shared(&mut reader.fields, context);
-    refs.insert(0, ref_to(Kind::MetricsView, &name));
+    refs.insert(
+        0,
+        ref_to(
+            Kind::MetricsView,
+            &name,
+            metrics_view.as_ref().map(|node| node.at),
+        ),
+    );
     spec.display_name = display_name;
     spec.metrics_view = name;
     spec.metrics_view_at = metrics_view.and_then(|node| spot(node.at));
@@ -138,9 +146,9 @@ pub(crate) fn of_metrics_view(
         if spec.theme.is_empty() {
             spec.theme = theme;
         }
-        refs = theme_ref(&spec).into_iter().collect();
+        refs = theme_ref(&spec, None).into_iter().collect();
     }
-    refs.insert(0, ref_to(Kind::MetricsView, origin.view));
+    refs.insert(0, ref_to(Kind::MetricsView, origin.view, at));
     spec.display_name = display_name.unwrap_or_else(|| origin.display_name.to_owned());
     spec.metrics_view = origin.view.to_owned();
     spec.dimensions = Some(all());
@@ -156,12 +164,13 @@ pub(crate) fn of_metrics_view(
     })
 }
 
-fn theme_ref(spec: &ExploreSpec) -> Option<RawRef> {
-    (!spec.theme.is_empty()).then(|| ref_to(Kind::Theme, &spec.theme))
+fn theme_ref(spec: &ExploreSpec, at: Option<At>) -> Option<RawRef> {
+    (!spec.theme.is_empty()).then(|| ref_to(Kind::Theme, &spec.theme, at))
 }
 
 /// What an explore and the block in a metrics view have in common.
 fn shared(fields: &mut Fields<'_>, context: &Context<'_>) -> (ExploreSpec, Vec<RawRef>) {
+    let theme_at = fields.value_at("theme");
     let (theme, embedded_theme) = theme::take(fields, context);
     let prompts = fields.list("ai_prompts").unwrap_or_default();
     let spec = ExploreSpec {
@@ -178,7 +187,7 @@ fn shared(fields: &mut Fields<'_>, context: &Context<'_>) -> (ExploreSpec, Vec<R
         ai_prompts: prompts.iter().map(Node::to_value).collect(),
         ..ExploreSpec::default()
     };
-    let refs = theme_ref(&spec).into_iter().collect();
+    let refs = theme_ref(&spec, theme_at).into_iter().collect();
     (spec, refs)
 }
 

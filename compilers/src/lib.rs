@@ -13,6 +13,7 @@
 //! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
 
 pub mod diagnostics;
+pub mod fields;
 pub mod meaning;
 pub mod options;
 pub mod project;

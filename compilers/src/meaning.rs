@@ -26,6 +26,9 @@ pub(crate) const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"]
 /// Keys of inputs that are only for people.
 const PROSE_KEYS: [&str; 2] = ["description", "display_name"];
 
+/// The number under which a model is read by its own tests.
+const ITSELF: usize = usize::MAX;
+
 /// The version of the fingerprints that a parser makes.
 pub(crate) fn version(parser_version: &str) -> Arc<str> {
     format!("{RULES}, {parser_version}").into()
@@ -40,14 +43,14 @@ pub struct Meanings {
     pub output: Fingerprint,
 }
 
-/// Fingerprints a spec anew, by today's rules and today's parser: to compare what an output was built from with what
+/// Fingerprints the spec of the model `name` anew, by today's rules and today's parser: to compare what an output was built from with what
 /// is wanted when the two were fingerprinted by different versions.
-pub fn fingerprint(spec: &ModelSpec, parser: &dyn SqlParser) -> Meanings {
+pub fn fingerprint(name: &str, spec: &ModelSpec, parser: &dyn SqlParser) -> Meanings {
     let analysis = plain_statement(spec).and_then(|text| {
         let answer = parser.parse(&[text]).into_iter().next()?;
         Some(SqlAnalysis::read(text, &answer))
     });
-    of_spec(spec, version(parser.version()), analysis.as_ref())
+    of_spec(name, spec, version(parser.version()), analysis.as_ref())
 }
 
 /// The statement whose tree is a spec's meaning, if there is one.
@@ -58,8 +61,13 @@ fn plain_statement(spec: &ModelSpec) -> Option<&str> {
         .map(|sql| sql.text.as_str())
 }
 
-/// Fingerprints a spec; `analysis` is that of its plain statement.
-pub(crate) fn of_spec(spec: &ModelSpec, version: Arc<str>, analysis: Option<&SqlAnalysis>) -> Meanings {
+/// Fingerprints the spec of the model `name`; `analysis` is that of its plain statement.
+pub(crate) fn of_spec(
+    name: &str,
+    spec: &ModelSpec,
+    version: Arc<str>,
+    analysis: Option<&SqlAnalysis>,
+) -> Meanings {
     let ordinals: BTreeMap<String, usize> = spec
         .inputs
         .iter()
@@ -85,6 +93,14 @@ pub(crate) fn of_spec(spec: &ModelSpec, version: Arc<str>, analysis: Option<&Sql
     spec.inputs
         .iter()
         .for_each(|name| whole.bytes(name.to_lowercase().as_bytes()));
+    // Tests look at the model itself, whatever it is called.
+    let with_itself = BTreeMap::from_iter(
+        ordinals
+            .clone()
+            .into_iter()
+            .chain([(name.to_lowercase(), ITSELF)]),
+    );
+    whole.ordinals = &with_itself;
     for test in &spec.tests {
         whole.bytes(test.name.as_bytes());
         whole.resolver(test.data.as_ref());

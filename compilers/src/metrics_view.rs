@@ -189,7 +189,7 @@ fn table(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &mut
     let [parent, model, table] =
         nodes.map(|node| node.and_then(|node| node.scalar_text()).unwrap_or_default());
     if !parent.is_empty() {
-        declared.refs.push(ref_to(Kind::MetricsView, &parent));
+        declared.refs.push(ref_to(Kind::MetricsView, &parent, at));
     }
     let tables = [&model, &table].into_iter().filter(|name| !name.is_empty());
     declared.refs.extend(tables.map(|name| ref_to_table(name)));

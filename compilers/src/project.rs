@@ -9,6 +9,8 @@
 mod apply;
 mod claims;
 mod cycles;
+mod dangling;
+mod fields;
 mod files;
 mod link;
 mod surroundings;
@@ -29,6 +31,7 @@ use crate::{
     sql::{Cache, SqlAnalysis},
 };
 use claims::Claims;
+use dangling::Dangling;
 use files::Files;
 
 /// What happened to a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
@@ -126,6 +129,10 @@ pub struct Project {
     readers: BTreeMap<ResourceKey, BTreeSet<String>>,
     resources: BTreeMap<ResourceKey, Resource>,
     on_cycle: BTreeSet<ResourceKey>,
+    /// Refs to nothing, by the resource that holds them.
+    dangling: BTreeMap<ResourceKey, Vec<Dangling>>,
+    /// Dashboards and metrics views by what they read of that sort.
+    dashboards: BTreeMap<ResourceKey, BTreeSet<ResourceKey>>,
     /// Findings by what they came from: a group, an `.env` file, the manifest, a cycle's member.
     findings: BTreeMap<Source, Vec<Diagnostic>>,
     diagnostics: Vec<Diagnostic>,
@@ -139,6 +146,8 @@ enum Source {
     Env(String),
     Group(String),
     Cycle(ResourceKey),
+    Refs(ResourceKey),
+    Fields(ResourceKey),
 }
 
 /// The files of one stem and what they came to.

@@ -66,5 +66,7 @@ fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
         kind,
         name,
         own_look: false,
+        expected: kind.is_some(),
+        at: Some(node.at),
     })
 }

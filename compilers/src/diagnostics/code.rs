@@ -107,6 +107,8 @@ codes! {
     InvalidName = Error "invalid-name",
     /// Another resource of the same kind has this name.
     NameCollision = Error "name-collision",
+    /// A ref names a resource that no file declares.
+    MissingRef = Error "missing-ref",
     /// A ref is not written as refs are.
     InvalidRef = Error "invalid-ref",
     /// The resource reads, in the end, itself.

@@ -1,6 +1,6 @@
 //! Findings drawn for people: the message, the source line with the place underlined, the hint.
 
-use std::{borrow::Cow, ops::Range};
+use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
@@ -15,39 +15,71 @@ pub enum Colour {
     Always,
 }
 
-/// Columns that a drawing takes at most.
-const WIDTH: usize = 140;
+/// A finding as it is drawn, whoever holds it.
+#[derive(Debug, Clone, Copy)]
+pub struct Drawn<'a> {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What it is.
+    pub code: &'a str,
+    /// The file.
+    pub path: &'a str,
+    /// Where in the file.
+    pub span: Span,
+    /// What is wrong.
+    pub message: &'a str,
+    /// What may help.
+    pub hint: Option<&'a str>,
+}
 
-/// Draws one finding. `source` is the text of its file, as [`Project::source`](crate::Project::source) has it; without
-/// it only path and place are told. The drawing ends without a line break.
-pub fn draw(diagnostic: &Diagnostic, source: Option<&str>, colour: Colour) -> String {
+impl<'a> From<&'a Diagnostic> for Drawn<'a> {
+    fn from(found: &'a Diagnostic) -> Self {
+        Self {
+            severity: found.severity,
+            code: found.code.as_str(),
+            path: &found.path,
+            span: found.span,
+            message: &found.message,
+            hint: found.hint.as_deref(),
+        }
+    }
+}
+
+/// Columns that a drawing takes at most.
+const WIDTH: usize = 120;
+/// A finding over more lines is drawn at its first one.
+const MOST_LINES: u32 = 6;
+
+/// Draws one finding. `source` is the text of its file; without it, and where the finding is about the file as a whole,
+/// only path and place are told. The drawing ends without a line break.
+pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colour) -> String {
+    let found = found.into();
     let renderer = match colour {
         Colour::Never => Renderer::plain(),
         Colour::Always => Renderer::styled(),
     };
-    let level = match diagnostic.severity {
+    let level = match found.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
-        Severity::Hint => Level::HELP.with_name("hint"),
+        Severity::Hint => Level::NOTE.with_name("note"),
     };
-    let title = level
-        .primary_title(diagnostic.message.as_str())
-        .id(diagnostic.code.as_str());
-    let span = diagnostic.span;
+    let title = level.primary_title(found.message).id(found.code);
+    let span = found.span;
+    let source = source.map(|source| source.strip_prefix('\u{feff}').unwrap_or(source));
     let group: Group<'_> = match source.and_then(|source| excerpt(source, span)) {
         Some((text, range)) => title.element(
             Snippet::source(text)
-                .path(diagnostic.path.as_str())
                 .line_start(span.line as usize)
+                .path(found.path)
                 .annotation(AnnotationKind::Primary.span(range)),
         ),
-        None => title.element(
-            Origin::path(diagnostic.path.as_str())
-                .line(span.line as usize)
-                .char_column(span.column as usize),
-        ),
+        None if span == Span::START => title.element(Origin::path(found.path)),
+        None => {
+            let place = Origin::path(found.path).line(span.line as usize);
+            title.element(place.char_column(span.column as usize))
+        }
     };
-    let hint = diagnostic.hint.as_deref().map(|hint| Level::HELP.message(hint));
+    let hint = found.hint.map(|hint| Level::HELP.with_name("hint").message(hint));
     let group = match hint {
         Some(hint) => group.element(hint),
         None => group,
@@ -55,26 +87,51 @@ pub fn draw(diagnostic: &Diagnostic, source: Option<&str>, colour: Colour) -> St
     renderer.term_width(WIDTH).render(&[group])
 }
 
-/// The lines of a place, and the place as a range of bytes in them.
-fn excerpt(source: &str, span: Span) -> Option<(Cow<'_, str>, Range<usize>)> {
-    let source = source.strip_prefix('\u{feff}').unwrap_or(source);
-    let lines: Vec<&str> = source
-        .split('\n')
-        .skip(span.line.saturating_sub(1) as usize)
-        .take((span.end_line.max(span.line) - span.line) as usize + 1)
-        .map(|line| line.strip_suffix('\r').unwrap_or(line))
-        .collect();
-    let first = lines.first()?;
-    let byte = |line: &str, column: u32| {
-        let characters = column.saturating_sub(1) as usize;
-        line.char_indices()
-            .nth(characters)
-            .map_or(line.len(), |(at, _)| at)
+/// The lines that a finding is about, and its bytes in them.
+fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
+    if span == Span::START {
+        return None;
+    }
+    let first = span.line.max(1);
+    let last = if span.end_line.saturating_sub(first) >= MOST_LINES {
+        first
+    } else {
+        span.end_line.max(first)
     };
-    let before_last: usize = lines.iter().rev().skip(1).map(|line| line.len() + 1).sum();
-    let start = byte(first, span.column);
-    let end = before_last + byte(lines.last()?, span.end_column);
-    Some((lines.join("\n").into(), start..end.max(start)))
+    let mut lines = source.split_inclusive('\n').skip(first as usize - 1);
+    let begin = offset(source, lines.next()?);
+    let end_line = match last - first {
+        0 => source.get(begin..)?.split_inclusive('\n').next()?,
+        more => lines.nth(more as usize - 1)?,
+    };
+    let end = offset(source, end_line) + end_line.trim_end_matches(['\n', '\r']).len();
+    let text = source.get(begin..end)?;
+    let from = column(text, span.column);
+    let to = if last == span.end_line {
+        offset(source, end_line) - begin + column(end_line, span.end_column)
+    } else {
+        text.len()
+    };
+    let (from, to) = (from.min(text.len()), to.min(text.len()));
+    // An empty span still points at something.
+    let to = if to > from {
+        to
+    } else {
+        from + text[from..].chars().next().map_or(0, char::len_utf8)
+    };
+    Some((text, from..to))
+}
+
+/// Where a part of a text begins in it.
+fn offset(whole: &str, part: &str) -> usize {
+    part.as_ptr() as usize - whole.as_ptr() as usize
+}
+
+/// Bytes before a 1-based column of characters.
+fn column(line: &str, column: u32) -> usize {
+    line.char_indices()
+        .nth(column.max(1) as usize - 1)
+        .map_or(line.len(), |(at, _)| at)
 }
 
 #[cfg(test)]
@@ -110,7 +167,7 @@ warning[misspelled-key]: unknown key \"materialise\" is passed on to the input
 2 | materialise: true
   | ^^^^^^^^^^^
   |
-  = help: did you mean `materialize`?";
+  = hint: did you mean `materialize`?";
         assert_eq!(drawn, expected);
         assert!(draw(&diagnostic, None, Colour::Never).contains("--> models/a.yaml:2:1"));
     }
@@ -126,5 +183,17 @@ warning[misspelled-key]: unknown key \"materialise\" is passed on to the input
             };
             let _ = excerpt("a\nb", span);
         }
+    }
+
+    #[test]
+    fn columns_count_characters() {
+        let span = Span {
+            line: 1,
+            column: 8,
+            end_line: 1,
+            end_column: 13,
+        };
+        let (text, range) = excerpt("größe: wrong", span).expect("it is there");
+        assert_eq!(&text[range], "wrong");
     }
 }

@@ -72,6 +72,8 @@ impl Project {
         self.settle_claims(&mut work);
         self.link_groups(parser, &mut work);
         self.settle_cycles(&mut work);
+        self.settle_refs(&mut work);
+        self.settle_fields(&mut work);
         self.changes(work)
     }
 
@@ -353,6 +355,7 @@ impl Project {
             .collect();
         for name in unclaimed {
             self.resources.remove(&name);
+            self.dangling.remove(&name);
         }
         for key in work.links.clone() {
             let Some(group) = self.groups.get(&key) else {
@@ -371,6 +374,13 @@ impl Project {
             let linked = super::link::link(&key, group, &self.claims, &version, &self.manifest_path);
             for resource in linked.resources {
                 self.resources.insert(resource.key(), resource);
+            }
+            for (name, dangling) in linked.dangling {
+                if dangling.is_empty() {
+                    self.dangling.remove(&name);
+                } else {
+                    self.dangling.insert(name, dangling);
+                }
             }
             self.report(Source::Group(key), linked.diagnostics, work);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::resource::ResourceKey;
+use crate::resource::{Kind, ResourceKey};
 
 /// A declaration of a name. The smaller wins.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,6 +41,12 @@ impl Claims {
 
     pub(super) fn of(&self, key: &ResourceKey) -> impl Iterator<Item = &Claim> {
         self.0.get(key).into_iter().flatten()
+    }
+
+    /// Names of a kind, in lower case.
+    pub(super) fn names(&self, kind: Kind) -> impl Iterator<Item = &str> {
+        let all = self.0.keys().filter(move |key| key.kind == kind);
+        all.map(|key| key.name.as_str())
     }
 
     pub(super) fn exists(&self, key: &ResourceKey) -> bool {

@@ -11,10 +11,11 @@ use super::{
     Group,
     apply::diagnostic,
     claims::{Claim, Claims},
+    dangling::Dangling,
 };
 use crate::{
     diagnostics::{Code, Diagnostic, DiagnosticResource},
-    draft::{Body, Draft, ModelDraft, Purpose, SqlBlock},
+    draft::{Body, Draft, ModelDraft, Purpose, RawRef, SqlBlock},
     finding::{At, Finding, Role},
     meaning,
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec},
@@ -25,6 +26,8 @@ use crate::{
 pub(super) struct Linked {
     pub(super) resources: Vec<Resource>,
     pub(super) diagnostics: Vec<Diagnostic>,
+    /// Refs to nothing, by the resource that holds them.
+    pub(super) dangling: Vec<(ResourceKey, Vec<Dangling>)>,
 }
 
 /// A name that SQL or settings use, in the order of first use.
@@ -33,6 +36,8 @@ struct Use<'a> {
     name: &'a str,
     /// Its own name here is no ref.
     own_look: bool,
+    /// As the file has it, if it is one of those that name a resource and nothing else.
+    expected: Option<&'a RawRef>,
 }
 
 impl Group {
@@ -190,6 +195,7 @@ fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<
                         kind: None,
                         name: &table.name,
                         own_look,
+                        expected: None,
                     });
                 }
             }
@@ -200,6 +206,7 @@ fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<
         kind: raw.kind,
         name: &raw.name,
         own_look: raw.own_look,
+        expected: raw.expected.then_some(raw),
     }));
     found
 }
@@ -222,8 +229,8 @@ pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
         }
         let used = draft.connectors.iter();
         names.extend(used.map(|name| ResourceKey::new(Kind::Connector, name)));
-        let unsaid = uses(draft, analyses).into_iter().filter(|one| one.kind.is_none());
-        names.extend(unsaid.map(|one| ResourceKey::new(Kind::Model, one.name)));
+        let used = uses(draft, analyses).into_iter();
+        names.extend(used.map(|one| ResourceKey::new(one.kind.unwrap_or(Kind::Model), one.name)));
     }
     names
 }
@@ -256,6 +263,7 @@ pub(super) fn link(
     let mut linked = Linked {
         resources: Vec::new(),
         diagnostics: Vec::new(),
+        dangling: Vec::new(),
     };
     for finding in group.compiled.findings.iter() {
         // Defaults stand in the manifest: what is wrong with them is told there, once.
@@ -272,12 +280,39 @@ pub(super) fn link(
                 linked
                     .resources
                     .push(resource(draft, analyses, group, claims, version));
+                let dangling = dangling(draft, analyses, group, claims);
+                linked.dangling.push((name, dangling));
             }
             Some(winner) if !draft.implicit => linked.diagnostics.extend(collision(draft, group, winner)),
             _ => {}
         }
     }
     linked
+}
+
+/// What a winner names as a resource, and no file declares.
+fn dangling(
+    draft: &Draft,
+    analyses: &[Vec<Arc<SqlAnalysis>>],
+    group: &Group,
+    claims: &Claims,
+) -> Vec<Dangling> {
+    let mut found = Vec::new();
+    let expected = uses(draft, analyses).into_iter().filter_map(|one| one.expected);
+    for raw in expected {
+        let kind = raw.kind.unwrap_or(Kind::Model);
+        if !claims.exists(&ResourceKey::new(kind, &raw.name)) {
+            let at = raw.at.unwrap_or(draft.name_at);
+            found.push(Dangling {
+                kind,
+                name: raw.name.clone(),
+                path: group.path(at.role).cloned().unwrap_or_default(),
+                at,
+                is_template: raw.kind.is_none(),
+            });
+        }
+    }
+    found
 }
 
 fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
@@ -324,7 +359,7 @@ fn resource(
         let kind = one.kind.unwrap_or(Kind::Model);
         let target = ResourceKey::new(kind, one.name);
         let binds = matches!(draft.kind, Kind::Model | Kind::MetricsView);
-        let bound = one.kind.is_some() || (binds && claims.exists(&target));
+        let bound = one.kind.is_some() || (binds && (one.expected.is_some() || claims.exists(&target)));
         if !bound || (one.own_look && target == own) {
             continue;
         }
@@ -438,7 +473,7 @@ fn specify(
         .find(|(block, _)| block.purpose == Purpose::Main)
         .and_then(|(_, analyses)| analyses.first())
         .filter(|_| spec.sql.as_ref().is_some_and(|sql| sql.engine && !sql.templated));
-    let meanings = meaning::of_spec(&spec, Arc::clone(version), plain.map(AsRef::as_ref));
+    let meanings = meaning::of_spec(&made.name, &spec, Arc::clone(version), plain.map(AsRef::as_ref));
     spec.meaning = Some(meanings.whole.to_proto());
     spec.output_meaning = Some(meanings.output.to_proto());
     made.meaning = meanings.whole;

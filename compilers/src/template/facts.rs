@@ -17,6 +17,8 @@ pub(crate) struct TemplateRef {
     pub(crate) offset: usize,
     /// It stands only where an incremental run comes by.
     pub(crate) incremental: bool,
+    /// Every run comes by: it stands in no branch.
+    pub(crate) sure: bool,
 }
 
 /// A setting that a template makes: as an annotation does.
@@ -48,9 +50,10 @@ impl Facts {
         let mut walk = Walk {
             facts: &mut facts,
             incremental: false,
+            depth: 0,
         };
         walk.list(&template.body);
-        template.defines.values().for_each(|body| walk.list(body));
+        template.defines.values().for_each(|body| walk.aside(body));
         facts
     }
 }
@@ -127,6 +130,8 @@ fn at(text: &str, offset: usize, message: &str) -> SyntaxError {
 struct Walk<'a> {
     facts: &'a mut Facts,
     incremental: bool,
+    /// Branches around what is looked at.
+    depth: usize,
 }
 
 impl Walk<'_> {
@@ -138,20 +143,29 @@ impl Walk<'_> {
                 Node::If(branch) => self.branch(branch, incremental_branch(&branch.pipe)),
                 Node::Range(branch) | Node::With(branch) => self.branch(branch, None),
                 Node::Template(call) => call.pipe.iter().for_each(|pipe| self.pipe(pipe)),
-                Node::Define(define) => self.list(&define.body),
+                Node::Define(define) => self.aside(&define.body),
                 Node::Text(_) | Node::Break(_) | Node::Continue(_) => {}
             }
         }
     }
 
+    /// A part that runs only where it is called.
+    fn aside(&mut self, list: &ListNode) {
+        self.depth += 1;
+        self.list(list);
+        self.depth -= 1;
+    }
+
     fn branch(&mut self, branch: &BranchNode, incremental: Option<Taken>) {
         self.pipe(&branch.pipe);
+        self.depth += 1;
         let outside = self.incremental;
         self.incremental = outside || incremental == Some(Taken::Then);
         self.list(&branch.body);
         self.incremental = outside || incremental == Some(Taken::Else);
         branch.else_body.iter().for_each(|list| self.list(list));
         self.incremental = outside;
+        self.depth -= 1;
     }
 
     fn pipe(&mut self, pipe: &PipeNode) {
@@ -203,12 +217,13 @@ impl Walk<'_> {
 
     fn reference(&mut self, kind: Option<&str>, name: &str, offset: usize) {
         let kind = kind.map(str::to_owned);
-        let incremental = self.incremental;
+        let (incremental, sure) = (self.incremental, self.depth == 0);
         self.facts.refs.push(TemplateRef {
             kind,
             name: name.to_owned(),
             offset,
             incremental,
+            sure,
         });
     }
 

@@ -15,7 +15,7 @@ fn meanings(files: &str) -> Meanings {
     let Spec::Model(spec) = &resource.spec else {
         panic!("{files}: {:?}", project.diagnostics())
     };
-    let made = fingerprint(spec, &engine);
+    let made = fingerprint("m", spec, &engine);
     assert_eq!(
         made.whole, resource.meaning,
         "fingerprinting a spec anew yields the same"

@@ -40,8 +40,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Failure, Migrated, Migration, Object, Olap, Output, Query, QueryError, Rename,
-    RenameError, Renamed, Rows, Tag,
+    Build, BuildError, Built, Check, Failure, Migrated, Migration, Object, Olap, Output, Query, QueryError,
+    Rename, RenameError, Renamed, Rows, Tag,
 };
 
 impl Olap for Engine {
@@ -51,6 +51,14 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Built, BuildError>> {
         self.build_output(build, cancel).boxed()
+    }
+
+    fn check<'a>(
+        &'a self,
+        checks: &'a [Check],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), BuildError>> {
+        self.run_checks(checks, cancel).boxed()
     }
 
     fn rename<'a>(

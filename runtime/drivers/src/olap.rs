@@ -51,6 +51,13 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Built, BuildError>>;
 
+    /// Looks whether conditions hold, as a build does, of what stands there now.
+    fn check<'a>(
+        &'a self,
+        checks: &'a [Check],
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), BuildError>>;
+
     /// Gives an output another name without reading its rows; another resource's output of that name is moved out of
     /// the way. Views made on the old name are not rewritten: they are to be made anew by their owners.
     fn rename<'a>(

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
-use watershed_core::{Error, Outcome, Parents, Place, RefView, Work};
+use watershed_compilers::fields;
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, RefView};
 use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
-use crate::{component, messages::Proto, model::failure, places, refs, selector::unknown};
+use crate::{component, dashboard, messages::Proto, places, refs};
 
 /// The kind's name.
 pub const KIND: &str = "canvas";
@@ -14,11 +15,7 @@ pub const KIND: &str = "canvas";
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        at_start: AtStart::AskIfUnsettled,
-        ..KindOptions::new(KIND)
-    }
+    dashboard::options(KIND)
 }
 
 /// Checks canvases.
@@ -30,14 +27,12 @@ impl Reconciler for CanvasReconciler {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let spec = &context.spec().0;
-        if let Some(fault) = &spec.fault {
-            return Err(failure::of_fault(fault));
-        }
-        refs::check(context.refs())?;
+        dashboard::open(spec.fault.as_ref(), context.refs())?;
         let views = views(context.refs());
         let paths = &context.row().paths;
         agree(&views, paths)?;
-        fields(spec, &views, paths)?;
+        let known = views.values().flat_map(|view| view.dimensions.clone());
+        dashboard::refuse(fields::of_canvas(spec, &known.collect::<Vec<_>>()), paths)?;
         let mut valid = CanvasSpec {
             filter_spots: Vec::new(),
             ..spec.clone()
@@ -45,17 +40,8 @@ impl Reconciler for CanvasReconciler {
         if let Some(defaults) = &mut valid.defaults {
             defaults.comparison_at = None;
         }
-        let state = Proto(CanvasState {
-            valid_spec: Some(valid),
-        });
-        if context.state() != Some(&state) {
-            let written = context.set_state(&state).await;
-            written.map_err(|error| Error::transient("state", error.to_string()))?;
-        }
-        Ok(Outcome {
-            work: Work::Checked,
-            retrigger: None,
-        })
+        let valid_spec = Some(valid);
+        dashboard::keep(&context, Proto(CanvasState { valid_spec })).await
     }
 }
 
@@ -92,40 +78,6 @@ fn agree(views: &BTreeMap<String, ComponentState>, paths: &[Arc<str>]) -> Result
             hint: Some("what stands on one canvas has to cut time alike".into()),
             ..Error::permanent("views-differ", message)
         });
-    }
-    Ok(())
-}
-
-/// Refuses names of dimensions that none of the metrics views has.
-fn fields(
-    spec: &CanvasSpec,
-    views: &BTreeMap<String, ComponentState>,
-    paths: &[Arc<str>],
-) -> Result<(), Error> {
-    let known: Vec<&str> = views
-        .values()
-        .flat_map(|view| &view.dimensions)
-        .map(String::as_str)
-        .collect();
-    let require = |name: &str, place: Place| {
-        let is_there = known.iter().any(|one| one.eq_ignore_ascii_case(name));
-        if is_there {
-            Ok(())
-        } else {
-            Err(unknown(name, &known, "dimension", place))
-        }
-    };
-    let filters = spec.pinned_filters.iter().chain(&spec.required_filters);
-    for (index, name) in filters.enumerate() {
-        require(name, places::of_spot(paths, spec.filter_spots.get(index)))?;
-    }
-    if let Some(defaults) = spec
-        .defaults
-        .as_ref()
-        .filter(|one| !one.comparison_dimension.is_empty())
-    {
-        let place = places::of_spot(paths, defaults.comparison_at.as_ref());
-        require(&defaults.comparison_dimension, place)?;
     }
     Ok(())
 }

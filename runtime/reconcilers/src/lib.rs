@@ -34,6 +34,7 @@ pub mod sql_parser;
 pub mod theme;
 
 mod asking;
+mod dashboard;
 mod places;
 mod refs;
 mod selector;

@@ -6,15 +6,37 @@
 use std::sync::Arc;
 
 use watershed_compilers::{Scope, render_text};
-use watershed_controller::{Context, KindOptions, Reconciler};
-use watershed_core::{Error, Outcome, Work};
+use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
+use watershed_core::{Error, ErrorKind, Outcome, Standing, Target, Work};
 use watershed_drivers::olap::{Failure, Migrated, Migration};
 use watershed_proto::{MigrationSpec, MigrationState};
 
-use crate::{messages::Proto, model::failure, outputs::Outputs, places, refs};
+use crate::{
+    messages::Proto,
+    metrics_view,
+    model::{self, failure},
+    outputs::Outputs,
+    places, refs,
+};
 
 /// The kind's name.
 pub const KIND: &str = "migration";
+
+/// Has those looked at again that failed, or began, before this was run: what they missed may be there by now. At
+/// start-up nobody has.
+async fn ask_who_may_have_waited(context: &Context<MigrationReconciler>) {
+    let controller = context.controller();
+    for resource in controller.list(Hidden::Leave).resources {
+        let by_itself = |error: &Arc<Error>| !matches!(error.kind, ErrorKind::Dependency(_));
+        let failed = resource.error.as_ref().is_some_and(by_itself);
+        let runs = matches!(resource.status.standing, Standing::Running { .. });
+        let reads = [model::KIND, metrics_view::KIND].contains(&resource.kind.as_str());
+        if reads && (failed || runs) {
+            // One that is gone by now needs no look; a controller that ends looks at nothing.
+            let _ = controller.nudge(Target::Uid(resource.uid)).await;
+        }
+    }
+}
 
 /// The most versions that are run at once: a greater difference is a slip.
 const MOST_VERSIONS: u32 = 100;
@@ -115,6 +137,9 @@ impl Reconciler for MigrationReconciler {
         if is_new {
             let written = context.set_state(&state).await;
             written.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
+        if done {
+            ask_who_may_have_waited(&context).await;
         }
         let work = match (done, is_new) {
             (true, _) => Work::Built,

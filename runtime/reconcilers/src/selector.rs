@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use watershed_compilers::nearest_name;
+use watershed_compilers::fields;
 use watershed_core::Error;
 use watershed_drivers::olap::{quote_identifier, quote_literal};
 use watershed_proto::FieldSelector;
 
-use crate::{asking::Asking, model::failure, places};
+use crate::{asking::Asking, dashboard, model::failure, places};
 
 /// Finds out what selectors mean. Only patterns and expressions are asked of the engine.
 #[derive(Clone, Copy)]
@@ -24,48 +24,33 @@ impl Choosing<'_> {
     pub(crate) async fn choose(
         &self,
         selector: Option<&FieldSelector>,
-        names: &[&str],
+        names: &[String],
         what: &str,
     ) -> Result<Vec<String>, Error> {
-        let all = || names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let Some(selector) = selector else {
-            return Ok(all());
+        let known = match fields::listed(selector, names, what) {
+            Ok(known) => known,
+            Err(unknown) => {
+                dashboard::refuse(unknown, self.paths)?;
+                None
+            }
         };
-        let said_nothing =
-            selector.regex.is_empty() && selector.duckdb_expression.is_empty() && selector.fields.is_empty();
-        let chosen = if selector.all || (said_nothing && selector.spots.len() == 1) {
-            all()
-        } else if !selector.regex.is_empty() {
-            self.matching(selector, names).await?
-        } else if !selector.duckdb_expression.is_empty() {
+        let (None, Some(selector)) = (&known, selector) else {
+            return Ok(known.unwrap_or_default());
+        };
+        let chosen = if selector.regex.is_empty() {
             self.expressed(selector, names).await?
         } else {
-            self.listed(selector, names, what)?
+            self.matching(selector, names).await?
         };
         Ok(if selector.invert {
-            all().into_iter().filter(|name| !chosen.contains(name)).collect()
+            let rest = names.iter().filter(|name| !chosen.contains(name));
+            rest.cloned().collect()
         } else {
-            chosen
+            chosen.into_iter().filter(|name| names.contains(name)).collect()
         })
     }
 
-    /// The fields of a list, in the spelling of the metrics view.
-    fn listed(&self, selector: &FieldSelector, names: &[&str], what: &str) -> Result<Vec<String>, Error> {
-        let mut chosen = Vec::new();
-        for (index, wanted) in selector.fields.iter().enumerate() {
-            let found = names.iter().find(|name| name.eq_ignore_ascii_case(wanted));
-            match found {
-                Some(found) => chosen.push((*found).to_owned()),
-                None => {
-                    let place = places::of_spot(self.paths, selector.spots.get(index));
-                    return Err(unknown(wanted, names, what, place));
-                }
-            }
-        }
-        Ok(chosen)
-    }
-
-    async fn matching(&self, selector: &FieldSelector, names: &[&str]) -> Result<Vec<String>, Error> {
+    async fn matching(&self, selector: &FieldSelector, names: &[String]) -> Result<Vec<String>, Error> {
         if names.is_empty() {
             return Ok(Vec::new());
         }
@@ -80,18 +65,16 @@ impl Choosing<'_> {
         );
         match self.engine.rows(sql).await? {
             Ok(rows) => {
-                let found: Vec<_> = rows
-                    .into_iter()
-                    .flatten()
-                    .map(|value| value.to_string())
-                    .collect();
-                Ok(in_order(names, &found))
+                let found = rows.into_iter().flatten();
+                let found: Vec<_> = found.map(|value| value.to_string()).collect();
+                let in_order = names.iter().filter(|name| found.contains(name));
+                Ok(in_order.cloned().collect())
             }
             Err(error) => Err(self.refused(selector, &error)),
         }
     }
 
-    async fn expressed(&self, selector: &FieldSelector, names: &[&str]) -> Result<Vec<String>, Error> {
+    async fn expressed(&self, selector: &FieldSelector, names: &[String]) -> Result<Vec<String>, Error> {
         let columns: Vec<_> = names
             .iter()
             .map(|name| format!("1 AS {}", quote_identifier(name)))
@@ -102,11 +85,7 @@ impl Choosing<'_> {
             columns.join(", ")
         );
         match self.engine.describe(&sql).await? {
-            Ok(columns) => Ok(columns
-                .into_iter()
-                .map(|(name, _)| name)
-                .filter(|name| names.contains(&name.as_str()))
-                .collect()),
+            Ok(columns) => Ok(columns.into_iter().map(|(name, _)| name).collect()),
             Err(error) => Err(self.refused(selector, &error)),
         }
     }
@@ -117,24 +96,4 @@ impl Choosing<'_> {
             ..failure::of_sql(error)
         }
     }
-}
-
-/// The error of a name that no field has.
-pub(crate) fn unknown(wanted: &str, names: &[&str], what: &str, place: watershed_core::Place) -> Error {
-    let message = format!("the metrics view has no {what} \"{wanted}\"");
-    let near = nearest_name(&wanted.to_lowercase(), names.iter().copied());
-    let hint = near.map(|near| format!("did you mean `{near}`?"));
-    Error {
-        hint: hint.map(Arc::from),
-        place: Some(place),
-        ..Error::permanent("unknown-field", message)
-    }
-}
-
-fn in_order(names: &[&str], found: &[String]) -> Vec<String> {
-    names
-        .iter()
-        .filter(|name| found.iter().any(|one| one == *name))
-        .map(|name| (*name).to_owned())
-        .collect()
 }

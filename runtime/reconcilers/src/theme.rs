@@ -1,10 +1,10 @@
 //! Themes: colours. There is nothing to make of them: they are there for dashboards to read.
 
-use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
-use watershed_core::{Error, Outcome, Parents, Work};
+use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Work};
 use watershed_proto::ThemeSpec;
 
-use crate::{messages::Proto, model::failure};
+use crate::{dashboard, messages::Proto, model::failure};
 
 /// The kind's name.
 pub const KIND: &str = "theme";
@@ -12,11 +12,7 @@ pub const KIND: &str = "theme";
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        at_start: AtStart::AskIfUnsettled,
-        ..KindOptions::new(KIND)
-    }
+    dashboard::options(KIND)
 }
 
 /// Lets themes be.

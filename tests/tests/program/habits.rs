@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::going::Going;
@@ -219,4 +220,25 @@ fn git(folder: &Path, arguments: &[&str]) {
         "{arguments:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// The system keeps so many events for who does not take them, and forgets the rest.
+#[cfg(target_os = "linux")]
+#[test]
+fn more_events_than_the_system_keeps_lead_to_a_look_at_everything() {
+    let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("it can be read");
+    let kept: u32 = kept.trim().parse().expect("it is a number");
+    let project = project();
+    let mut start = Going::settled(&project);
+    start.signal(Signal::STOP);
+    for number in 0..kept / 2 {
+        project.write(["models/noise", "models/more"][number as usize % 2], "");
+    }
+    // What is told of these is forgotten.
+    project.write("models/a.sql", &a(2));
+    project.write("models/late/c.sql", "SELECT n FROM b\n");
+    start.signal(Signal::CONT);
+    start.until_done(&["a:built", "b:built", "c:built"]);
+    project.write("models/late/c.sql", "SELECT n + 1 AS n FROM b\n");
+    assert_eq!(start.done(), "c:built", "a folder that nobody told of is watched");
 }

@@ -323,3 +323,15 @@ fn stopped_by_a_signal_it_ends_with_the_document() {
     );
     assert_eq!(document["summary"]["resources"], 5);
 }
+
+#[test]
+fn a_model_that_failed_for_want_of_a_migration_is_built_once_that_is_there() {
+    let project = project();
+    project.write("models/wanting.sql", &table("SELECT x FROM made"));
+    let mut start = Going::start(&project);
+    assert_eq!(start.round().exit_code(), Some(1));
+    let migration = "type: migration\nsql: CREATE TABLE made AS SELECT 5 AS x\n";
+    project.write("migrations/made.yaml", migration);
+    start.until_done(&["made:built", "wanting:built"]);
+    assert_eq!(project.query("SELECT x FROM wanting")["rows"], json!([[5]]));
+}

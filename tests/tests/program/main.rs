@@ -3,6 +3,7 @@
 //! | module | shows |
 //! |---|---|
 //! | `flights` | right answers on real data, and that only what changed is built |
+//! | `assertions` | tests of models that change while nothing else does |
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
@@ -16,11 +17,13 @@
 //! | `kills` | the program killed at random moments |
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
+//! | `renames` | renames of every kind, live and between runs |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
+mod assertions;
 mod broken;
 mod changes;
 mod commands;
@@ -35,6 +38,7 @@ mod looks;
 mod mends;
 mod operating;
 mod pages;
+mod renames;
 mod sandbox;
 mod storms;
 mod together;

@@ -103,6 +103,22 @@ impl Engine {
         Ok(built)
     }
 
+    /// In one read-only transaction, so that all of them see the same.
+    pub(super) async fn run_checks(
+        &self,
+        checks: &[Check],
+        cancel: &CancellationToken,
+    ) -> Result<(), BuildError> {
+        let checks = checks.to_vec();
+        self.work(cancel, Company::Others, move |work| {
+            work.run("BEGIN TRANSACTION READ ONLY", &[])?;
+            let held = checks.iter().try_for_each(|check| run_check(work, check));
+            work.roll_back();
+            held
+        })
+        .await
+    }
+
     async fn try_build(
         &self,
         build: &Build,

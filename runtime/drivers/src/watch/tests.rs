@@ -129,6 +129,32 @@ async fn a_tree_that_is_not_there_yet_is_waited_for() {
     place.until(&subscription, "data/raw/a.csv").await;
 }
 
+/// While nobody takes events the system keeps so many and forgets the rest.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_queue_that_overflows_is_told_as_lost() {
+    let place = Place::new(&["models"]);
+    let subscription = place.follow();
+    let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
+    let kept: usize = kept.trim().parse().unwrap();
+    let held = lock(&place.watcher.0.registry);
+    // Each write is several events. Two files, so that paths alone are not too many, and no event repeats the last.
+    for number in 0..kept / 2 {
+        place.write(["models/a.sql", "models/b.sql"][number % 2]);
+    }
+    drop(held);
+    let mut paths = BTreeSet::new();
+    loop {
+        let seen = tokio::time::timeout(PATIENCE, subscription.next()).await;
+        let seen = seen.expect("it is told");
+        paths.extend(seen.paths);
+        if seen.lost {
+            break;
+        }
+    }
+    assert!(paths.len() <= 2, "it was not for the number of paths: {paths:?}");
+}
+
 #[tokio::test]
 async fn two_subscriptions_of_one_folder_do_not_end_each_other() {
     let place = Place::new(&[]);

@@ -1,5 +1,6 @@
 //! A metrics view with what its parent gives it, and the tables that it reads.
 
+use watershed_compilers::fields::Fields;
 use watershed_core::{Error, RefView, Refreshes};
 use watershed_drivers::olap::quote_identifier;
 use watershed_proto::{MetricsViewSpec, MetricsViewState, ModelState};
@@ -156,7 +157,11 @@ impl Whole {
             return Ok(());
         };
         let spec = &mut self.spec;
-        let names: Vec<&str> = from.dimensions.iter().map(|one| one.name.as_str()).collect();
+        let Fields {
+            dimensions: names,
+            measures,
+            ..
+        } = Fields::of(&from);
         let chosen = spec.parent_dimensions.as_ref();
         let wanted = choosing.choose(chosen, &names, "dimension").await?;
         let time = from.time_dimension.as_str();
@@ -165,9 +170,8 @@ impl Whole {
             .filter(|one| wanted.contains(&one.name) || one.name == time)
             .cloned()
             .collect();
-        let names: Vec<&str> = from.measures.iter().map(|one| one.name.as_str()).collect();
         let wanted = choosing
-            .choose(spec.parent_measures.as_ref(), &names, "measure")
+            .choose(spec.parent_measures.as_ref(), &measures, "measure")
             .await?;
         let measures = from.measures.iter();
         spec.measures = measures

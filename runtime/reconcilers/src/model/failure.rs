@@ -95,6 +95,18 @@ pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
     }
 }
 
+/// The error of tests that were looked at without a build.
+pub(super) fn of_tests(error: &BuildError) -> Error {
+    let (error, _) = of_build(error);
+    match &*error.code {
+        "test-failed" => Error {
+            hint: Some("only the tests were run, because nothing else changed".into()),
+            ..error
+        },
+        _ => error,
+    }
+}
+
 /// Another model's output has the name that this one asks for.
 pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
     let hint = Some(Arc::from("give one of them another `output.table`"));

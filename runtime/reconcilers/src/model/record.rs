@@ -86,6 +86,8 @@ pub struct Record {
     pub files: Vec<FileSeen>,
     /// The refreshes that it answered.
     pub answered: Refreshes,
+    /// Which tests held for it: [`statement::tests`](super::statement::tests) of the spec that had them run.
+    pub tests: Vec<u8>,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,
     /// When the build ended, milliseconds since the epoch.
@@ -132,6 +134,7 @@ impl Record {
                 plain: state.answered_refresh,
                 full: state.answered_full_refresh,
             },
+            tests: state.passed_tests.clone(),
             rows: state.rows,
             built_at_ms: state.refreshed_on_ms,
             took_ms: state.latest_execution_duration_ms,
@@ -161,6 +164,7 @@ impl Record {
             rows: self.rows,
             input_tables: self.inputs.iter().map(|input| input.table.clone()).collect(),
             definition: Vec::new(),
+            passed_tests: self.tests.clone(),
         }
     }
 }
@@ -293,6 +297,7 @@ mod tests {
                 seen_at_ns: 4,
             }],
             answered: Refreshes { plain: 1, full: 2 },
+            tests: vec![7],
             rows: Some(3),
             built_at_ms: 5,
             took_ms: 6,

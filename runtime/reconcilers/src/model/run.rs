@@ -30,7 +30,8 @@ pub(super) struct Run<'a> {
 /// What is known of the output before anything is done.
 #[derive(Default)]
 struct Standing {
-    /// Its record. A touched file's new time may be in the catalog's copy alone; it is merged in.
+    /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
+    /// alone; they are merged in.
     record: Option<Record>,
     /// The tagged object; none if the record speaks of one that is gone.
     object: Option<(String, Shape, BuildId)>,
@@ -71,8 +72,14 @@ impl<'a> Run<'a> {
         tracing::debug!(?decision, "decided");
         match decision {
             Decision::Nothing => self.keep(plan, standing).await,
-            Decision::Rename { .. } => self.give_name(standing).await,
-            Decision::Adopt => self.adopt(plan, standing).await,
+            Decision::Rename { .. } => {
+                let (outcome, record) = self.give_name(standing).await?;
+                self.test(record).await.map(|_| outcome)
+            }
+            Decision::Adopt => {
+                let (outcome, record) = self.adopt(plan, standing).await?;
+                self.test(record).await.map(|_| outcome)
+            }
             Decision::MakeViewAgain(again) => {
                 let kept = (again == Again::InputRenamed)
                     .then_some(standing.record.as_ref())
@@ -338,10 +345,15 @@ impl Standing {
         let record = output.record.as_deref().and_then(Record::decode).map(|record| {
             let copy = copy.filter(|copy| copy.build == record.build);
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
-            let files = copy.map_or(record.files.clone(), |copy| copy.files);
+            // Tests are run again without a build, so what the catalog says of them is newer.
+            let (files, tests) = match copy {
+                Some(copy) => (copy.files, copy.tests),
+                None => (record.files.clone(), record.tests.clone()),
+            };
             Record {
                 rows: output.rows,
                 files,
+                tests,
                 took_ms,
                 ..record
             }

@@ -76,6 +76,21 @@ pub(super) fn checks(spec: &ModelSpec) -> Vec<Check> {
     checks.collect()
 }
 
+/// A digest of those tests; empty if there are none.
+#[must_use]
+pub fn tests(spec: &ModelSpec) -> Vec<u8> {
+    let checks = checks(spec);
+    if checks.is_empty() {
+        return Vec::new();
+    }
+    let mut hasher = blake3::Hasher::new();
+    for text in checks.iter().flat_map(|check| [&check.name, &check.sql]) {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    }
+    hasher.finalize().as_bytes()[..16].to_vec()
+}
+
 /// The place of a byte of the sent statement in the model's file.
 pub(super) fn place_of(
     spec: &ModelSpec,

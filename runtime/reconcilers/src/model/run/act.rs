@@ -36,12 +36,37 @@ impl Run<'_> {
             ..record
         };
         self.set_state(&record).await?;
-        Ok(Outcome::default())
+        let tested = self.test(Some(record)).await?;
+        Ok(if tested {
+            done(Work::Checked)
+        } else {
+            Outcome::default()
+        })
     }
 
-    pub(super) async fn adopt(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
+    /// Has the tests looked at that did not hold, or were not there, when this output was made. Says whether there
+    /// were any.
+    pub(super) async fn test(&self, record: Option<Record>) -> Result<bool, Error> {
+        let tests = statement::tests(self.spec());
+        let Some(record) = record.filter(|record| record.tests != tests) else {
+            return Ok(false);
+        };
+        self.context.progress("running its tests, because they changed");
+        let checks = statement::checks(self.spec());
+        let olap = self.model.outputs.olap();
+        let held = olap.check(&checks, self.cancel()).await;
+        held.map_err(|error| failure::of_tests(&error))?;
+        self.set_state(&Record { tests, ..record }).await?;
+        Ok(!checks.is_empty())
+    }
+
+    pub(super) async fn adopt(
+        &self,
+        plan: Plan,
+        standing: Standing,
+    ) -> Result<(Outcome, Option<Record>), Error> {
         let (Some(record), Some(orphan)) = (standing.record, standing.orphan) else {
-            return Ok(Outcome::default());
+            return Ok((Outcome::default(), None));
         };
         let record = Record {
             answered: self.asked(),
@@ -69,7 +94,7 @@ impl Run<'_> {
             ));
         }
         self.set_state(&record).await?;
-        Ok(done(Work::Checked))
+        Ok((done(Work::Checked), Some(record)))
     }
 
     pub(super) async fn build(
@@ -97,6 +122,7 @@ impl Run<'_> {
             inputs: plan.inputs,
             files,
             answered: self.asked(),
+            tests: statement::tests(self.spec()),
             rows: None,
             built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
             took_ms: 0,
@@ -158,7 +184,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) async fn give_name(&self, standing: Standing) -> Result<Outcome, Error> {
+    pub(super) async fn give_name(&self, standing: Standing) -> Result<(Outcome, Option<Record>), Error> {
         self.refuse_shared_output().await?;
         let to = self.table().to_owned();
         let record = standing.record.map(|record| Record {
@@ -180,13 +206,13 @@ impl Run<'_> {
         };
         match self.model.outputs.rename(&rename, self.cancel()).await {
             Ok(_) => {}
-            Err(RenameError::Absent) => return Ok(Outcome::default()),
+            Err(RenameError::Absent) => return Ok((Outcome::default(), None)),
             Err(error) => return Err(failure::of_rename(&error)),
         }
-        if let Some(record) = record {
-            self.set_state(&record).await?;
+        if let Some(record) = &record {
+            self.set_state(record).await?;
         }
-        Ok(done(Work::Renamed))
+        Ok((done(Work::Renamed), record))
     }
 
     /// The record with the definition that the engine holds; none if it holds another build.
@@ -204,7 +230,8 @@ impl Run<'_> {
         let standing = self.standing().await?;
         match &standing.object {
             Some((table, ..)) if standing.orphan.is_none() && table != self.table() => {
-                self.give_name(standing).await
+                let (outcome, _) = self.give_name(standing).await?;
+                Ok(outcome)
             }
             _ => Ok(Outcome::default()),
         }

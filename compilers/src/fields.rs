@@ -1,0 +1,342 @@
+//! Names of fields in dashboards, checked against the fields of their metrics views.
+//!
+//! The compiler tells what is wrong as far as files say it; reconcilers ask the same questions of metrics views that
+//! the engine found to be valid, so that both say it in the same words.
+
+use watershed_proto::{
+    CanvasSpec, ComponentSpec, DashboardDefaults, ExploreSpec, FieldSelector, MetricsViewSpec, Spot, Value,
+};
+
+use crate::names;
+
+/// A name that no field has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unknown {
+    /// The name.
+    pub name: String,
+    /// What is wrong.
+    pub message: String,
+    /// The nearest name that a field has.
+    pub hint: Option<String>,
+    /// Where it stands, if that is known.
+    pub at: Option<Spot>,
+}
+
+impl Unknown {
+    /// `wanted` is none of `names`, each of which is the name of a `what`.
+    pub fn new(wanted: &str, names: &[impl AsRef<str>], what: &str, at: Option<Spot>) -> Self {
+        let near = names::nearest(&wanted.to_lowercase(), names.iter().map(AsRef::as_ref));
+        Self {
+            name: wanted.to_owned(),
+            message: format!("the metrics view has no {what} \"{wanted}\""),
+            hint: near.map(|near| format!("did you mean `{near}`?")),
+            at,
+        }
+    }
+}
+
+/// Names of the fields of a metrics view.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fields {
+    /// The column of times; empty if there is none.
+    pub time: String,
+    /// What rows are grouped by.
+    pub dimensions: Vec<String>,
+    /// What is computed.
+    pub measures: Vec<String>,
+}
+
+impl Fields {
+    /// Those of a metrics view that has no parent, or has taken from it what is its own.
+    pub fn of(view: &MetricsViewSpec) -> Self {
+        Self {
+            time: view.time_dimension.clone(),
+            dimensions: view.dimensions.iter().map(|one| one.name.clone()).collect(),
+            measures: view.measures.iter().map(|one| one.name.clone()).collect(),
+        }
+    }
+
+    /// Those that a child of this metrics view has; none if only the engine can tell.
+    pub(crate) fn given_to(&self, child: &MetricsViewSpec) -> Option<Self> {
+        let mut dimensions =
+            listed(child.parent_dimensions.as_ref(), &self.dimensions, "dimension").ok()??;
+        // Times are given along.
+        let time = self.dimensions.iter().filter(|name| **name == self.time);
+        let time: Vec<String> = time.filter(|name| !dimensions.contains(name)).cloned().collect();
+        dimensions.extend(time);
+        let measures = listed(child.parent_measures.as_ref(), &self.measures, "measure").ok()??;
+        let own = child.time_dimension.as_str();
+        Some(Self {
+            time: if own.is_empty() { &self.time } else { own }.to_owned(),
+            dimensions,
+            measures,
+        })
+    }
+}
+
+/// The names that a selector means, in its order and in the spelling of `names`; all without one, none if only the
+/// engine can tell.
+///
+/// # Errors
+/// All that it lists and that are not there.
+pub fn listed(
+    selector: Option<&FieldSelector>,
+    names: &[String],
+    what: &str,
+) -> Result<Option<Vec<String>>, Vec<Unknown>> {
+    let Some(selector) = selector else {
+        return Ok(Some(names.to_vec()));
+    };
+    let by_engine = !selector.regex.is_empty() || !selector.duckdb_expression.is_empty();
+    let says_nothing = !by_engine && selector.fields.is_empty() && selector.spots.len() == 1;
+    let chosen = if selector.all || says_nothing {
+        names.to_vec()
+    } else if by_engine {
+        return Ok(None);
+    } else {
+        let (mut found, mut unknown) = (Vec::new(), Vec::new());
+        for (index, wanted) in selector.fields.iter().enumerate() {
+            match names.iter().find(|name| name.eq_ignore_ascii_case(wanted)) {
+                Some(name) => found.push(name.clone()),
+                None => unknown.push(Unknown::new(
+                    wanted,
+                    names,
+                    what,
+                    selector.spots.get(index).copied(),
+                )),
+            }
+        }
+        if !unknown.is_empty() {
+            return Err(unknown);
+        }
+        found
+    };
+    Ok(Some(if selector.invert {
+        let rest = names.iter().filter(|name| !chosen.contains(name));
+        rest.cloned().collect()
+    } else {
+        chosen
+    }))
+}
+
+/// What an explore names that its metrics view has not.
+pub(crate) fn of_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unknown> {
+    let mut unknown = Vec::new();
+    let mut choose = |selector: Option<&FieldSelector>, names: &[String], what: &str| {
+        listed(selector, names, what).unwrap_or_else(|found| {
+            unknown.extend(found);
+            None
+        })
+    };
+    let offered = choose(spec.dimensions.as_ref(), &view.dimensions, "dimension");
+    // Times are looked along, not grouped by.
+    let is_offered = |name: &String| *name != view.time;
+    let offered = offered.map(|names| names.into_iter().filter(is_offered).collect::<Vec<_>>());
+    let computed = choose(spec.measures.as_ref(), &view.measures, "measure");
+    if let Some(defaults) = &spec.defaults {
+        if let (Some(selector), Some(offered)) = (&defaults.dimensions, &offered) {
+            choose(Some(selector), offered, "dimension");
+        }
+        if let (Some(selector), Some(computed)) = (&defaults.measures, &computed) {
+            choose(Some(selector), computed, "measure");
+        }
+        unknown.extend(offered.and_then(|offered| of_comparison(defaults, &offered)));
+    }
+    unknown
+}
+
+/// The dimension that a dashboard compares by, if it is none of these.
+pub fn of_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Option<Unknown> {
+    let compared = defaults.comparison_dimension.as_str();
+    let is_there = dimensions.iter().any(|name| name.eq_ignore_ascii_case(compared));
+    let at = defaults.comparison_at;
+    (!compared.is_empty() && !is_there).then(|| Unknown::new(compared, dimensions, "dimension", at))
+}
+
+/// What a canvas names that none of its metrics views has; `dimensions` are those of all of them.
+pub fn of_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
+    let is_there = |wanted: &str| dimensions.iter().any(|name| name.eq_ignore_ascii_case(wanted));
+    let filters = spec
+        .pinned_filters
+        .iter()
+        .chain(&spec.required_filters)
+        .enumerate();
+    let unknown = filters.filter(|(_, name)| !is_there(name)).map(|(index, name)| {
+        Unknown::new(
+            name,
+            dimensions,
+            "dimension",
+            spec.filter_spots.get(index).copied(),
+        )
+    });
+    let compared = spec
+        .defaults
+        .iter()
+        .filter_map(|defaults| of_comparison(defaults, dimensions));
+    unknown.chain(compared).collect()
+}
+
+/// The metrics view that a component reads, if it reads one.
+pub fn metrics_view_of(spec: &ComponentSpec) -> Option<&str> {
+    let properties = spec.renderer_properties.as_ref()?;
+    properties.str("metrics_view").filter(|name| !name.is_empty())
+}
+
+/// What a setting of a renderer names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Names {
+    Measures,
+    Dimensions,
+    /// Either.
+    Fields,
+}
+
+/// Settings that name fields; `key.key` is a setting inside another.
+const SETTINGS: [(&str, Names); 22] = [
+    ("measure", Names::Measures),
+    ("measures", Names::Measures),
+    ("dimension", Names::Dimensions),
+    ("dimensions", Names::Dimensions),
+    ("row_dimensions", Names::Dimensions),
+    ("col_dimensions", Names::Dimensions),
+    ("columns", Names::Fields),
+    ("x.field", Names::Fields),
+    ("x.fields", Names::Fields),
+    ("y.field", Names::Fields),
+    ("y.fields", Names::Fields),
+    ("y1.field", Names::Fields),
+    ("y1.fields", Names::Fields),
+    ("y2.field", Names::Fields),
+    ("y2.fields", Names::Fields),
+    ("color.field", Names::Fields),
+    ("size.field", Names::Fields),
+    ("stage.field", Names::Fields),
+    ("measure.field", Names::Measures),
+    ("dimension.field", Names::Dimensions),
+    ("tooltip.field", Names::Fields),
+    ("theta.field", Names::Fields),
+];
+
+/// What a time column by a grain is called behind the column's name.
+const GRAIN_SUFFIX: &str = "_rill_TIME_GRAIN_";
+
+/// Names that stand for no field of the metrics view.
+const OTHERS: [&str; 2] = ["rill_measures", "value"];
+
+/// What a component names that its metrics view has not.
+pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
+    // What these draw is said in a language of its own.
+    if matches!(
+        spec.renderer.as_str(),
+        "vega_lite" | "custom_chart" | "markdown" | "image"
+    ) {
+        return Vec::new();
+    }
+    let mut dimensions = view.dimensions.clone();
+    dimensions.extend((!view.time.is_empty()).then(|| view.time.clone()));
+    let all: Vec<String> = dimensions.iter().chain(&view.measures).cloned().collect();
+    let mut unknown = Vec::new();
+    for (setting, names) in SETTINGS {
+        let (what, known) = match names {
+            Names::Measures => ("measure", &view.measures),
+            Names::Dimensions => ("dimension", &dimensions),
+            Names::Fields => ("field", &all),
+        };
+        for (key, name) in texts(spec, setting) {
+            let plain = name.split(GRAIN_SUFFIX).next().unwrap_or(name);
+            let is_there = known.iter().any(|one| one.eq_ignore_ascii_case(plain));
+            if !is_there && !OTHERS.contains(&plain) {
+                let at = spec.spots.get(&key).or(spec.at.as_ref());
+                unknown.push(Unknown::new(plain, known, what, at.copied()));
+            }
+        }
+    }
+    unknown
+}
+
+/// The texts of a setting: one, or a list of them, each with the key of its place.
+fn texts<'a>(spec: &'a ComponentSpec, setting: &str) -> Vec<(String, &'a str)> {
+    let Some(properties) = &spec.renderer_properties else {
+        return Vec::new();
+    };
+    let (first, second) = match setting.split_once('.') {
+        Some((first, second)) => (first, Some(second)),
+        None => (setting, None),
+    };
+    let outer = properties.get(first);
+    let value = match second {
+        None => outer,
+        Some(second) => outer.and_then(Value::as_map).and_then(|map| map.get(second)),
+    };
+    let Some(value) = value else { return Vec::new() };
+    if let Some(text) = value.as_str() {
+        return vec![(setting.to_owned(), text)];
+    }
+    let items = value.as_list().unwrap_or_default().iter().enumerate();
+    items
+        .filter_map(|(index, item)| Some((format!("{setting}.{index}"), item.as_str()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use watershed_proto::{MapValue, Spot};
+
+    use super::*;
+
+    fn component(renderer: &str, setting: &str, value: Value) -> ComponentSpec {
+        let fields = match setting.split_once('.') {
+            None => BTreeMap::from([(setting.to_owned(), value)]),
+            Some((outer, inner)) => BTreeMap::from([(
+                outer.to_owned(),
+                Value::from(BTreeMap::from([(inner.to_owned(), value)])),
+            )]),
+        };
+        ComponentSpec {
+            renderer: renderer.into(),
+            renderer_properties: Some(MapValue { fields }),
+            spots: BTreeMap::from([(setting.to_owned(), Spot { line: 7, column: 3 })]),
+            ..ComponentSpec::default()
+        }
+    }
+
+    fn told(component: &ComponentSpec) -> Option<(String, u32)> {
+        let view = Fields {
+            time: "day".into(),
+            dimensions: vec!["port".into()],
+            measures: vec!["flights".into()],
+        };
+        let unknown = of_component(component, &view).into_iter().next()?;
+        Some((unknown.message, unknown.at.map_or(0, |at| at.line)))
+    }
+
+    #[test]
+    fn names_of_fields_are_found_wherever_a_renderer_has_them() {
+        let list =
+            |names: &[&str]| Value::from(names.iter().map(|name| Value::from(*name)).collect::<Vec<_>>());
+        for (renderer, setting, value) in [
+            ("kpi", "measure", "Flights".into()),
+            ("leaderboard", "dimensions", list(&["port"])),
+            ("line_chart", "x.field", "day".into()),
+            ("pivot", "col_dimensions", list(&["day_rill_TIME_GRAIN_MONTH"])),
+            ("bar_chart", "color.field", "rill_measures".into()),
+            ("vega_lite", "measure", "anything".into()),
+            ("bar_chart", "color", "primary".into()),
+        ] {
+            assert_eq!(
+                told(&component(renderer, setting, value)),
+                None,
+                "{renderer} {setting}"
+            );
+        }
+        let wrong = told(&component("line_chart", "y.field", "flihgts".into()));
+        assert_eq!(
+            wrong,
+            Some(("the metrics view has no field \"flihgts\"".into(), 7))
+        );
+        assert!(told(&component("kpi", "measure", "port".into())).is_some());
+        assert!(told(&component("table", "columns", list(&["port", "nothing"]))).is_some());
+    }
+}

@@ -1,0 +1,76 @@
+//! Refs to resources that no file declares.
+//!
+//! Which name was likely meant depends on all names that there are, so those that dangle are told anew whenever
+//! anything changes; where none does, that costs nothing.
+
+use super::{Group, Project, Source, apply, apply::Work};
+use crate::{
+    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    draft::Body,
+    finding::{At, Finding},
+    names,
+    resource::{Kind, ResourceKey},
+};
+
+/// A ref to nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Dangling {
+    pub(super) kind: Kind,
+    pub(super) name: String,
+    pub(super) path: String,
+    pub(super) at: At,
+    /// It stands in a template: a plain name there would be that of any table.
+    pub(super) is_template: bool,
+}
+
+impl Project {
+    /// Tells what dangles now, and takes back what does not any more.
+    pub(super) fn settle_refs(&mut self, work: &mut Work) {
+        let touched = work.before.keys().filter(|key| !self.dangling.contains_key(key));
+        for key in touched.cloned().collect::<Vec<_>>() {
+            self.report(Source::Refs(key), Vec::new(), work);
+        }
+        if self.dangling.is_empty() {
+            return;
+        }
+        // Nobody knows what a file declares that can't be read at all.
+        let is_whole = !self.groups.values().any(Group::is_ruin);
+        for key in self.dangling.keys().cloned().collect::<Vec<_>>() {
+            let found = if is_whole { self.told(&key) } else { Vec::new() };
+            self.report(Source::Refs(key), found, work);
+        }
+    }
+
+    fn told(&self, key: &ResourceKey) -> Vec<Diagnostic> {
+        let name = self.resources.get(key).map(|resource| resource.name.clone());
+        let about = DiagnosticResource {
+            name: name.unwrap_or_else(|| key.name.clone()),
+            key: key.clone(),
+        };
+        let all = self.dangling.get(key).into_iter().flatten();
+        all.map(|one| apply::diagnostic(&self.finding(one), &one.path, Some(&about)))
+            .collect()
+    }
+
+    fn finding(&self, one: &Dangling) -> Finding {
+        let near = names::nearest(&one.name.to_lowercase(), self.claims.names(one.kind));
+        let near = near.and_then(|near| self.resources.get(&ResourceKey::new(one.kind, near)));
+        let plain = "a table that no file declares is named without `ref`";
+        Finding {
+            at: one.at,
+            code: Code::MissingRef,
+            message: format!("{} \"{}\" does not exist", one.kind, one.name),
+            hint: near
+                .map(|near| format!("did you mean `{}`?", near.name))
+                .or_else(|| one.is_template.then(|| plain.to_owned())),
+        }
+    }
+}
+
+impl Group {
+    /// Whether its files say so little that other names than theirs may be meant.
+    fn is_ruin(&self) -> bool {
+        let broken = |draft: &crate::draft::Draft| matches!(draft.body, Body::Broken);
+        self.compiled.findings.has_errors() && self.compiled.drafts.iter().all(broken)
+    }
+}

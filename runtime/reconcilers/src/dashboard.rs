@@ -1,0 +1,77 @@
+//! What dashboards have in common: each is a function of its spec and of what it reads, and is looked at again only when
+//! one of these changed.
+
+use std::sync::Arc;
+
+use watershed_compilers::fields::Unknown;
+use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
+use watershed_core::{Error, Outcome, Parents, RefView, Work};
+use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
+
+use crate::{metrics_view, model::failure, places, refs};
+
+/// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
+pub(crate) fn options(kind: &str) -> KindOptions {
+    KindOptions {
+        parents: Parents::Changed,
+        at_start: AtStart::AskIfUnsettled,
+        ..KindOptions::new(kind)
+    }
+}
+
+/// Refuses to look at what does not compile, or reads what is missing or has failed.
+///
+/// # Errors
+/// The fault, or the first ref that is missing or has failed.
+pub(crate) fn open(fault: Option<&Fault>, refs: &[RefView]) -> Result<(), Error> {
+    if let Some(fault) = fault {
+        return Err(failure::of_fault(fault));
+    }
+    refs::check(refs)
+}
+
+/// The metrics view of a name, as the engine found it to be valid.
+///
+/// # Errors
+/// While it has not been.
+pub(crate) fn metrics_view(refs: &[RefView], name: &str) -> Result<MetricsViewSpec, Error> {
+    let view = refs::find(refs, metrics_view::KIND, name);
+    let state = view.and_then(refs::state::<MetricsViewState>);
+    state.and_then(|state| state.valid_spec).ok_or_else(|| {
+        let message = format!("metrics view \"{name}\" has not been found to be valid");
+        Error::transient("metrics-view-unchecked", message)
+    })
+}
+
+/// Refuses names that no field has: the first of them, in the file of `paths` that is YAML.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn refuse(unknown: Vec<Unknown>, paths: &[Arc<str>]) -> Result<(), Error> {
+    let Some(first) = unknown.into_iter().next() else {
+        return Ok(());
+    };
+    Err(Error {
+        hint: first.hint.map(Arc::from),
+        place: Some(places::of_spot(paths, first.at.as_ref())),
+        ..Error::permanent("unknown-field", first.message)
+    })
+}
+
+/// Ends a look that found nothing wrong.
+///
+/// # Errors
+/// When the state can't be written.
+pub(crate) async fn keep<R: Reconciler>(context: &Context<R>, state: R::State) -> Result<Outcome, Error>
+where
+    R::State: PartialEq,
+{
+    if context.state() != Some(&state) {
+        let written = context.set_state(&state).await;
+        written.map_err(|error| Error::transient("state", error.to_string()))?;
+    }
+    Ok(Outcome {
+        work: Work::Checked,
+        retrigger: None,
+    })
+}
