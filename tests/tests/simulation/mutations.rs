@@ -105,7 +105,7 @@ fn plant(workspace: &Path, mutations: &[Mutation]) {
     }
     let lib = sources.join("lib.rs");
     let text = fs::read_to_string(&lib).expect("the library");
-    fs::write(lib, text + SWITCH).expect("the switch");
+    fs::write(lib, format!("#![allow(unused_parens)]\n{text}{SWITCH}")).expect("the switch");
 }
 
 /// Which mutation is on, looked up once.
@@ -121,23 +121,28 @@ impl Mutation {
     /// Its text with both ways in it. What both begin and end with stays outside: a pattern, an `if`, a comma.
     fn switched(&self, number: usize) -> String {
         let (before, after) = (self.before, self.after);
-        if before.ends_with(';') {
+        let is_statement = before.ends_with(';') && !before.starts_with("let ");
+        if is_statement {
             return format!("if crate::mutated({number}) {{ {after} }} else {{ {before} }}");
         }
-        let (begin, end) = ["if ", "while "]
+        let word = |word: &str| before.starts_with(word).then_some(word.len());
+        let through = |sign: &str| before.find(sign).map(|at| at + sign.len());
+        let binding = through("let ").and_then(|_| through(" = "));
+        let begin = binding
+            .or_else(|| word("if "))
+            .or_else(|| word("while "))
+            .or_else(|| through("=> "));
+        let end = [" {", ",", ";"]
             .into_iter()
-            .find(|word| before.starts_with(word))
-            .map(|word| (word.len(), if before.ends_with(" {") { 2 } else { 0 }))
-            .or_else(|| Some((before.find("=> ")? + 3, 1)))
-            .or_else(|| Some((before.find("let Some(why) = ")? + 16, 0)))
-            .unwrap_or((0, 0));
-        let inner = |text: &'static str| &text[begin..text.len() - end];
-        let (one, other) = (inner(after), inner(before));
-        format!(
-            "{}(if crate::mutated({number}) {{ {one} }} else {{ {other} }}){}",
-            &before[..begin],
-            &before[before.len() - end..]
-        )
+            .find(|end| before.ends_with(end))
+            .unwrap_or("");
+        let (begin, rest) = before.split_at(begin.unwrap_or(0));
+        let other = rest.strip_suffix(end).unwrap_or(rest);
+        let one = after
+            .strip_prefix(begin)
+            .and_then(|after| after.strip_suffix(end));
+        let one = one.unwrap_or_else(|| panic!("{}: both must be {begin}...{end}", self.name));
+        format!("{begin}(if crate::mutated({number}) {{ {one} }} else {{ {other} }}){end}")
     }
 }
 

@@ -150,3 +150,23 @@ fn an_unreadable_row_is_listed_and_never_touched() {
     ));
     assert_eq!(*bench.rows[&before.uid], *before);
 }
+
+#[test]
+fn a_handle_waits_for_what_came_below_since_an_earlier_one() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &[])]);
+    let first = bench.reconcile("a");
+    bench.edit_refs("c", &["a"]);
+    let second = bench.reconcile("a");
+    bench.finish("a");
+    bench.finish("a");
+    bench.finish("b");
+    let settled = Answer::Settled(Settlement::Settled);
+    assert!(bench.answers_to(first).contains(&settled));
+    assert!(
+        !bench.answers_to(second).contains(&settled),
+        "`c` has not run yet"
+    );
+    bench.finish("c");
+    assert!(bench.answers_to(second).contains(&settled));
+}
