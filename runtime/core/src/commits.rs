@@ -25,6 +25,8 @@ struct InFlight {
     gone: Vec<Gone>,
     /// When it first failed, and how often it has.
     failing: Option<(Mono, u32)>,
+    /// The store has refused it at the first try: nothing of it is there.
+    refused: bool,
 }
 
 /// What is changed and not yet durable, and what waits for that.
@@ -91,7 +93,8 @@ impl Commits {
     /// The calls of all answers that were not given yet, and whether they may be committed all the same: they went
     /// with a commit of which nobody knows how it ended.
     pub(crate) fn take_answers(&mut self) -> Vec<(CallId, bool)> {
-        let doubt = self.in_flight.as_ref().map(|flight| flight.commit.revision);
+        let doubtful = self.in_flight.as_ref().filter(|flight| !flight.refused);
+        let doubt = doubtful.map(|flight| flight.commit.revision);
         self.answers
             .drain(..)
             .map(|(revision, call, _)| (call, doubt.is_some_and(|doubt| revision <= doubt)))
@@ -201,6 +204,7 @@ impl Core {
             commit,
             gone,
             failing: None,
+            refused: false,
         });
     }
 
@@ -239,9 +243,7 @@ impl Core {
         };
         let CommitError::Failed(message) = error else {
             // Refused at the first try, it is certainly not in the store; at a later one the first may be.
-            if flight.failing.is_none() {
-                self.commits.in_flight = None;
-            }
+            flight.refused = flight.failing.is_none();
             return self.stop(StopReason::LeaseLost);
         };
         let (since, failures) = flight.failing.unwrap_or((now, 0));
