@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `conformance` | one contract for all stores, over the trait |
 //! | `consistency` | the check of a running controller, and of its store |
+//! | `disk` | a disk that is full in the middle of a write |
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
@@ -17,6 +18,7 @@
 
 mod conformance;
 mod consistency;
+mod disk;
 mod durability;
 mod faults;
 mod interface;
