@@ -142,7 +142,7 @@ impl Member {
     ) -> Result<Box<Host>, (OpenError, Inbox)> {
         mark_unreadable(&mut stored, &self.runners);
         let epoch = stored.epoch;
-        let (limits, kinds) = (self.limits.clone(), self.kinds.clone());
+        let (limits, kinds) = (self.limits, self.kinds.clone());
         let (core, effects) = match Core::open(self.clock.now(), limits, kinds, stored) {
             Ok(opened) => opened,
             Err(error) => return Err((error, inbox)),
