@@ -275,6 +275,11 @@ impl Handle {
         self.done(Call::Nudge(target.into())).await
     }
 
+    /// The same for every resource whose retrigger time, retry or resync falls due within its kind's nudging interval.
+    pub async fn nudge_all(&self) -> Result<(), RequestError> {
+        self.done(Call::NudgeAll).await
+    }
+
     /// Cancels the running invocation, and what is pending for this resource alone.
     pub async fn cancel(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Cancel(target.into())).await

@@ -39,7 +39,7 @@ impl Core {
         self.kinds.abandon(kind);
         self.abandoned += 1;
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-        let under = run.under.clone();
+        let (under, since) = (run.under.clone(), run.waited_since);
         self.slots[slot].own |= run.answers;
         self.slots[slot].extra_mut().stuck = Some(Box::new(run));
         if self.slots[slot].life == Life::Gone {
@@ -48,6 +48,9 @@ impl Core {
         } else {
             self.stop_counting(slot);
             self.set_pending(slot, reason);
+            if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+                pending.since = since;
+            }
         }
         for name in under {
             for other in self.claimants(name) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
+use crate::timeline::Alarm;
 use crate::{Cause, Effect, OnTimedAncestor, Phase, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.
@@ -24,6 +25,9 @@ impl Core {
         self.counters.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
         self.slots[slot].own = true;
+        if !why.is_timed() {
+            self.slots[slot].disturbed = self.now.mono;
+        }
         if why.cancels() {
             self.retry_rename_now(slot);
             self.forget_attempts(slot);
@@ -179,15 +183,18 @@ impl Core {
             return;
         }
         match on_timed {
-            OnTimedAncestor::Cancel => self.cancel_run(slot, Cancelled::ToRunAgain),
-            OnTimedAncestor::Finish(wait) if run.finish_by.is_none() => {
-                let by = now.after(wait);
-                run.finish_by = Some(by);
-                let invocation = run.invocation;
-                self.timeline
-                    .set(by, crate::timeline::Alarm::FinishBy(invocation));
-            }
-            OnTimedAncestor::Finish(_) => {}
+            _ if self.is_spared(slot) => {}
+            OnTimedAncestor::Cancel => self.cancel_by_time(slot),
+            OnTimedAncestor::Finish(wait) => self.finish_by(slot, now.after(wait)),
+        }
+    }
+
+    /// It may go on until then, unless it had to end earlier already.
+    fn finish_by(&mut self, slot: Slot, by: crate::Mono) {
+        if let Some(run) = self.slots[slot].run_mut().filter(|run| run.finish_by.is_none()) {
+            run.finish_by = Some(by);
+            let invocation = run.invocation;
+            self.timeline.set(by, Alarm::FinishBy(invocation));
         }
     }
 
@@ -250,6 +257,7 @@ impl Core {
                 reason,
                 cancelled: false,
                 late: false,
+                since: self.now.mono,
             }),
         );
         self.enqueue(slot);
@@ -261,7 +269,12 @@ impl Core {
         let pending = matches!(stage, Stage::Pending(_));
         resource.stage = stage;
         match (before, resource.is_unsettled()) {
-            (false, true) => self.unsettled += 1,
+            (false, true) => {
+                if self.unsettled == 0 {
+                    self.progress.restless(self.now.mono);
+                }
+                self.unsettled += 1;
+            }
             (true, false) => self.unsettled -= 1,
             _ => {}
         }

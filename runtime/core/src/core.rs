@@ -11,6 +11,7 @@ use crate::handles::Handles;
 use crate::holds::Holds;
 use crate::kinds::Kinds;
 use crate::names::Names;
+use crate::progress::Progress;
 use crate::resource::Slot;
 use crate::slots::Slots;
 use crate::stopping::Service;
@@ -58,6 +59,7 @@ pub struct Core {
     pub(crate) unsettled: usize,
     /// Whether what waits for a place will be looked at.
     pub(crate) aging: bool,
+    pub(crate) progress: Progress,
     /// Those of `first` kinds that hold the others back; empty once they have settled.
     pub(crate) gate: BTreeSet<Slot>,
     pub(crate) holds: Holds,
@@ -89,6 +91,7 @@ impl Core {
             lingering: 0,
             unsettled: 0,
             aging: false,
+            progress: Progress::default(),
             gate: BTreeSet::new(),
             holds: Holds::default(),
             timeline: Timeline::default(),

@@ -182,7 +182,7 @@ pub enum Answer {
     Explained(Box<Explanation>),
     /// To `Check`.
     Checked(Box<Consistency>),
-    /// To `Nudge`, `Cancel`, `Retry`, `Pause`, `Resume`, `WaitUntilIdle`.
+    /// To `Nudge`, `NudgeAll`, `Cancel`, `Retry`, `Pause`, `Resume`, `WaitUntilIdle`.
     Done,
     /// Not carried out, or, for a handle, given up on. The last answer to that call.
     Refused(Refusal),

@@ -55,6 +55,9 @@ pub enum Call {
     },
     /// Something outside moved. Answered by `Done`.
     Nudge(Target),
+    /// The same for all whose retrigger time, retry or resync falls due within their kind's nudging interval.
+    /// Answered by `Done`.
+    NudgeAll,
     /// Cancel what runs and what is pending for this resource alone. Answered by `Done`.
     Cancel(Target),
     /// Try now what has failed, its failures forgotten. Answered by `Done`.

@@ -119,6 +119,8 @@ pub struct KindOptions {
     pub pool: Option<Pool>,
     /// How nudges are debounced.
     pub nudging: Nudging,
+    /// How long timed requests alone may keep its resources waiting; then those of their ancestors are put off.
+    pub timed_patience: Duration,
     /// How long one unfinished delete or rename may hold others back.
     pub hold_limit: Duration,
     /// Whether transient errors are tried again.
@@ -147,6 +149,7 @@ impl KindOptions {
             concurrency: None,
             pool: None,
             nudging: Nudging::default(),
+            timed_patience: Duration::from_secs(30),
             hold_limit: Duration::from_secs(60),
             retry: RetryPolicy::default(),
             on_exhausted: OnExhausted::default(),
@@ -171,6 +174,8 @@ pub struct Limits {
     pub hold_stretch: Duration,
     /// What is ready and has waited for so long for a place is raised by one class, so that nothing starves.
     pub class_patience: Duration,
+    /// How old what is known of starved resources may be when a timed request comes (C17).
+    pub progress_slack: Duration,
     /// Spreads the waits before retries over their second half, each controller by its own number; none under
     /// test, where waits are exact.
     pub jitter: Option<u64>,
@@ -184,6 +189,7 @@ impl Default for Limits {
             commit_patience: Duration::from_secs(30),
             hold_stretch: Duration::from_secs(60),
             class_patience: Duration::from_secs(30),
+            progress_slack: Duration::from_secs(1),
             jitter: None,
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::ready::ReadyQueue;
 use crate::resource::{KindId, Slot};
@@ -60,6 +61,8 @@ pub(crate) struct Kinds {
     pools: Vec<PoolEntry>,
     /// Registered ones in order of name, which is the order of starts.
     pub(crate) registered: Vec<KindId>,
+    /// The least of their patiences with timed requests; none if none is registered.
+    timed_patience: Option<Duration>,
 }
 
 impl Kinds {
@@ -69,6 +72,8 @@ impl Kinds {
         }
         let id = self.intern(&options.kind.clone());
         self[id].pool = options.pool.as_ref().map(|pool| self.pool(pool));
+        let patience = options.timed_patience;
+        self.timed_patience = Some(self.timed_patience.map_or(patience, |least| least.min(patience)));
         self[id].options = Some(options);
         self.registered.push(id);
         let entries = &self.entries;
@@ -92,6 +97,18 @@ impl Kinds {
         entry.limit = entry.limit.min(pool.limit);
         entry.exclusive |= pool.exclusive;
         index
+    }
+
+    pub(crate) fn least_timed_patience(&self) -> Duration {
+        self.timed_patience.unwrap_or(Duration::MAX)
+    }
+
+    pub(crate) fn longest_nudging_interval(&self) -> Duration {
+        let options = self.entries.iter().filter_map(|entry| entry.options.as_ref());
+        options
+            .map(|options| options.nudging.interval)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Whether one more invocation of this kind may start.

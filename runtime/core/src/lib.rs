@@ -67,6 +67,7 @@ mod names;
 mod owners;
 mod pausing;
 mod places;
+mod progress;
 mod queue;
 mod ready;
 mod reason;

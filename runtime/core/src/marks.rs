@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
-use crate::resource::{Life, NameId, Slot, Stage};
+use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::timeline::Alarm;
 use crate::{Reason, Settled, Uid, Why};
 
 /// The first wait after a failed delete or rename.
@@ -179,6 +180,17 @@ impl Core {
             .filter_map(|link| self.names[link.name].live)
             .chain(owner)
             .collect()
+    }
+
+    /// It is time to try a failed delete or rename again.
+    pub(crate) fn op_retry_is_due(&mut self, slot: Slot) {
+        if self.slots[slot].is_live()
+            && let Some(later) = self.put_off(slot)
+        {
+            self.slots[slot].op = Op::Failed { retry_at: later };
+            return self.timeline.set(later, Alarm::OpRetry(slot));
+        }
+        self.retry_op(slot);
     }
 
     /// A failed delete or rename is tried again.

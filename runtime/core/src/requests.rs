@@ -61,6 +61,10 @@ impl Core {
                 self.nudge(slot);
                 Ok(Some(Answer::Done))
             }
+            Call::NudgeAll => {
+                self.nudge_what_is_due_soon();
+                Ok(Some(Answer::Done))
+            }
             Call::Cancel(target) => {
                 let slot = self.resolve(&target)?;
                 self.cancel(slot);

@@ -67,6 +67,8 @@ pub(crate) struct Pending {
     pub(crate) late: bool,
     /// That of its request, or one lent by a request for a resource below, or earned by waiting.
     pub(crate) class: Class,
+    /// Since when it has waited for a run that completes.
+    pub(crate) since: Mono,
 }
 
 /// Who cancelled an invocation.
@@ -91,6 +93,9 @@ pub(crate) struct Running {
     pub(crate) phase: Phase,
     pub(crate) reason: Arc<Reason>,
     pub(crate) started_at: Timestamp,
+    /// The same on the other clock, and since when its resource had waited for it.
+    pub(crate) begun: Mono,
+    pub(crate) waited_since: Mono,
     pub(crate) cancelled: Cancelled,
     /// Set when something asked for the resource meanwhile.
     pub(crate) again: Option<Arc<Reason>>,
@@ -147,6 +152,9 @@ pub(crate) struct Extra {
     /// When its failures are forgotten if it stays successful.
     pub(crate) forgive_at: Option<Mono>,
     pub(crate) resync_at: Option<Mono>,
+    /// When a retrigger time in the past is taken up, and when one that was put off is looked at again.
+    pub(crate) past_at: Option<Mono>,
+    pub(crate) put_off_to: Option<Mono>,
     /// Something asked for it while it was paused.
     pub(crate) missed: bool,
     /// To be run once although it is paused.
@@ -159,6 +167,8 @@ static NOTHING_EXTRA: Extra = Extra {
     retry_at: None,
     forgive_at: None,
     resync_at: None,
+    past_at: None,
+    put_off_to: None,
     missed: false,
     forced: false,
     stuck: None,
@@ -197,6 +207,10 @@ pub(crate) struct Resource {
     /// How many times in a row it returned a time in the past, and when the last was taken up.
     pub(crate) past_times: u32,
     pub(crate) last_past: Mono,
+    /// When something other than a timed request last came for it, and how many of its invocations timed requests
+    /// have cancelled since one completed (C17).
+    pub(crate) disturbed: Mono,
+    pub(crate) timed_cancels: u8,
     pub(crate) nudged: Option<Box<Nudged>>,
     pub(crate) extra: Option<Box<Extra>>,
     pub(crate) unreadable: Option<Arc<Error>>,
@@ -232,6 +246,8 @@ impl Resource {
             retrigger: None,
             past_times: 0,
             last_past: Mono(0),
+            disturbed: Mono(0),
+            timed_cancels: 0,
             nudged: None,
             extra: None,
             unreadable: None,

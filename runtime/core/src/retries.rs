@@ -103,9 +103,14 @@ impl Core {
         let runs = self.slots[slot]
             .run()
             .is_some_and(|run| run.cancelled == Cancelled::No);
-        if !runs && self.is_serving() {
-            self.ask(slot, &Arc::new(Reason::bare(Why::Retry)));
+        if runs || !self.is_serving() {
+            return;
         }
+        if let Some(later) = self.put_off(slot) {
+            self.slots[slot].extra_mut().retry_at = Some(later);
+            return self.timeline.set(later, Alarm::Retry(slot));
+        }
+        self.ask(slot, &Arc::new(Reason::bare(Why::Retry)));
     }
 
     /// `retry(name)`: what has failed is tried now, its failures forgotten.
@@ -168,10 +173,15 @@ impl Core {
     /// Request 6.
     pub(crate) fn resync(&mut self, slot: Slot) {
         self.slots[slot].extra_mut().resync_at = None;
-        if self.is_serving() {
-            self.plan_resync(slot);
-            self.ask(slot, &Arc::new(Reason::bare(Why::Resync)));
+        if !self.is_serving() {
+            return;
         }
+        if let Some(later) = self.put_off(slot) {
+            self.slots[slot].extra_mut().resync_at = Some(later);
+            return self.timeline.set(later, Alarm::Resync(slot));
+        }
+        self.plan_resync(slot);
+        self.ask(slot, &Arc::new(Reason::bare(Why::Resync)));
     }
 
     /// Nothing is tried again for this resource any more.

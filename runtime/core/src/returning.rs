@@ -49,6 +49,7 @@ impl Core {
             cancelled: false,
             late: false,
             class: Class::Parent,
+            since: self.now.mono,
         };
         let Stage::Running(run) = std::mem::replace(&mut resource.stage, Stage::Pending(pending)) else {
             return None;
@@ -109,6 +110,7 @@ impl Core {
         self.set_pending(slot, reason);
         if let Stage::Pending(pending) = &mut self.slots[slot].stage {
             pending.cancelled = run.cancelled == Cancelled::ByCaller;
+            pending.since = run.waited_since;
         }
     }
 
@@ -138,6 +140,7 @@ impl Core {
         });
         self.write_last_run(slot, run, ended);
         self.measure(slot);
+        self.slots[slot].timed_cancels = 0;
         let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
         self.plan_resync(slot);
         if let Some(extra) = &mut self.slots[slot].extra {

@@ -19,9 +19,10 @@ impl Core {
         let busy = phase == Phase::Reconcile || (phase == Phase::Rename && !self.op_holds(slot));
         let seen = (phase == Phase::Reconcile).then(|| self.see(slot));
         let resource = &mut self.slots[slot];
-        let reason = match &resource.stage {
-            Stage::Pending(pending) => pending.reason.clone(),
-            _ => Arc::new(Reason::bare(Why::Recovered)),
+        let now = self.now;
+        let (reason, waited_since) = match &resource.stage {
+            Stage::Pending(pending) => (pending.reason.clone(), pending.since),
+            _ => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
         };
         let deadline = self.set_deadline(slot, invocation);
         let resource = &mut self.slots[slot];
@@ -30,7 +31,9 @@ impl Core {
             invocation,
             phase,
             reason: reason.clone(),
-            started_at: self.now.wall,
+            started_at: now.wall,
+            begun: now.mono,
+            waited_since,
             cancelled: Cancelled::No,
             again: None,
             under: resource.names().collect(),

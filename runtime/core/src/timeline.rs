@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Life, Slot, Stage};
+use crate::resource::{Slot, Stage};
 use crate::{Effect, InvocationId, Mono, Now, Reason, Timestamp, Why};
 
 /// How many times in a row a retrigger time in the past is taken up at once.
 const PAST_AT_ONCE: u32 = 3;
 /// How far apart further ones are.
-pub(crate) const PAST_INTERVAL: Duration = Duration::from_secs(1);
+const PAST_INTERVAL: Duration = Duration::from_secs(1);
 /// The longest that the timer is set ahead for a wall time: a clock that jumps is noticed after so long.
 const WALL_CHECK: Duration = Duration::from_secs(60);
 
@@ -28,6 +28,8 @@ pub(crate) enum Alarm {
     FinishBy(InvocationId),
     /// A debounced nudge counts.
     Nudge(Slot),
+    /// A retrigger time that was put off is looked at again.
+    Retrigger(Slot),
     /// A retrigger time in the past is taken up.
     Past(Slot),
     /// A failed reconcile is tried again.
@@ -139,9 +141,11 @@ impl Core {
             match alarm {
                 Alarm::HoldLimit(slot) => self.stop_counting(slot),
                 Alarm::Stretch => self.lift(),
-                Alarm::OpRetry(slot) => self.retry_op(slot),
+                Alarm::OpRetry(slot) => self.op_retry_is_due(slot),
                 Alarm::FinishBy(invocation) => self.finish_no_longer(invocation),
                 Alarm::Nudge(slot) => self.nudge_now(slot),
+                Alarm::Retrigger(slot) if self.is_serving() => self.retrigger(slot),
+                Alarm::Retrigger(_) => {}
                 Alarm::Past(slot) => self.take_up_past(slot),
                 Alarm::Retry(slot) => self.retry_reconcile(slot),
                 Alarm::Forgive(slot) => self.forgive(slot),
@@ -156,11 +160,29 @@ impl Core {
         }
         if self.is_serving() {
             while let Some(slot) = self.timeline.next_retrigger(self.now) {
-                self.slots[slot].retrigger = None;
-                self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+                self.retrigger(slot);
             }
         }
         self.end_stretch_if_over();
+    }
+
+    /// Request 5. A time that was put off is still to come; it may have changed since, like the clock.
+    fn retrigger(&mut self, slot: Slot) {
+        self.clear_put_off(slot);
+        let live = self.slots.get(slot).filter(|resource| resource.is_live());
+        let Some(time) = live.and_then(|resource| resource.retrigger) else {
+            return;
+        };
+        if time > self.now.wall {
+            self.timeline.set_retrigger(time, slot);
+        } else if let Some(later) = self.put_off(slot) {
+            self.slots[slot].extra_mut().put_off_to = Some(later);
+            self.timeline.set(later, Alarm::Retrigger(slot));
+        } else {
+            self.slots[slot].retrigger = None;
+            self.timeline.clear_retrigger(time, slot);
+            self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+        }
     }
 
     fn finish_no_longer(&mut self, invocation: InvocationId) {
@@ -168,7 +190,7 @@ impl Core {
             return;
         };
         if self.slots[slot].run().is_some_and(|run| run.lingering) {
-            self.cancel_run(slot, Cancelled::ToRunAgain);
+            self.cancel_by_time(slot);
         }
     }
 
@@ -192,6 +214,8 @@ impl Core {
         if let Some(before) = self.slots[slot].retrigger.take() {
             self.timeline.clear_retrigger(before, slot);
         }
+        self.clear_put_off(slot);
+        self.clear_past(slot);
         match time {
             Some(at) if at > self.now.wall => {
                 self.slots[slot].retrigger = Some(at);
@@ -215,16 +239,43 @@ impl Core {
         if resource.past_times <= PAST_AT_ONCE || earliest <= self.now.mono {
             self.take_up_past(slot);
         } else {
-            self.timeline.set(earliest, Alarm::Past(slot));
+            self.take_up_past_at(slot, earliest);
+        }
+    }
+
+    fn take_up_past_at(&mut self, slot: Slot, at: Mono) {
+        self.clear_past(slot);
+        self.slots[slot].extra_mut().past_at = Some(at);
+        self.timeline.set(at, Alarm::Past(slot));
+    }
+
+    fn clear_past(&mut self, slot: Slot) {
+        if let Some(extra) = &mut self.slots[slot].extra
+            && let Some(at) = extra.past_at.take()
+        {
+            self.timeline.clear(at, Alarm::Past(slot));
+        }
+    }
+
+    fn clear_put_off(&mut self, slot: Slot) {
+        if let Some(resource) = self.slots.get_mut(slot)
+            && let Some(extra) = &mut resource.extra
+            && let Some(at) = extra.put_off_to.take()
+        {
+            self.timeline.clear(at, Alarm::Retrigger(slot));
         }
     }
 
     fn take_up_past(&mut self, slot: Slot) {
-        let now = self.now.mono;
-        let Some(resource) = self.slots.get_mut(slot).filter(|resource| resource.is_live()) else {
+        self.clear_past(slot);
+        if !self.slots[slot].is_live() {
             return;
-        };
-        resource.last_past = now;
+        }
+        if let Some(later) = self.put_off(slot) {
+            return self.take_up_past_at(slot, later);
+        }
+        let resource = &mut self.slots[slot];
+        resource.last_past = self.now.mono;
         let was_settled = !resource.is_unsettled();
         self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
         if let Stage::Pending(pending) = &mut self.slots[slot].stage {
@@ -245,16 +296,46 @@ impl Core {
     /// Nothing is due for this resource any more.
     pub(crate) fn clear_times(&mut self, slot: Slot) {
         self.clear_retries(slot);
+        self.clear_put_off(slot);
+        self.clear_past(slot);
         let resource = &mut self.slots[slot];
         resource.past_times = 0;
-        let past = (resource.last_past.after(PAST_INTERVAL), Alarm::Past(slot));
         let nudge = resource.nudged.take().and_then(|nudged| nudged.waiting);
         if let Some(at) = resource.retrigger.take() {
             self.timeline.clear_retrigger(at, slot);
         }
-        self.timeline.clear(past.0, past.1);
         if let Some((_, due)) = nudge {
             self.timeline.clear(due, Alarm::Nudge(slot));
+        }
+    }
+
+    /// Request 8 for all whose retrigger time, retry or resync falls due within their kind's interval. Costs what is
+    /// due within the longest of them.
+    pub(crate) fn nudge_what_is_due_soon(&mut self) {
+        let longest = self.kinds.longest_nudging_interval();
+        let (mono, wall) = (self.now.mono.after(longest), self.now.wall.after(longest));
+        let alarms = self.timeline.alarms.range(..=(mono, Alarm::LastCommit));
+        let alarms = alarms.filter_map(|(at, alarm)| match alarm {
+            Alarm::Retry(slot) | Alarm::OpRetry(slot) | Alarm::Resync(slot) | Alarm::Retrigger(slot) => {
+                Some((*slot, at.since(self.now.mono)))
+            }
+            _ => None,
+        });
+        let times = self.timeline.retriggers.iter().take_while(|(at, _)| *at <= wall);
+        let times = times.map(|(at, slot)| {
+            let wait = u64::try_from(at.0.saturating_sub(self.now.wall.0)).unwrap_or(0);
+            (*slot, Duration::from_millis(wait))
+        });
+        let due: BTreeSet<Slot> = alarms
+            .chain(times)
+            .filter(|(slot, wait)| {
+                let options = self.options(*slot);
+                self.slots[*slot].is_live() && options.is_some_and(|it| *wait <= it.nudging.interval)
+            })
+            .map(|(slot, _)| slot)
+            .collect();
+        for slot in due {
+            self.nudge(slot);
         }
     }
 
@@ -290,13 +371,24 @@ impl Core {
     }
 
     fn nudge_now(&mut self, slot: Slot) {
-        let last = self.now.mono;
-        if self
-            .slots
-            .get(slot)
-            .is_some_and(|resource| resource.life == Life::Live)
-        {
-            self.slots[slot].nudged = Some(Box::new(Nudged { last, waiting: None }));
+        let now = self.now.mono;
+        if self.slots.get(slot).is_none_or(|resource| !resource.is_live()) {
+            return;
+        }
+        let mut nudged = Nudged {
+            last: now,
+            waiting: None,
+        };
+        let later = self.put_off(slot);
+        if let Some(later) = later {
+            let before = self.slots[slot].nudged.as_deref();
+            nudged.last = before.map_or(Mono(0), |before| before.last);
+            let since = before.and_then(|before| before.waiting);
+            nudged.waiting = Some((since.map_or(now, |(since, _)| since), later));
+            self.timeline.set(later, Alarm::Nudge(slot));
+        }
+        self.slots[slot].nudged = Some(Box::new(nudged));
+        if later.is_none() {
             self.ask(slot, &Arc::new(Reason::bare(Why::Nudge)));
         }
     }

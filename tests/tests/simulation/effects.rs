@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use watershed_core::{
     Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settled, Settlement, Standing,
-    Start, Uid,
+    Start, Uid, Why,
 };
 
 use crate::model::Item;
@@ -57,6 +57,7 @@ impl World {
             stopped: false,
             names: item.names(),
             started: self.step,
+            begun: self.now.mono,
             finish_by: None,
             may_linger: false,
             deadline: self
@@ -148,8 +149,12 @@ impl World {
         run.abandon_at = Some(at);
         self.budget += 1;
         let uid = run.uid;
+        self.count_timed_cancel(uid);
         ensure(self.may_cancel.contains(&uid) || self.stopping, "C4", || {
-            format!("{invocation:?} was cancelled for nothing")
+            format!(
+                "{invocation:?} was cancelled for nothing: {:?}",
+                self.past.get(&uid)
+            )
         })
     }
 
@@ -214,6 +219,10 @@ impl World {
             ));
             if update.status.standing == Standing::Settled(Settled::Paused) {
                 self.past(update.uid).missed = true;
+            }
+            let why = update.status.reason.as_ref().map(|reason| reason.why);
+            if update.status.standing == Standing::Pending && why == Some(Why::Recovered) {
+                self.note_disturbed(update.uid);
             }
             self.standings.insert(update.uid, update.status.standing);
         }

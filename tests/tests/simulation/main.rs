@@ -11,6 +11,7 @@ mod model;
 mod moves;
 mod mutations;
 mod operating;
+mod progress;
 mod quiescence;
 mod returns;
 mod rules;
@@ -30,7 +31,7 @@ const STEPS_DEFAULT: u64 = 1_000_000;
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;
 /// How much of the trace a failure shows.
-const TRACE_SHOWN: usize = 60;
+const TRACE_SHOWN: usize = 400;
 
 /// Runs one world to its end; gives back the number of its steps.
 fn run(seed: u64) -> Result<u64, (String, Vec<String>)> {

@@ -6,17 +6,23 @@ use std::time::Duration;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use watershed_core::{
-    Batch, Call, CallId, Error, Input, InvocationId, Nudging, OnTimedAncestor, Outcome, Phase, Refreshes,
-    Returned, StateVersion, Target, Timestamp, Uid, Update, Work,
+    Batch, Call, CallId, Error, Input, InvocationId, Nudging, Outcome, Phase, Refreshes, Returned,
+    StateVersion, Target, Timestamp, Uid, Update, Work,
 };
 
 use crate::model::{Asked, Item};
 use crate::world::{Check, Expected, Handle, Op, Run, World};
 
+/// Until then a world is filled, however steady it is later.
+const STEADY_FROM: u64 = 60;
+
 impl World {
     /// One random thing happens.
     pub(crate) fn advance(&mut self) -> Check {
         self.begin_step();
+        if self.taste.steady && self.step > STEADY_FROM && self.rng.random_bool(0.9) {
+            return self.advance_steadily();
+        }
         match self.rng.random_range(0..100) {
             0..18 => self.edit_by_caller(),
             18..27 => self.request(),
@@ -34,10 +40,22 @@ impl World {
         }
     }
 
+    /// Something outside moves, time passes, and what runs takes its time.
+    fn advance_steadily(&mut self) -> Check {
+        match self.rng.random_range(0..10) {
+            0..4 => self.nudge(),
+            4..7 => self.pass(Duration::from_millis(self.rng.clone().random_range(1..1_500))),
+            7 => self.complete(),
+            _ => self.answer_commit(),
+        }
+    }
+
     pub(crate) fn begin_step(&mut self) {
         self.step += 1;
         self.must_cancel.clear();
         self.may_cancel.clear();
+        self.by_time.clear();
+        self.by_other.clear();
         self.must_unsettle.clear();
         self.was_lifted = false;
     }
@@ -105,6 +123,7 @@ impl World {
                 direct.insert(uid);
             } else if self.catalog.is_live(uid) && before.on_cycle(uid) && !self.catalog.on_cycle(uid) {
                 self.note_asked(uid);
+                self.note_disturbed(uid);
                 self.must_unsettle.insert(uid);
             }
         }
@@ -120,6 +139,7 @@ impl World {
         let gone = asked.gone.iter().copied().filter(|uid| own != Some(*uid));
         self.must_cancel.extend(gone);
         self.may_cancel.extend(self.must_cancel.iter().copied());
+        self.by_other.extend(self.must_cancel.iter().copied());
         self.note_ops(asked, own, before);
     }
 
@@ -168,13 +188,15 @@ impl World {
                         since,
                         counts: true,
                         waits: BTreeSet::new(),
+                        retry_at: None,
                     },
                 );
                 self.budget += 2;
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
-                (past.retrigger, past.nudges) = (None, None);
+                (past.retrigger, past.retrigger_off, past.nudges) = (None, None, None);
+                (past.past_times, past.past_at) = (0, None);
                 (past.attempts, past.retry_at) = (0, None);
                 (past.forgive_at, past.resync_at) = (None, None);
                 // Taken up, it is a new one, and gates like a new one.
@@ -220,7 +242,11 @@ impl World {
     /// Requests 2 and 4: the resource and all below become pending, and what runs there is cancelled.
     fn note_cancelling(&mut self, uid: Uid) {
         self.note_asked(uid);
+        self.note_disturbed(uid);
         self.forget_attempts(uid);
+        if let Some(op) = self.ops.get_mut(&uid) {
+            op.retry_at = None;
+        }
         for run in self.running.values_mut().filter(|run| run.uid == uid) {
             run.overdue = false;
         }
@@ -232,35 +258,7 @@ impl World {
         let running: Vec<Uid> = below.into_iter().filter(regular).collect();
         self.must_cancel.extend(running);
         self.may_cancel.extend(self.must_cancel.iter().copied());
-    }
-
-    /// Timed requests: descendants are cancelled as their kind says, the resource itself is not.
-    pub(crate) fn note_timed(&mut self, uid: Uid) {
-        self.note_asked(uid);
-        let below = self.catalog.descendants(uid);
-        for uid in below.into_iter().filter(|other| *other != uid) {
-            let Some(wait) = self.options(uid).map(|options| options.on_timed_ancestor) else {
-                continue;
-            };
-            let by = self.now.mono;
-            let Some(run) = self
-                .running
-                .values_mut()
-                .find(|run| run.uid == uid && run.phase == Phase::Reconcile)
-            else {
-                continue;
-            };
-            match wait {
-                OnTimedAncestor::Cancel => {
-                    self.may_cancel.insert(uid);
-                    self.must_cancel.insert(uid);
-                }
-                OnTimedAncestor::Finish(wait) if !run.cancelled => {
-                    run.finish_by.get_or_insert(by.after(wait));
-                }
-                OnTimedAncestor::Finish(_) => {}
-            }
-        }
+        self.by_other.extend(self.must_cancel.iter().copied());
     }
 
     fn request(&mut self) -> Check {
@@ -347,12 +345,22 @@ impl World {
         let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
         let due = due.max(last.after(nudging.interval));
         self.past(uid).nudges = Some((last, Some((since, due))));
+        if due <= now {
+            self.nudge_counts(uid); // it was put off, and has waited for long
+        }
     }
 
     pub(crate) fn nudge_counts(&mut self, uid: Uid) {
         let now = self.now.mono;
-        self.past(uid).nudges = Some((now, None));
-        self.timed_counts(uid);
+        let nudges = self.past(uid).nudges;
+        let later = self.timed_counts(uid);
+        self.past(uid).nudges = Some(match later {
+            None => (now, None),
+            Some(later) => {
+                let (last, waiting) = nudges.unwrap_or_default();
+                (last, Some((waiting.map_or(now, |(since, _)| since), later)))
+            }
+        });
     }
 
     fn cancel(&mut self) -> Check {
@@ -366,6 +374,7 @@ impl World {
                 self.calls.insert(id, Expected::Done);
                 self.must_cancel.insert(uid);
                 self.may_cancel.insert(uid);
+                self.by_other.insert(uid);
                 let unsettled = self.is_unsettled(uid);
                 self.past(uid).stopped |= unsettled;
                 for run in self.running.values_mut().filter(|run| run.uid == uid) {

@@ -1,7 +1,7 @@
 //! The operator's hands, and what runs by the clock: pauses, retries, deadlines, resyncs.
 
 use rand::Rng;
-use watershed_core::{Call, ErrorKind, Input, OnExhausted, RetryPolicy, Uid};
+use watershed_core::{Call, ErrorKind, Input, Mono, OnExhausted, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
@@ -48,6 +48,7 @@ impl World {
             self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
             if std::mem::take(&mut self.past(uid).missed) {
                 self.note_asked(uid);
+                self.note_disturbed(uid);
                 self.must_unsettle.insert(uid);
             }
         }
@@ -56,14 +57,10 @@ impl World {
     fn note_retry(&mut self, uid: Uid) {
         if self.published.get(&uid).is_some_and(|row| row.error.is_some()) {
             self.forget_attempts(uid);
-            self.timed_counts(uid);
+            // By hand, it is put off by nothing.
+            self.must_unsettle.insert(uid);
+            self.note_timed(uid);
         }
-    }
-
-    /// A timed request counts now.
-    pub(crate) fn timed_counts(&mut self, uid: Uid) {
-        self.must_unsettle.insert(uid);
-        self.note_timed(uid);
     }
 
     /// Requests 2 and 4 forget how often it has failed.
@@ -115,6 +112,7 @@ impl World {
         };
         if let Some(owner) = owner.filter(asks) {
             self.note_asked(owner);
+            self.note_disturbed(owner);
             self.must_unsettle.insert(owner);
         }
     }
@@ -137,12 +135,12 @@ impl World {
             }
         }
         self.must_cancel.extend(cancelled.iter().copied());
+        self.by_other.extend(cancelled.iter().copied());
         self.may_cancel.extend(cancelled);
     }
 
     /// Retries, resyncs and the forgetting of failures.
-    pub(crate) fn retries_fall_due(&mut self) {
-        let mono = self.now.mono;
+    pub(crate) fn retries_fall_due(&mut self, mono: Mono) {
         let live: Vec<Uid> = self.catalog.items.keys().copied().collect();
         for uid in live
             .into_iter()
@@ -155,22 +153,33 @@ impl World {
             }
             let retry = past.retry_at.take_if(|at| *at <= mono).is_some();
             let resync = past.resync_at.take_if(|at| *at <= mono).is_some();
-            // One that runs tries again by that, unless it was cancelled, perhaps by this very input.
-            let runs = self.run_of(uid).is_some();
-            if resync || (retry && !runs) {
-                self.timed_counts(uid);
-            } else if retry {
-                let below: Vec<Uid> = self.catalog.descendants(uid).into_iter().collect();
-                self.budget += 1 + 2 * below.len() as u64;
-                self.note_may_linger(&below);
-                self.may_cancel.extend(below);
-                for run in self.running.values_mut().filter(|run| run.uid == uid) {
-                    run.stopped = false;
+            if resync {
+                match self.timed_counts(uid) {
+                    None => self.note_resync(uid),
+                    later => self.past(uid).resync_at = later,
                 }
             }
-            if resync {
-                self.note_resync(uid);
+            if retry {
+                self.retry_falls_due(uid);
             }
+        }
+    }
+
+    /// One that runs tries again by that, unless it was cancelled, perhaps by this very input.
+    fn retry_falls_due(&mut self, uid: Uid) {
+        let runs = self.run_of(uid).cloned();
+        if runs.as_ref().is_none_or(|run| run.cancelled) {
+            let later = self.timed_counts(uid);
+            self.past(uid).retry_at = later;
+            return;
+        }
+        let below: Vec<Uid> = self.catalog.descendants(uid).into_iter().collect();
+        self.budget += 1 + 2 * below.len() as u64;
+        self.note_may_linger(&below);
+        self.by_time.extend(below.iter().copied());
+        self.may_cancel.extend(below);
+        for run in self.running.values_mut().filter(|run| run.uid == uid) {
+            run.stopped = false;
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{CommitError, Error, ErrorKind, Input, InvocationId, Mono, Phase, Returned, Uid};
+use watershed_core::{
+    CommitError, Error, ErrorKind, Input, InvocationId, Mono, Phase, Returned, Settled, Standing, Uid,
+};
 
 use crate::world::{Check, Past, Run, World};
 
@@ -39,7 +41,9 @@ impl World {
                     item.former.clear();
                 }
                 self.ops.remove(&uid);
-                self.past(uid).attempts = 0;
+                let now = self.now.mono;
+                let past = self.past(uid);
+                (past.attempts, past.waiting_since) = (0, Some(now));
                 self.note_asked(uid);
             }
             (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
@@ -63,23 +67,36 @@ impl World {
             if uid == run.uid || shares {
                 self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
             }
+            let waits = matches!(
+                self.standings.get(&uid),
+                Some(Standing::Settled(Settled::Abandoned { .. }))
+            );
             if uid == run.uid {
                 self.note_asked(uid);
+            }
+            if uid == run.uid || (shares && waits) {
+                self.note_disturbed(uid);
             }
         }
         self.input(Input::Returned { invocation, result })
     }
 
     fn op_failed_if(&mut self, uid: Uid, failed: bool) {
-        if let Some(op) = self.ops.get_mut(&uid).filter(|_| failed) {
-            op.counts = false;
-            self.past(uid).attempts += 1;
+        let now = self.now.mono;
+        if failed && self.ops.contains_key(&uid) {
+            let past = self.past(uid);
+            past.attempts += 1;
+            past.waiting_since = Some(now);
+            let wait = (1..past.attempts).fold(1, |wait: u64, _| (wait * 2).min(300));
+            if let Some(op) = self.ops.get_mut(&uid) {
+                op.counts = false;
+                op.retry_at = Some(now.after(Duration::from_secs(wait)));
+            }
         }
     }
 
     fn completed(&mut self, run: &Run, result: &Returned) {
         let (step, wall) = (self.step, self.now.wall);
-        let below = self.catalog.descendants(run.uid);
         let error = match result {
             Returned::Done(_) => None,
             Returned::Failed(error) => Some(&error.kind),
@@ -87,22 +104,39 @@ impl World {
         };
         self.note_result(run.uid, error);
         self.note_resync(run.uid);
+        let mono = self.now.mono;
         let past = self.past(run.uid);
         (past.completed_start, past.completed_end) = (run.started, step);
         past.completed_seeing = run.sees_refs_of;
+        (past.timed_cancels, past.waiting_since) = ((0, 0), Some(mono));
         // A time in the past asks for it again at once: it has settled in between all the same.
         past.seen_through_since_start = true;
-        past.retrigger = match result {
+        let returned = match result {
             Returned::Done(outcome) => outcome.retrigger,
             Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
-            _ => past.retrigger,
+            _ => return,
         };
-        let is_past = past.retrigger.is_some_and(|at| at <= wall);
-        past.past_times = if is_past { past.past_times + 1 } else { 0 };
-        if is_past {
-            past.retrigger = None;
-            self.budget += 1 + 2 * below.len() as u64;
-            self.note_may_linger(&below.into_iter().collect::<Vec<_>>());
+        (past.retrigger, past.retrigger_off, past.past_at) = (returned, None, None);
+        if returned.is_none_or(|at| at > wall) {
+            past.past_times = 0;
+            return;
+        }
+        past.retrigger = None;
+        past.past_times += 1;
+        let earliest = past.last_past.after(Duration::from_secs(1));
+        if past.past_times <= 3 || earliest <= mono {
+            self.take_up_past(run.uid);
+        } else {
+            past.past_at = Some(earliest);
+        }
+    }
+
+    fn take_up_past(&mut self, uid: Uid) {
+        let (now, later) = (self.now.mono, self.timed_counts(uid));
+        let past = self.past(uid);
+        past.past_at = later;
+        if later.is_none() {
+            past.last_past = now;
         }
     }
 
@@ -161,57 +195,80 @@ impl World {
         self.input(Input::Time)
     }
 
-    /// Retrigger times fall due; deadlines of finishing invocations pass.
+    /// Times fall due.
     fn time_falls_due(&mut self) {
-        let wall = self.now.wall;
-        let due: Vec<Uid> = self
-            .past
-            .iter()
-            .filter(|(_, past)| past.retrigger.is_some_and(|at| at <= wall))
-            .map(|(uid, _)| *uid)
-            .collect();
-        for uid in due {
-            self.past(uid).retrigger = None;
-            if self.catalog.is_live(uid) {
-                self.note_timed(uid);
-                self.must_unsettle.insert(uid);
+        // One that is given up on meanwhile waits again from then on: that may change what is put off.
+        loop {
+            let given_up = self.running.values().filter(|run| !run.abandoned);
+            let given_up = given_up.filter_map(|run| run.abandon_at).min();
+            let given_up = given_up.filter(|at| *at <= self.now.mono);
+            self.alarms_ring(given_up.unwrap_or(self.now.mono));
+            let Some(given_up) = given_up else { break };
+            for run in self.running.values_mut() {
+                run.abandoned |= run.abandon_at.is_some_and(|at| at <= given_up);
             }
         }
-        let mono = self.now.mono;
-        let late: Vec<Uid> = self
-            .running
-            .values()
-            .filter(|run| run.finish_by.is_some_and(|by| by <= mono))
-            .map(|run| run.uid)
-            .collect();
-        self.must_cancel.extend(late.iter().copied());
-        self.may_cancel.extend(late);
-        self.deadlines_pass();
-        for run in self.running.values_mut() {
-            run.abandoned |= run.abandon_at.is_some_and(|at| at <= mono);
-        }
-        self.retries_fall_due();
-        let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
-        let nudged: Vec<Uid> = self
-            .past
-            .iter()
-            .filter(|(_, past)| waited(past).is_some_and(|(_, due)| due <= mono))
-            .map(|(uid, _)| *uid)
-            .collect();
-        for uid in nudged {
-            self.nudge_counts(uid);
-        }
-        // When a failed rename is tried again and a time in the past taken up is not worked out here.
-        let sources = self.catalog.items.keys().copied().filter(|uid| {
-            self.ops.get(uid).is_some_and(|op| !op.counts)
-                || self.past.get(uid).is_some_and(|past| past.past_times > 0)
-        });
-        let below: Vec<Uid> = sources.flat_map(|uid| self.catalog.descendants(uid)).collect();
-        self.note_may_linger(&below);
-        self.may_cancel.extend(below);
-        let lingers = self.running.values().filter(|run| run.may_linger);
-        self.may_cancel.extend(lingers.map(|run| run.uid));
+        self.retriggers_fall_due();
         let count = self.catalog.items.len() as u64;
         self.budget += count * (1 + count);
+    }
+
+    /// What is due on the clock that never jumps, by then.
+    fn alarms_ring(&mut self, mono: Mono) {
+        self.finishing_ends();
+        self.deadlines_pass();
+        self.retries_fall_due(mono);
+        let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
+        for uid in self.due(|past| waited(past).is_some_and(|(_, due)| due <= mono)) {
+            if self.catalog.is_live(uid) {
+                self.nudge_counts(uid);
+            }
+        }
+        for uid in self.due(|past| past.past_at.is_some_and(|at| at <= mono)) {
+            self.take_up_past(uid);
+        }
+        let failed = self.ops.iter();
+        let failed = failed.filter(|(_, op)| op.retry_at.is_some_and(|at| at <= mono));
+        let failed: Vec<Uid> = failed.map(|(uid, _)| *uid).collect();
+        for uid in failed {
+            let later = if self.catalog.is_live(uid) {
+                self.timed_counts(uid)
+            } else {
+                None
+            };
+            if let Some(op) = self.ops.get_mut(&uid) {
+                op.retry_at = later;
+            }
+        }
+        for uid in self.due(|past| past.retrigger_off.is_some_and(|at| at <= mono)) {
+            self.retrigger_falls_due(uid);
+        }
+    }
+
+    fn due(&self, is_due: impl Fn(&Past) -> bool) -> Vec<Uid> {
+        let due = self.past.iter().filter(|(_, past)| is_due(past));
+        due.map(|(uid, _)| *uid).collect()
+    }
+
+    fn retriggers_fall_due(&mut self) {
+        let wall = self.now.wall;
+        let due = |past: &Past| past.retrigger.is_some_and(|at| at <= wall) && past.retrigger_off.is_none();
+        for uid in self.due(due) {
+            self.retrigger_falls_due(uid);
+        }
+    }
+
+    /// Unless the clock was set back meanwhile.
+    fn retrigger_falls_due(&mut self, uid: Uid) {
+        let wall = self.now.wall;
+        let past = self.past(uid);
+        past.retrigger_off = None;
+        if past.retrigger.is_none_or(|at| at > wall) || !self.catalog.is_live(uid) {
+            return;
+        }
+        let later = self.timed_counts(uid);
+        let past = self.past(uid);
+        past.retrigger_off = later;
+        past.retrigger = past.retrigger.filter(|_| later.is_some());
     }
 }

@@ -76,7 +76,11 @@ impl World {
                 .options(*uid)
                 .is_some_and(|options| options.kind.as_str() == "changed");
             ensure(!idle || released, "C4", || {
-                format!("{} was asked for and is settled", self.key(*uid))
+                format!(
+                    "{} was asked for and is settled: {:?}",
+                    self.key(*uid),
+                    self.past.get(uid)
+                )
             })?;
         }
         Ok(())
@@ -235,6 +239,23 @@ impl World {
         self.catalog.items.iter().find(holds).map(|(other, _)| *other)
     }
 
+    pub(crate) fn waiting_for_names(&self) -> Vec<Uid> {
+        let waits =
+            |standing: &Standing| matches!(standing, Standing::Settled(Settled::WaitingForName { .. }));
+        let waiting = self.standings.iter().filter(|(_, standing)| waits(standing));
+        waiting.map(|(uid, _)| *uid).collect()
+    }
+
+    /// Request 9: what they waited for is there, though they may have settled again at once.
+    pub(crate) fn note_free_names(&mut self, waiting: &[Uid]) {
+        for uid in waiting {
+            let item = self.catalog.items.get(uid).filter(|item| !item.deleted);
+            if item.is_some_and(|item| self.holder(*uid, item).is_none()) {
+                self.note_disturbed(*uid);
+            }
+        }
+    }
+
     fn unmet(&self, item: &Item) -> Option<Key> {
         let missing = |key: &Key| self.catalog.live(key).is_none();
         let unmet = item
@@ -321,7 +342,9 @@ impl World {
                 }
                 Settled::Unreadable(_) => false,
             };
-            ensure(right, "standing", || format!("{} says {why:?}", item.key))?;
+            ensure(right, "standing", || {
+                format!("{} says {why:?}: {:?}", item.key, self.past.get(uid))
+            })?;
         }
         Ok(())
     }

@@ -22,6 +22,8 @@ pub(crate) struct Taste {
     pub(crate) odd_refs: bool,
     pub(crate) batch: usize,
     pub(crate) forward_only: bool,
+    /// Timed requests that never cease, and little else.
+    pub(crate) steady: bool,
 }
 
 impl Taste {
@@ -33,6 +35,7 @@ impl Taste {
             odd_refs: rng.random_bool(0.3),
             batch: rng.random_range(1..=6),
             forward_only: rng.random_bool(0.5),
+            steady: rng.random_bool(0.25),
         }
     }
 

@@ -24,6 +24,7 @@ pub(crate) struct Run {
     pub(crate) stopped: bool,
     pub(crate) names: BTreeSet<Key>,
     pub(crate) started: u64,
+    pub(crate) begun: Mono,
     pub(crate) finish_by: Option<Mono>,
     pub(crate) deadline: Option<Mono>,
     /// When it is given up on, once it is cancelled; and whether it was.
@@ -44,6 +45,8 @@ pub(crate) struct Op {
     pub(crate) counts: bool,
     /// Deletes that this one waits for while they count.
     pub(crate) waits: BTreeSet<Uid>,
+    /// It failed, and is tried again then.
+    pub(crate) retry_at: Option<Mono>,
 }
 
 /// The stretch of deletes and renames was over: these were pending and start first.
@@ -71,6 +74,8 @@ pub(crate) struct Past {
     /// Not to start before this is durable.
     pub(crate) hold: Revision,
     pub(crate) retrigger: Option<Timestamp>,
+    /// It fell due and was put off until then.
+    pub(crate) retrigger_off: Option<Mono>,
     /// When the last nudge counted; since when another waits, and when that will count.
     pub(crate) nudges: Option<(Mono, Option<(Mono, Mono)>)>,
     /// Failures in a row, and when they are tried again, forgotten, and looked for.
@@ -83,6 +88,14 @@ pub(crate) struct Past {
     pub(crate) missed: bool,
     /// Times in the past that it returned in a row.
     pub(crate) past_times: u32,
+    /// When the last of them was taken up, and when the next will be.
+    pub(crate) last_past: Mono,
+    pub(crate) past_at: Option<Mono>,
+    /// Since when it has waited for a run that completes; when something else than a timed request last came for it.
+    pub(crate) waiting_since: Option<Mono>,
+    pub(crate) disturbed: Mono,
+    /// How many invocations in a row timed requests have cancelled, at least and at most.
+    pub(crate) timed_cancels: (u32, u32),
     /// Has settled since the start, as far as readers can tell.
     pub(crate) seen_settled_since_start: bool,
     /// Has completed or settled since the start.
@@ -146,6 +159,9 @@ pub(crate) struct World {
     /// What this step must and may cancel.
     pub(crate) must_cancel: BTreeSet<Uid>,
     pub(crate) may_cancel: BTreeSet<Uid>,
+    /// Whether a timed request or something else would cancel it.
+    pub(crate) by_time: BTreeSet<Uid>,
+    pub(crate) by_other: BTreeSet<Uid>,
     pub(crate) must_unsettle: BTreeSet<Uid>,
 }
 
@@ -166,8 +182,10 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
         ..KindOptions::new(name)
     };
     let patience = Duration::from_secs(if rng.random_bool(0.4) { 4 } else { 600 });
+    let timed_patience = Duration::from_secs(if rng.random_bool(0.5) { 3 } else { 30 });
     let options = |name: &str| KindOptions {
         cancel_deadline: patience,
+        timed_patience,
         ..options(name)
     };
     let mut changed = options("changed");
@@ -209,6 +227,7 @@ impl World {
         let limits = Limits {
             concurrency: rng.random_range(1..=6),
             hold_stretch: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
+            progress_slack: Duration::ZERO,
             ..Limits::default()
         };
         let now = Now {
@@ -249,6 +268,8 @@ impl World {
             stopped: None,
             must_cancel: BTreeSet::new(),
             may_cancel: BTreeSet::new(),
+            by_time: BTreeSet::new(),
+            by_other: BTreeSet::new(),
             must_unsettle: BTreeSet::new(),
         };
         world.carry_out(effects)?;
@@ -292,9 +313,12 @@ impl World {
             .push(format!("{} {:?} {input:?}", self.step, self.now.mono));
         self.age_ops();
         self.free_kept_out();
+        let waiting = self.waiting_for_names();
         let mut effects = Vec::new();
         self.core.handle(self.now, input, &mut effects);
-        self.carry_out(effects)
+        self.carry_out(effects)?;
+        self.note_free_names(&waiting);
+        Ok(())
     }
 
     pub(crate) fn carry_out(&mut self, mut effects: Vec<Effect>) -> Check {
@@ -304,6 +328,7 @@ impl World {
         }
         self.free_kept_out();
         self.follow_stretch();
+        self.note_waiting();
         let findings = self.core.check_consistency();
         ensure(findings.is_empty(), "consistency", || {
             let told: Vec<String> = findings.iter().map(ToString::to_string).collect();
@@ -370,6 +395,7 @@ impl World {
                     since: self.now.mono,
                     counts: true,
                     waits: BTreeSet::new(),
+                    retry_at: None,
                 };
                 self.ops.insert(*uid, op);
             }

@@ -50,7 +50,11 @@ impl Core {
             findings.ensure_of(self, slot, !waits, || {
                 format!("has settled, {why:?}, with its delete or rename to be done")
             });
-            let held = !matches!(why, Settled::WaitingForName { .. }) || self.held_name(slot).is_some();
+            // Its holder may have deleted itself, and not returned: then C1 keeps the name.
+            let held = !matches!(why, Settled::WaitingForName { .. })
+                || self.held_name(slot).is_some()
+                || self.user_of_its_names(slot).is_some()
+                || self.kept_out(slot).is_some();
             findings.ensure_of(self, slot, held, || "waits for a name that is free".into());
         }
     }

@@ -2,8 +2,8 @@
 
 use super::Findings;
 use crate::core::Core;
-use crate::resource::{Life, Op, Resource, Slot};
-use crate::timeline::{Alarm, PAST_INTERVAL};
+use crate::resource::{Op, Resource, Slot};
+use crate::timeline::Alarm;
 use crate::{InvocationId, Mono};
 
 impl Core {
@@ -16,7 +16,8 @@ impl Core {
                 findings.ensure_of(self, slot, set, || format!("{alarm:?} is not on the timeline"));
             }
             if let Some(at) = resource.retrigger {
-                let set = self.timeline.has_retrigger(at, slot);
+                let put_off = resource.extra().put_off_to.is_some();
+                let set = put_off || self.timeline.has_retrigger(at, slot);
                 findings.ensure_of(self, slot, set, || format!("lost its time {at:?}"));
             }
         }
@@ -39,6 +40,8 @@ impl Core {
         add(extra.retry_at, Alarm::Retry(slot));
         add(extra.forgive_at, Alarm::Forgive(slot));
         add(extra.resync_at, Alarm::Resync(slot));
+        add(extra.past_at, Alarm::Past(slot));
+        add(extra.put_off_to, Alarm::Retrigger(slot));
         let nudge = resource.nudged.as_ref().and_then(|nudged| nudged.waiting);
         add(nudge.map(|(_, due)| due), Alarm::Nudge(slot));
         match resource.op {
@@ -69,14 +72,12 @@ impl Core {
             | Alarm::Nudge(slot)
             | Alarm::Retry(slot)
             | Alarm::Forgive(slot)
-            | Alarm::Resync(slot) => of(slot),
+            | Alarm::Resync(slot)
+            | Alarm::Past(slot)
+            | Alarm::Retrigger(slot) => of(slot),
             Alarm::FinishBy(invocation) | Alarm::Deadline(invocation) | Alarm::Abandon(invocation) => {
                 of_run(invocation)
             }
-            Alarm::Past(slot) => self
-                .slots
-                .get(slot)
-                .is_some_and(|it| it.life == Life::Live && it.last_past.after(PAST_INTERVAL) == at),
             Alarm::Age => self.aging,
             Alarm::Stretch | Alarm::CommitRetry | Alarm::Grace | Alarm::LastCommit => true,
         }

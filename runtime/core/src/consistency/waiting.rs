@@ -39,10 +39,14 @@ impl Core {
                 findings.ensure_of(self, slot, false, || format!("should have settled, {why:?}"))
             }
             Verdict::AwaitCommit(revision) => {
-                let listed = self
-                    .awaiting
-                    .get(&revision)
-                    .is_some_and(|slots| slots.contains(&slot));
+                // An earlier one does as well: it is considered then, and finds that it has to wait on. On a cycle
+                // any member has the first one considered.
+                let members = (0..).map_while(|index| self.member(self.rep(slot), index));
+                let members: Vec<Slot> = members.chain([slot]).collect();
+                let mut awaiting = self.awaiting.range(..=revision).flat_map(|(_, slots)| slots);
+                // One that was ready before waits for a place first.
+                let ready = self.slots[slot].listed.ready.is_some();
+                let listed = ready || awaiting.any(|slot| members.contains(slot));
                 findings.ensure_of(self, slot, listed, || {
                     format!("waits for revision {revision}, and is not told when that is durable")
                 });

@@ -217,3 +217,35 @@ fn c13_after_a_restart_a_create_takes_up_the_one_deleted_last() {
     bench.create(&[("a", &[])]);
     assert_eq!(bench.row("a").uid, last);
 }
+
+#[test]
+fn a_past_time_that_is_still_to_be_taken_up_is_replaced_by_what_a_later_run_returns() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    for _ in 0..4 {
+        bench.finish_at("a", Some(0));
+    }
+    assert!(!bench.is_running("a"), "the fourth waits for a second");
+    bench.reconcile("a");
+    bench.finish("a");
+    bench.starts();
+    bench.pass(std::time::Duration::from_secs(2));
+    assert!(bench.starts().is_empty());
+}
+
+#[test]
+fn a_name_whose_holder_deletes_itself_is_free_when_that_returns() {
+    let mut options = crate::KindOptions::new("k");
+    options.hold_limit = std::time::Duration::from_secs(1);
+    let mut bench = Bench::with(vec![options], crate::Limits::default());
+    bench.settled(&[("a", &[])]);
+    bench.rename("a", "b");
+    bench.create(&[("a", &[])]);
+    bench.pass(std::time::Duration::from_secs(1));
+    let renaming = bench.running("b").invocation;
+    let delete = Edit::delete(target("b"));
+    bench.call_by(Some(renaming), Call::Apply(delete.into()));
+    assert!(!bench.is_running("a"), "two would run under one name");
+    bench.finish("b");
+    assert!(bench.is_running("a"));
+}

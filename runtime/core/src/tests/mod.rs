@@ -10,6 +10,7 @@ mod marks;
 mod named;
 mod owners;
 mod places;
+mod progress;
 mod requests;
 mod retries;
 mod scheduling;

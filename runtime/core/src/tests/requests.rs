@@ -114,6 +114,55 @@ fn request_8_nudges_are_debounced() {
 }
 
 #[test]
+fn request_8_nudging_all_means_those_whose_time_comes_within_the_interval() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[]), ("b", &[]), ("c", &[])]);
+    let now = bench.now.wall.0;
+    bench.finish_at("a", Some(now + 1_000));
+    bench.finish_at("b", Some(now + 1_001));
+    bench.finish("c");
+    bench.starts();
+    bench.call(Call::NudgeAll);
+    assert_eq!(bench.finish_all(), ["a"]);
+    bench.pass(Duration::from_secs(2));
+    assert_eq!(
+        bench.finish_all(),
+        ["b"],
+        "what has run since has no time any more"
+    );
+}
+
+#[test]
+fn request_8_a_nudge_waits_for_a_pause_and_not_for_longer_than_its_kind_says() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let nudge = |bench: &mut Bench| bench.call(Call::Nudge(target("a")));
+    nudge(&mut bench);
+    assert_eq!(bench.finish_all(), ["a"], "the first counts at once");
+    let mut waited = 0;
+    while bench.starts().is_empty() {
+        nudge(&mut bench);
+        bench.pass(Duration::from_millis(500));
+        waited += 1;
+    }
+    assert_eq!(waited, 10, "nudged steadily, it has run after 5 s");
+}
+
+#[test]
+fn first_kinds_that_wait_for_another_kind_let_it_go_first_when_nothing_else_can_run() {
+    let mut first = KindOptions::new("parser");
+    first.first = true;
+    let mut bench = Bench::with(vec![KindOptions::new("k"), first], Limits::default());
+    bench.create(&[("a", &[]), ("b", &[])]);
+    let parser = bench.new_of("parser", "p", &["a"]);
+    bench.apply(vec![Edit::create(parser)]);
+    bench.finish_all();
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["a", "b", "p"], "no deadlock");
+    assert!(bench.is_idle());
+}
+
+#[test]
 fn c18_idle_is_answered_when_all_is_settled_whatever_times_are_to_come() {
     let mut bench = Bench::new();
     bench.create(&[("a", &[])]);

@@ -1,0 +1,178 @@
+//! C17: progress under steady change.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{Call, KindOptions, Limits, OnTimedAncestor, RetryPolicy};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn nudge(bench: &mut Bench, name: &str) {
+    bench.pass(SECOND);
+    bench.call(Call::Nudge(target(name)));
+}
+
+/// `b` below `a` runs, having been cancelled so often by nudges of `a`.
+fn cancelled_by_time(options: KindOptions, times: usize) -> Bench {
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    nudge(&mut bench, "a");
+    bench.finish("a");
+    for _ in 0..times {
+        nudge(&mut bench, "a");
+        assert!(bench.is_cancelled("b"));
+        bench.finish("b");
+        bench.finish("a");
+    }
+    bench
+}
+
+#[test]
+fn c17_timed_requests_cancel_two_invocations_and_not_the_next() {
+    let mut bench = cancelled_by_time(KindOptions::new("k"), 2);
+    nudge(&mut bench, "a");
+    assert!(!bench.is_cancelled("b"), "the third may go on");
+    bench.finish("b");
+    assert_eq!(
+        bench.row("b").last_run.as_ref().unwrap().reason.why,
+        crate::Why::Parent
+    );
+    bench.finish("a");
+    nudge(&mut bench, "a");
+    assert!(bench.is_cancelled("b"), "it has completed once");
+}
+
+#[test]
+fn c17_edits_and_callers_cancel_also_what_timed_requests_spare() {
+    let mut bench = cancelled_by_time(KindOptions::new("k"), 2);
+    nudge(&mut bench, "a");
+    assert!(!bench.is_cancelled("b"));
+    bench.edit_spec("a", "new");
+    assert!(bench.is_cancelled("b"));
+    bench.finish("b");
+    bench.finish("a");
+    nudge(&mut bench, "a");
+    assert!(!bench.is_cancelled("b"), "it has not completed since");
+    bench.reconcile("a");
+    assert!(bench.is_cancelled("b"));
+}
+
+#[test]
+fn c17_counts_what_could_not_finish_in_the_time_that_its_kind_gives() {
+    let mut options = KindOptions::new("k");
+    options.on_timed_ancestor = OnTimedAncestor::Finish(SECOND);
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    nudge(&mut bench, "a");
+    bench.finish("a");
+    for round in 0..3 {
+        nudge(&mut bench, "a");
+        bench.pass(SECOND);
+        assert_eq!(bench.is_cancelled("b"), round < 2);
+        bench.finish("b");
+        bench.finish("a");
+    }
+}
+
+/// `r` below `s` and `t`, one of which always runs because both are nudged in turn, for so many seconds.
+fn kept_waiting(seconds: u64) -> Bench {
+    let mut bench = Bench::new();
+    bench.settled(&[("s", &[]), ("t", &[]), ("r", &["s", "t"])]);
+    bench.call(Call::Nudge(target("s")));
+    keep_waiting(&mut bench, seconds);
+    bench
+}
+
+/// Ends with `s` running and `t` idle.
+fn keep_waiting(bench: &mut Bench, seconds: u64) {
+    for _ in 0..seconds / 2 {
+        nudge(bench, "t");
+        bench.finish("s");
+        nudge(bench, "s");
+        bench.finish("t");
+    }
+    assert!(!bench.is_running("r") && bench.is_running("s"));
+    bench.starts();
+}
+
+#[test]
+fn c17_what_timed_requests_kept_waiting_for_long_comes_before_further_ones() {
+    let mut bench = kept_waiting(28);
+    nudge(&mut bench, "t");
+    assert_eq!(bench.starts(), ["t"], "29 s");
+    bench.finish("t");
+    nudge(&mut bench, "t");
+    assert!(bench.starts().is_empty(), "30 s");
+    bench.finish("s");
+    assert_eq!(bench.starts(), ["r"]);
+    nudge(&mut bench, "s");
+    assert!(
+        !bench.is_cancelled("r") && bench.starts().is_empty(),
+        "until it has completed once"
+    );
+    bench.finish("r");
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["s", "t"], "nothing is lost");
+}
+
+#[test]
+fn c17_only_what_stands_above_the_one_that_waits_is_put_off() {
+    let mut bench = kept_waiting(28);
+    bench.pass(SECOND * 2);
+    bench.create(&[("other", &[]), ("below", &["r"])]);
+    bench.finish("other");
+    bench.starts();
+    nudge(&mut bench, "other");
+    assert_eq!(bench.starts(), ["other"]);
+    bench.call(Call::Nudge(target("r")));
+    bench.finish("s");
+    assert_eq!(
+        bench.starts(),
+        ["r"],
+        "a timed request of its own is none of an ancestor"
+    );
+}
+
+#[test]
+fn c17_waits_anew_when_something_else_than_a_timed_request_comes_from_above() {
+    let mut bench = kept_waiting(20);
+    bench.reconcile("t");
+    bench.finish("t");
+    keep_waiting(&mut bench, 20);
+    keep_waiting(&mut bench, 8);
+    bench.pass(SECOND);
+    nudge(&mut bench, "t");
+    assert!(bench.starts().is_empty(), "30 s after the request");
+}
+
+#[test]
+fn c17_a_retrigger_time_and_a_retry_are_put_off_as_well() {
+    let mut options = KindOptions::new("k");
+    options.timed_patience = Duration::from_secs(4);
+    options.retry = RetryPolicy::Backoff {
+        base: SECOND * 5,
+        cap: SECOND * 5,
+        attempts: 9,
+        reset_after: Duration::ZERO,
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("s", &[]), ("t", &[]), ("u", &[]), ("r", &["s", "t", "u"])]);
+    bench.reconcile("t");
+    bench.reconcile("u");
+    let at = bench.now.wall.0 + 5_000;
+    bench.finish_at("t", Some(at));
+    bench.returns(
+        "u",
+        crate::Returned::Failed(crate::Error::transient("flaky", "not now")),
+    );
+    bench.finish("r");
+    bench.call(Call::Nudge(target("s")));
+    bench.starts();
+    bench.pass(SECOND * 5);
+    assert!(bench.starts().is_empty(), "both are due");
+    bench.finish("s");
+    assert_eq!(bench.starts(), ["r"]);
+    bench.finish("r");
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["t", "u"]);
+}
