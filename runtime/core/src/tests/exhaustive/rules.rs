@@ -153,9 +153,9 @@ impl World {
                 Stands::Retrying
             } else if cycles & (1 << index) != 0 {
                 Stands::OnCycle
-            } else if past.stopped && stands == Stands::Cancelled {
-                continue;
-            } else if self.claimant(index, item).is_some() && stands == Stands::WaitingForName {
+            } else if (past.stopped && stands == Stands::Cancelled)
+                || (self.claimant(index, item).is_some() && stands == Stands::WaitingForName)
+            {
                 continue;
             } else {
                 Stands::Resting

@@ -30,8 +30,8 @@ impl Renamings {
     pub(super) fn of(count: usize) -> Self {
         let renaming = |order: Vec<usize>| {
             let mut of = [SPARE; NODES_MAX + 1];
-            for index in 0..NODES_MAX {
-                of[index] = order.get(index).map_or(index as u8, |to| *to as u8);
+            for (index, to) in of.iter_mut().take(NODES_MAX).enumerate() {
+                *to = order.get(index).map_or(index as u8, |to| *to as u8);
             }
             let mut sets = [0; 32];
             for (set, renamed) in sets.iter_mut().enumerate() {
@@ -79,7 +79,7 @@ impl World {
             }
             for from in &at {
                 let order = claims[*from].iter();
-                let order = order.fold(0_u64, |all, index| all << 4 | u64::from(of[*index]) + 1);
+                let order = order.fold(0_u64, |all, index| (all << 4) | (u64::from(of[*index]) + 1));
                 sum.add(order);
             }
             u128::from(sum.0) << 64 | u128::from(sum.1)
