@@ -42,6 +42,7 @@ async fn try_write(
         statements: &exchange.database.statements,
         instance: &exchange.instance,
         commit,
+        patience: exchange.patience(),
     };
     batch.advance().await?;
     batch.write().await?;
@@ -65,6 +66,7 @@ struct Batch<'a> {
     statements: &'a Statements,
     instance: &'a str,
     commit: &'a Commit,
+    patience: String,
 }
 
 impl Batch<'_> {
@@ -74,6 +76,7 @@ impl Batch<'_> {
         arguments.add(integer(self.commit.revision.0))?;
         arguments.add(integer(self.commit.epoch.0))?;
         arguments.add(removes(self.commit))?;
+        arguments.add(&self.patience)?;
         let advanced = self.execute(&self.statements.advance, arguments).await?;
         Failure::unless_moved(advanced.rows_affected())
     }

@@ -1,6 +1,7 @@
 //! Calls and answers as rows, and the catalog as those see it who do not hold it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Row as _};
@@ -22,6 +23,8 @@ const TAKE: &str = "take calls of other processes";
 pub(super) struct PostgresExchange {
     pub(super) database: Arc<Database>,
     pub(super) instance: Arc<str>,
+    /// How long leases last.
+    pub(super) term: Duration,
 }
 
 impl Exchange for PostgresExchange {
@@ -159,6 +162,12 @@ impl Exchange for PostgresExchange {
 type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
 
 impl PostgresExchange {
+    /// How long a transaction that locks the instance may stand still, in milliseconds: the lock is gone before anybody
+    /// could have the lease.
+    pub(super) fn patience(&self) -> String {
+        (self.term * 2 / 3).as_millis().max(1).to_string()
+    }
+
     /// A statement whose first parameter is the instance.
     fn query(&self, sql: &Arc<str>) -> Query {
         sqlx::query(AssertSqlSafe(Arc::clone(sql))).bind(self.instance.to_string())
@@ -197,6 +206,7 @@ impl PostgresExchange {
                     .map(|one| integer(one.revision.0))
                     .collect::<Vec<_>>(),
             )
+            .bind(self.patience())
             .fetch_all(&mut *connection)
             .await?;
         let mut callers: Vec<Uuid> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;

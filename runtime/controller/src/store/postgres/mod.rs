@@ -177,6 +177,7 @@ impl PostgresStore {
         PostgresExchange {
             database: Arc::clone(&self.database),
             instance: Arc::from(instance),
+            term: self.term,
         }
     }
 
@@ -315,7 +316,8 @@ impl PostgresCatalog {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.release));
         let released = sqlx::query(sql)
             .bind(&*self.instance)
-            .bind(columns::integer(self.epoch.0));
+            .bind(columns::integer(self.epoch.0))
+            .bind(self.exchange.patience());
         if released.execute(&mut *transaction).await?.rows_affected() == 1 {
             let sql = AssertSqlSafe(Arc::clone(&self.database.statements.notify));
             let event = Event::Released(self.instance.to_string()).to_payload();

@@ -48,6 +48,9 @@ const HISTORY: [(&str, &str); 6] = [
 ];
 
 /// The text of every statement.
+///
+/// Whoever locks the row of an instance for longer than a statement says with it how long the server may wait for the
+/// rest of the transaction: a holder that stands still in the middle of a commit must not keep the next one out.
 #[derive(Debug)]
 pub(super) struct Statements {
     pub(super) take: Arc<str>,
@@ -102,8 +105,11 @@ impl Statements {
                  WHERE instance = $1 AND epoch = $2",
             ),
             release: fixed(
-                "UPDATE {p}instances SET holder = NULL, expires_at = clock_timestamp()
-                 WHERE instance = $1 AND epoch = $2",
+                "WITH patience AS MATERIALIZED (
+                     SELECT set_config('idle_in_transaction_session_timeout', $3, true) AS of
+                 )
+                 UPDATE {p}instances SET holder = NULL, expires_at = clock_timestamp() FROM patience
+                 WHERE instance = $1 AND epoch = $2 AND patience.of IS NOT NULL",
             ),
             notify: fixed("SELECT pg_notify('{p}events', $1)"),
             instance: fixed("SELECT epoch, revision, removed_at FROM {p}instances WHERE instance = $1"),
@@ -112,9 +118,12 @@ impl Statements {
                 names(&COLUMNS)
             )),
             advance: fixed(
-                "UPDATE {p}instances
-                 SET revision = $2, removed_at = CASE WHEN $4 THEN $2 ELSE removed_at END
-                 WHERE instance = $1 AND epoch = $3",
+                "WITH patience AS MATERIALIZED (
+                     SELECT set_config('idle_in_transaction_session_timeout', $5, true) AS of
+                 )
+                 UPDATE {p}instances
+                 SET revision = $2, removed_at = CASE WHEN $4 THEN $2 ELSE removed_at END FROM patience
+                 WHERE instance = $1 AND epoch = $3 AND patience.of IS NOT NULL",
             ),
             put: fixed(&put()),
             remove: fixed("DELETE FROM {p}resources WHERE instance = $1 AND uid = ANY($2)"),
@@ -168,7 +177,7 @@ impl Statements {
             ),
             answer: fixed(
                 "WITH held AS MATERIALIZED (
-                     SELECT 1 FROM {p}instances WHERE instance = $1 AND epoch = $2 FOR SHARE
+                     SELECT set_config('idle_in_transaction_session_timeout', $9, true) FROM {p}instances WHERE instance = $1 AND epoch = $2 FOR SHARE
                  )
                  UPDATE {p}calls AS asked
                  SET first = coalesce(asked.first, given.first), outcome = coalesce(asked.outcome, given.outcome),
