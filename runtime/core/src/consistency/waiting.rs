@@ -44,9 +44,11 @@ impl Core {
                 let members = (0..).map_while(|index| self.member(self.rep(slot), index));
                 let members: Vec<Slot> = members.chain([slot]).collect();
                 let mut awaiting = self.awaiting.range(..=revision).flat_map(|(_, slots)| slots);
-                // One that was ready before waits for a place first.
-                let ready = self.slots[slot].listed.ready.is_some();
-                let listed = ready || awaiting.any(|slot| members.contains(slot));
+                // One that waits for a place, for a name or for an invocation below is considered after that.
+                let later = self.slots[slot].listed.ready.is_some()
+                    || self.user_of_its_names(slot).is_some()
+                    || self.awaits_something(slot);
+                let listed = later || awaiting.any(|slot| members.contains(slot));
                 findings.ensure_of(self, slot, listed, || {
                     format!("waits for revision {revision}, and is not told when that is durable")
                 });
