@@ -33,36 +33,39 @@ impl Project {
         if self.dangling.is_empty() {
             return;
         }
-        // Nobody knows what a file declares that can't be read at all.
-        let is_whole = !self.groups.values().any(Group::is_ruin);
+        let beside_ruins = self.groups.values().any(Group::is_ruin);
         for key in self.dangling.keys().cloned().collect::<Vec<_>>() {
-            let found = if is_whole { self.told(&key) } else { Vec::new() };
+            let found = self.told(&key, beside_ruins);
             self.report(Source::Refs(key), found, work);
         }
     }
 
-    fn told(&self, key: &ResourceKey) -> Vec<Diagnostic> {
+    fn told(&self, key: &ResourceKey, beside_ruins: bool) -> Vec<Diagnostic> {
         let name = self.resources.get(key).map(|resource| resource.name.clone());
         let about = DiagnosticResource {
             name: name.unwrap_or_else(|| key.name.clone()),
             key: key.clone(),
         };
         let all = self.dangling.get(key).into_iter().flatten();
-        all.map(|one| apply::diagnostic(&self.finding(one), &one.path, Some(&about)))
+        all.map(|one| apply::diagnostic(&self.finding(one, beside_ruins), &one.path, Some(&about)))
             .collect()
     }
 
-    fn finding(&self, one: &Dangling) -> Finding {
+    fn finding(&self, one: &Dangling, beside_ruins: bool) -> Finding {
         let near = names::nearest(&one.name.to_lowercase(), self.claims.names(one.kind));
         let near = near.and_then(|near| self.resources.get(&ResourceKey::new(one.kind, near)));
-        let plain = "a table that no file declares is named without `ref`";
+        // Nobody knows what a file declares that can't be read at all.
+        let unread = beside_ruins.then_some("a file that can't be read may declare it");
+        let plain = one
+            .is_template
+            .then_some("a table that no file declares is named without `ref`");
         Finding {
             at: one.at,
             code: Code::MissingRef,
             message: format!("{} \"{}\" does not exist", one.kind, one.name),
             hint: near
                 .map(|near| format!("did you mean `{}`?", near.name))
-                .or_else(|| one.is_template.then(|| plain.to_owned())),
+                .or_else(|| unread.or(plain).map(str::to_owned)),
         }
     }
 }

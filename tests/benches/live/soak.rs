@@ -12,9 +12,11 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Runtime;
+use tokio::time::sleep;
 use watershed::socket::Address;
 use watershed_tests::measure::{Report, Unit};
 
@@ -39,9 +41,12 @@ pub(crate) fn soak(report: &Report) {
     start.let_go_on();
     idle(report, &start, minutes);
     let answers = Arc::new(AtomicU64::new(0));
-    let reader = read(start.address.clone(), Arc::clone(&answers));
+    let over = Arc::new(AtomicBool::new(false));
+    let reader = read(start.address.clone(), Arc::clone(&answers), Arc::clone(&over));
     edited(report, &start, &project, minutes, &answers);
     assert!(!reader.is_finished(), "the reader met an error, told above");
+    over.store(true, Ordering::Relaxed);
+    reader.join().unwrap();
     let said = |path: &str| fs::metadata(project.path().join(".watershed/dev").join(path));
     for file in ["catalog.db", "main.duckdb"] {
         let bytes = said(file).map_or(0, |metadata| metadata.len());
@@ -87,12 +92,13 @@ fn edited(report: &Report, start: &Start, project: &Project, minutes: usize, ans
 
 /// A minute, second by second; the median of the memory in it.
 fn watch(start: &Start, mut each: impl FnMut(usize)) -> f64 {
+    let runtime = runtime();
     let begun = Instant::now();
     let mut samples = Vec::new();
     for second in 0..MINUTE {
         each(second);
         let next = PACE * u32::try_from(second + 1).unwrap();
-        std::thread::sleep(next.saturating_sub(begun.elapsed()));
+        runtime.block_on(sleep(next.saturating_sub(begun.elapsed())));
         samples.push(start.rss_mb());
     }
     samples.sort_by(f64::total_cmp);
@@ -123,15 +129,12 @@ fn edit(root: &Path, project: &Project, n: usize) {
     }
 }
 
-/// Reads in a loop, on a thread of its own, until an answer is an error or not that of one edit.
-fn read(address: Address, answers: Arc<AtomicU64>) -> std::thread::JoinHandle<()> {
+/// Reads in a loop, on a thread of its own, until it is over, or an answer is an error or not that of one edit.
+fn read(address: Address, answers: Arc<AtomicU64>, over: Arc<AtomicBool>) -> std::thread::JoinHandle<()> {
     std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
+        let runtime = runtime();
         let sql = "SELECT count(*), min(edit), max(edit) FROM edited";
-        loop {
+        while !over.load(Ordering::Relaxed) {
             let rows = match runtime.block_on(ask(&address, sql)) {
                 Ok(rows) => rows,
                 Err(error) => return tell(&format!("a reader met an error: {error}")),
@@ -141,9 +144,14 @@ fn read(address: Address, answers: Arc<AtomicU64>) -> std::thread::JoinHandle<()
             }
             answers.fetch_add(1, Ordering::Relaxed);
             // It reads beside the edits, and is not what is measured.
-            std::thread::sleep(Duration::from_millis(20));
+            runtime.block_on(sleep(Duration::from_millis(20)));
         }
     })
+}
+
+fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
 }
 
 /// The mean of the last third over that of the first.

@@ -128,6 +128,9 @@ pub(crate) fn say_as_found(resource: &mut ResourceDocument, findings: &[Diagnost
     });
     if let Some(found) = found.filter(|_| error.at.is_none()) {
         error.message.clone_from(&found.message);
+        if error.hint.is_none() {
+            error.hint.clone_from(&found.hint);
+        }
         error.at = Some(At {
             path: found.path.clone(),
             line: found.line,
