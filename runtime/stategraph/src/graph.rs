@@ -18,6 +18,7 @@ mod tally;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
+pub(crate) use changes::Known;
 pub use diff::{Difference, ItemChange};
 pub use groups::{Group, GroupPath};
 

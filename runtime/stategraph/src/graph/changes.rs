@@ -6,6 +6,15 @@ use super::{Edge, Graph, GraphError, GroupPath, Place, Slot};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
 
+/// What somebody who has looked at an item's dependencies can tell of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// The slots of all targets, in their order.
+    pub(crate) targets: &'a [Slot],
+    /// As [`Spec::is_plain`] has it.
+    pub(crate) is_plain: bool,
+}
+
 impl<V> Graph<V> {
     /// Adds an item outside of every group.
     ///
@@ -86,12 +95,11 @@ impl<V> Graph<V> {
         slot
     }
 
-    /// Puts an item into the slot of its ref. Whoever knows the slots of its targets, in their order,
-    /// saves looking them up.
-    pub(crate) fn place_at(&mut self, slot: Slot, group: u32, item: Item<V>, targets: Option<&[Slot]>) {
+    /// Puts an item into the slot of its ref. What is known of its dependencies saves looking at them.
+    pub(crate) fn place_at(&mut self, slot: Slot, group: u32, item: Item<V>, known: Option<Known<'_>>) {
         let keeps_order = self.keeps_order(slot, &item.spec);
-        self.link(slot, &item.spec, targets);
-        let is_plain = item.spec.is_plain();
+        self.link(slot, &item.spec, known.map(|known| known.targets));
+        let is_plain = known.map_or_else(|| item.spec.is_plain(), |known| known.is_plain);
         self.changes += 1;
         self.tally.add(&item, is_plain);
         let place = &mut self.places[slot as usize];

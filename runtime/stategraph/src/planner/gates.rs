@@ -73,8 +73,7 @@ impl<V: Value> Planner<'_, V> {
     /// A target for each dependency, or nothing if one is not satisfied.
     fn footing(&self, id: Id, intent: &Arc<Spec<V>>) -> Option<Footing> {
         let mut footing = Footing::default();
-        let intended = self.intent.graph().zip(self.node(id).origin);
-        if intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole()) {
+        if self.needs_all_alike(id) {
             let mut targets = self.course.need(id).iter();
             return targets
                 .all(|&target| self.serves(target, None))

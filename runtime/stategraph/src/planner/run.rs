@@ -6,7 +6,7 @@ use super::course::{Id, Job, Part, Stage, TaskId};
 use super::gates::Footing;
 use super::lay::{Tie, task};
 use super::{Effect, Planner, Start};
-use crate::graph::Slot;
+use crate::graph::{Known, Slot};
 use crate::item::{Item, Operation, Spec, State};
 use crate::log::Entry;
 use crate::operations::{Ending, Ground, Running};
@@ -279,8 +279,10 @@ impl<V: Value> Planner<'_, V> {
             record.witnessed.clone_from(&footing.witnessed);
         });
         let node = self.course.node(id);
-        let path = self.intent.graph().zip(node.origin);
-        let path = path.and_then(|(intended, origin)| intended.path_of(origin));
+        let intended = self.intent.graph().zip(node.origin);
+        let path = intended.and_then(|(intended, origin)| intended.path_of(origin));
+        let counts =
+            intended.map(|(intended, origin)| (intended.edges(origin).len(), intended.is_plain(origin)));
         let group = path.map_or(0, |path| self.current.intern_group(path));
         let targets: Vec<Slot> = self
             .course
@@ -288,9 +290,12 @@ impl<V: Value> Planner<'_, V> {
             .iter()
             .map(|&target| self.course.node(target).slot)
             .collect();
-        let known = intent.targets().count() == targets.len();
-        self.current
-            .place_at(slot, group, item, known.then_some(targets.as_slice()));
+        let known = counts.filter(|&(count, _)| count == targets.len());
+        let known = known.map(|(_, is_plain)| Known {
+            targets: &targets,
+            is_plain,
+        });
+        self.current.place_at(slot, group, item, known);
     }
 
     /// Ends a task and lets go on what waited for it.

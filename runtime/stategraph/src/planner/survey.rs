@@ -171,6 +171,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// What an item lacks, if everything goes well.
     fn unmet(&self, id: Id, intent: &Arc<Spec<V>>) -> Vec<Unmet> {
+        if self.needs_all_alike(id) && self.course.need(id).iter().all(|&one| self.will_hold(one, None)) {
+            return Vec::new();
+        }
         let mut position = 0;
         let mut unmet = Vec::new();
         for need in &intent.needs {
@@ -189,6 +192,13 @@ impl<V: Value> Planner<'_, V> {
             });
         }
         unmet
+    }
+
+    /// Whether an item needs all its targets and only that they are there, which its place tells without a
+    /// look at its dependencies.
+    pub(super) fn needs_all_alike(&self, id: Id) -> bool {
+        let intended = self.intent.graph().zip(self.node(id).origin);
+        intended.is_some_and(|(graph, at)| graph.is_plain(at) && graph.order().is_whole())
     }
 
     /// The targets at these positions that do not lead back to the item.
