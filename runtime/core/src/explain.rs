@@ -1,6 +1,6 @@
 //! Why a resource is not running now: as data, the root cause first. Costs what it looks at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +9,15 @@ use serde::{Deserialize, Serialize};
 use crate::core::Core;
 use crate::queue::Verdict;
 use crate::resource::{Slot, Stage};
-use crate::{InvocationId, Key, Phase, Reason, Refusal, Revision, Settled, Standing, Target, Timestamp, Uid};
+use crate::{
+    InvocationId, Key, Phase, QuickHash, Reason, Refusal, Revision, Settled, Standing, Target, Timestamp, Uid,
+};
 
 /// How many names a list of an explanation holds at most.
 const NAMES_MAX: usize = 16;
+
+/// What was visited: asked for membership alone, so that its order is never seen.
+type Seen = HashSet<Slot, QuickHash>;
 
 /// A resource that an explanation speaks of.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -126,7 +131,7 @@ impl Core {
 
     /// From an unsettled resource upwards to one that waits for none of its parents.
     fn first_unsettled_above(&self, slot: Slot) -> Slot {
-        let (mut at, mut seen) = (slot, BTreeSet::new());
+        let (mut at, mut seen) = (slot, Seen::default());
         while seen.insert(self.rep(at)) && !self.slots[at].is_running() {
             let rep = self.rep(at);
             if !self.slots[at].is_unsettled() || self.slots[rep].unsettled_parents == 0 {
@@ -245,7 +250,7 @@ impl Core {
 
     /// An invocation of the node itself or below it that has not returned.
     fn runs_below(&self, slot: Slot) -> Option<Slot> {
-        let (mut seen, mut open) = (BTreeSet::new(), vec![self.rep(slot)]);
+        let (mut seen, mut open) = (Seen::default(), vec![self.rep(slot)]);
         while let Some(rep) = open.pop() {
             if !seen.insert(rep) || !self.is_busy(rep) {
                 continue;
@@ -262,7 +267,7 @@ impl Core {
 
     /// The failed resources above a failed, or never settled, one that have no failed parent themselves.
     fn failed_roots(&self, slot: Slot) -> Vec<Subject> {
-        let (mut seen, mut roots) = (BTreeSet::from([slot]), BTreeSet::new());
+        let (mut seen, mut roots) = (Seen::from_iter([slot]), BTreeSet::new());
         let mut open = vec![slot];
         while let Some(at) = open.pop() {
             let failed: Vec<Slot> = self

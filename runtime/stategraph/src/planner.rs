@@ -183,6 +183,8 @@ pub struct Planner<'a, V: Value> {
     /// Items that `needs_recreate` failed for.
     unanswered: BTreeMap<Ref, String>,
     course: Course<V>,
+    /// Finds the items of the current graph in the intended one.
+    finder: differ::Finder,
     /// The task that an operation of this course carries out.
     tasks: BTreeMap<OperationId, TaskId>,
     /// What running operations are related to, as far as it was asked.
@@ -231,6 +233,7 @@ impl<'a, V: Value> Planner<'a, V> {
             answers: BTreeMap::new(),
             unanswered: BTreeMap::new(),
             course: Course::default(),
+            finder: differ::Finder::default(),
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
             insisted: BTreeSet::new(),

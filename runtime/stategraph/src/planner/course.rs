@@ -275,6 +275,8 @@ pub(super) struct Course<V> {
     pub(super) active: Vec<Id>,
     /// These, and those that depend on them.
     pub(super) on_course: Vec<Id>,
+    /// How many of them are intended.
+    pub(super) intended_on_course: usize,
     /// Items that are turned to their new dependencies before this target is modified.
     pub(super) moves: HashSet<(Id, Id)>,
     /// What waits only because of `order_only` or of an alternative that is not relied on: later, earlier.
@@ -306,6 +308,7 @@ impl<V> Default for Course<V> {
             of_intended: SlotIndex::Sparse(HashMap::default()),
             active: Vec::new(),
             on_course: Vec::new(),
+            intended_on_course: 0,
             moves: HashSet::new(),
             order_edges: Vec::new(),
             has_alternatives: false,
@@ -459,10 +462,9 @@ impl<V: Value> Planner<'_, V> {
         if let Some(id) = self.course.known(slot) {
             return id;
         }
-        let origin = self
-            .intent
-            .graph()
-            .and_then(|intended| intended.slot(self.current.reference(slot)));
+        let reference = self.current.reference(slot);
+        let intended = self.intent.graph();
+        let origin = intended.and_then(|intended| self.finder.find(intended, reference));
         self.add_node(slot, origin)
     }
 

@@ -134,12 +134,12 @@ impl<V: Value> Planner<'_, V> {
 /// Finds the slots of refs that mostly come in the same order in both graphs: the one after the last
 /// found is tried first.
 #[derive(Default)]
-struct Finder {
+pub(super) struct Finder {
     next: Slot,
 }
 
 impl Finder {
-    fn find<V>(&mut self, graph: &Graph<V>, reference: &Ref) -> Option<Slot> {
+    pub(super) fn find<V>(&mut self, graph: &Graph<V>, reference: &Ref) -> Option<Slot> {
         let slot = if graph.is_at(reference, self.next) {
             self.next
         } else {

@@ -7,7 +7,7 @@
 use super::Planner;
 use super::chain::Chain;
 use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
-use crate::graph::Slot;
+use crate::graph::{Graph, Slot};
 use crate::item::{Item, Operation, State};
 use crate::predicate::Predicate;
 use crate::reference::Ref;
@@ -77,6 +77,7 @@ impl<V: Value> Planner<'_, V> {
     fn start_over(&mut self) {
         self.course.active.clear();
         self.course.on_course.clear();
+        self.course.intended_on_course = 0;
         self.course.order_edges.clear();
         self.course.forget_links();
         self.course.has_alternatives = false;
@@ -147,6 +148,10 @@ impl<V: Value> Planner<'_, V> {
             self.enter(id);
         }
         while let Some(id) = queue.pop().filter(|_| !alone) {
+            // As when a whole graph is created: there is nothing left to mark.
+            if self.is_all_intended_on_course() {
+                break;
+            }
             let Some(origin) = self.node(id).origin else {
                 continue;
             };
@@ -166,11 +171,18 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
+    fn is_all_intended_on_course(&self) -> bool {
+        let ours = |graph: &Graph<V>| graph.len() - graph.tally().externals();
+        self.intent.graph().map_or(0, ours) == self.course.intended_on_course
+    }
+
     fn enter(&mut self, id: Id) {
         self.resolve_needs(id);
         let node = self.course.node_mut(id);
         node.on_course = true;
         node.calm = false;
+        let is_intended = node.intent.is_some();
+        self.course.intended_on_course += usize::from(is_intended);
         self.course.on_course.push(id);
     }
 
@@ -207,8 +219,12 @@ impl<V: Value> Planner<'_, V> {
         if !is_plain || !self.course.moves.is_empty() {
             return false;
         }
-        let on_course = |&&target: &&Id| self.node(target).on_course;
-        let open = self.course.need(id).iter().filter(on_course).count();
+        let needs = self.course.need(id).iter();
+        let open = if self.course.on_course.len() == self.course.nodes.len() {
+            needs.len()
+        } else {
+            needs.filter(|&&target| self.node(target).on_course).count()
+        };
         let node = self.course.node_mut(id);
         // Needs are fewer than 2^32.
         (node.open, node.counts_plainly) = (open as u32, true);
