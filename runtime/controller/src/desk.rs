@@ -278,7 +278,7 @@ pub(crate) fn read(text: Option<&str>) -> Option<Answer> {
 
 #[cfg(test)]
 mod tests {
-    use watershed_core::{Batch, Edit, Key, NewResource, Update};
+    use watershed_core::{Batch, Edit, Key, NewResource, Uid, Update};
 
     use super::*;
 
