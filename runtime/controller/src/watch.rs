@@ -11,9 +11,9 @@ use watershed_core::{Gone, Publish, Revision, Row, StatusUpdate};
 use crate::feed::{Feed, Read, Reader};
 use crate::view::View;
 
-/// The most that published changes kept for watchers may weigh, in bytes: minutes of editing by hand, a second of a
-/// storm.
-const FEED_BOUND: usize = 32 << 20;
+/// The most that published changes kept for watchers may weigh, in bytes: a minute of editing by hand, a moment of a
+/// storm. Every controller of a process fills its own, and a reader that falls behind lists again.
+const FEED_BOUND: usize = 8 << 20;
 
 /// What a change weighs beyond its spec and state, about.
 const ROW_WEIGHT: usize = 512;

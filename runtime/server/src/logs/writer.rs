@@ -129,12 +129,19 @@ fn write(lines: &Receiver<Message>, counts: &Counts, written: &broadcast::Sender
     }
 }
 
+/// What a batch has for one file.
+#[derive(Default)]
+struct Lines {
+    bytes: Vec<u8>,
+    count: u64,
+}
+
 /// Writes a batch, one append for each file. Says how many lines were lost.
 fn write_batch(batch: &[Written], folders: &mut HashMap<Arc<Path>, u64>) -> u64 {
-    let mut by_file: BTreeMap<(&Arc<Path>, Uuid), (Vec<u8>, u64)> = BTreeMap::new();
+    let mut by_file: BTreeMap<(&Arc<Path>, Uuid), Lines> = BTreeMap::new();
     let mut lost = 0;
     for line in batch {
-        let (bytes, count) = by_file.entry((&line.folder, line.uid)).or_default();
+        let Lines { bytes, count } = by_file.entry((&line.folder, line.uid)).or_default();
         let before = bytes.len();
         if serde_json::to_writer(&mut *bytes, line.line.as_ref()).is_err() {
             bytes.truncate(before);
@@ -144,7 +151,7 @@ fn write_batch(batch: &[Written], folders: &mut HashMap<Arc<Path>, u64>) -> u64 
         bytes.push(b'\n');
         *count += 1;
     }
-    for ((folder, uid), (bytes, count)) in by_file {
+    for ((folder, uid), Lines { bytes, count }) in by_file {
         match files::append(folder, uid, &bytes) {
             Ok(grown) => keep_bounds(folder, grown, folders),
             Err(_) => lost += count,
