@@ -119,6 +119,10 @@ impl Core {
         let revision = self.change();
         let resource = &mut self.slots[slot];
         let row = Arc::make_mut(&mut resource.row);
+        if let Some(quiet) = resource.quiet.take() {
+            quiet.show_in(row);
+            resource.listed.quiet_dirty = false;
+        }
         change(row);
         row.revision = revision;
         row.updated_at = self.now.wall;
@@ -280,10 +284,12 @@ impl Core {
             };
             let dirty = std::mem::take(&mut resource.listed.status_dirty);
             if dirty && resource.published && resource.life != Life::Gone {
-                let uid = resource.row.uid;
+                let is_fresh = std::mem::take(&mut resource.listed.quiet_dirty);
+                let quiet = resource.quiet.as_deref().filter(|_| is_fresh).cloned();
                 statuses.push(StatusUpdate {
-                    uid,
+                    uid: resource.row.uid,
                     status: self.status(slot),
+                    quiet,
                 });
             }
         }
