@@ -503,6 +503,7 @@ pub(crate) fn told_by(row: &Row) -> StatusUpdate {
             reason: None,
             progress: None,
         },
+        quiet: None,
     }
 }
 

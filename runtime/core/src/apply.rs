@@ -347,8 +347,10 @@ impl Core {
         if self.names[self.slots[slot].name].live != Some(slot) {
             tally.to_bind.push(slot);
         }
-        if versioned {
+        if take_up || refs.is_some() || name.is_some() {
             tally.seeds.push(slot);
+        }
+        if versioned {
             let why = match (take_up, spec || refs.is_some()) {
                 (true, _) => Why::Created,
                 (false, true) => Why::Edited,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::core::Core;
 use crate::resource::{Life, Slot};
-use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, Refusal, Uid, Update};
+use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, QuickHash, Refusal, Uid, Update};
 
 /// What is to be done to one resource.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct Intent {
 #[derive(Debug, Default)]
 pub(crate) struct Intents {
     pub(crate) stored: BTreeMap<Slot, Intent>,
-    new: BTreeMap<Key, Box<NewResource>>,
+    new: HashMap<Key, Box<NewResource>, QuickHash>,
 }
 
 impl Core {
@@ -78,7 +78,9 @@ impl Core {
             .into_iter()
             .filter_map(|(slot, intent)| self.step(slot, intent))
             .collect();
-        steps.extend(intents.new.into_values().map(Step::Create));
+        let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
+        new.sort_by(|(a, _), (b, _)| a.cmp(b));
+        steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
         Ok(Plan { steps, uids })
     }
 
@@ -195,7 +197,7 @@ impl Core {
                 renamed || (intent.delete.is_some() && intent.create.is_none())
             })
         };
-        let mut taken: HashMap<Key, Uid> = HashMap::new();
+        let mut taken: HashMap<Key, Uid, QuickHash> = HashMap::default();
         let mut take = |key: Key, uid: Uid| {
             let id = self.name_id(&key.kind, &key.name);
             let live = id

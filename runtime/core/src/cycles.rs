@@ -133,14 +133,14 @@ impl Core {
     pub(crate) fn find_cycles(&mut self, seeds: &[Slot], dissolved: &BTreeSet<Slot>) -> CycleChanges {
         let (nodes, children) = self.reach(seeds);
         let component = components(&children);
-        let mut sizes = HashMap::new();
+        let mut sizes = vec![0_u32; component.len()];
         for number in &component {
-            *sizes.entry(*number).or_insert(0_usize) += 1;
+            sizes[*number as usize] += 1;
         }
         let mut knots: std::collections::BTreeMap<u32, Vec<Slot>> = std::collections::BTreeMap::new();
         for (index, slot) in nodes.iter().enumerate() {
             let on_itself = children[index].contains(&index_u32(index));
-            if sizes[&component[index]] > 1 || on_itself {
+            if sizes[component[index] as usize] > 1 || on_itself {
                 knots.entry(component[index]).or_default().push(*slot);
             }
         }
@@ -191,10 +191,7 @@ impl Core {
                 index_u32(nodes.len() - 1)
             })
         };
-        for seed in seeds
-            .iter()
-            .filter(|seed| self.slots.get(**seed).is_some_and(|found| found.is_live()))
-        {
+        for seed in seeds.iter().filter(|seed| self.may_be_on_a_cycle(**seed)) {
             visit(*seed, &mut nodes, &mut index_of);
         }
         let mut edges = 0;
@@ -209,6 +206,13 @@ impl Core {
         self.counters.nodes += nodes.len() as u64;
         self.counters.edges += edges;
         (nodes, children)
+    }
+
+    /// Whether edges lead to it and from it. Every cycle that a batch closes goes through one of its seeds.
+    fn may_be_on_a_cycle(&self, slot: Slot) -> bool {
+        let found = self.slots.get(slot);
+        let reads = found.is_some_and(|found| found.is_live() && !found.links.is_empty());
+        reads && self.children(slot).next().is_some()
     }
 
     /// The errors of the members of one cycle, each spelling out a way round that it is on.

@@ -68,6 +68,9 @@ impl Core {
 
     /// Binds the refs of a live resource to their names and counts the edges.
     pub(crate) fn attach(&mut self, slot: Slot) {
+        if self.slots[slot].row.refs.is_empty() {
+            return;
+        }
         let refs = self.slots[slot].row.refs.clone();
         let mut links: Vec<Link> = Vec::with_capacity(refs.len());
         let mut edges = std::collections::HashSet::<NameId, QuickHash>::default();

@@ -29,6 +29,9 @@ impl Core {
     /// Makes the claims of a resource fit its rename mark, and wakes what waited for a name that it gave up.
     pub(crate) fn claim_former_names(&mut self, slot: Slot) {
         let resource = &self.slots[slot];
+        if !resource.row.marks.is_renamed() && resource.claims.is_empty() {
+            return;
+        }
         let (kind, name, row) = (resource.kind, resource.name, resource.row.clone());
         let mut claims = BTreeSet::new();
         for former in row.marks.former_names.iter() {

@@ -97,13 +97,21 @@ impl PartialOrd for Name {
 impl Ord for Name {
     fn cmp(&self, other: &Self) -> Ordering {
         if self.0.is_ascii() && other.0.is_ascii() {
-            let (a, b) = (self.0.bytes(), other.0.bytes());
-            return a
-                .map(|x| x.to_ascii_lowercase())
-                .cmp(b.map(|x| x.to_ascii_lowercase()));
+            let words = words(&self.0).cmp(words(&other.0));
+            return words.then_with(|| self.0.len().cmp(&other.0.len()));
         }
         self.folded().cmp(other.folded())
     }
+}
+
+/// ASCII text folded, in words that compare as their bytes do, as far as one is not the beginning of the other.
+fn words(text: &str) -> impl Iterator<Item = u64> + '_ {
+    text.as_bytes().chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        word.make_ascii_lowercase();
+        u64::from_be_bytes(word)
+    })
 }
 
 impl Hash for Name {

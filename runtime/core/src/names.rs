@@ -34,7 +34,8 @@ pub(crate) struct NameEntry {
 pub(crate) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
-    by_key: HashMap<(KindId, Name), NameId, QuickHash>,
+    /// By kind, so that a name is looked up as it is.
+    by_kind: Vec<HashMap<Name, NameId, QuickHash>>,
     /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
     held: Option<Vec<NameId>>,
     /// Names that were given up meanwhile, and by whom.
@@ -43,7 +44,7 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn find(&self, kind: KindId, name: &Name) -> Option<NameId> {
-        self.by_key.get(&(kind, name.clone())).copied()
+        self.by_kind.get(kind.0 as usize)?.get(name).copied()
     }
 
     /// The entry of that name, made if need be.
@@ -69,8 +70,22 @@ impl Names {
                 NameId(index)
             }
         };
-        self.by_key.insert((kind, name.clone()), id);
+        self.of_kind(kind).insert(name.clone(), id);
         id
+    }
+
+    fn of_kind(&mut self, kind: KindId) -> &mut HashMap<Name, NameId, QuickHash> {
+        let index = kind.0 as usize;
+        if self.by_kind.len() <= index {
+            self.by_kind.resize_with(index + 1, HashMap::default);
+        }
+        &mut self.by_kind[index]
+    }
+
+    /// Makes room for so many more of a kind.
+    pub(crate) fn reserve(&mut self, kind: KindId, count: usize) {
+        self.entries.reserve(count);
+        self.of_kind(kind).reserve(count);
     }
 
     /// Forgets a name that nothing has to do with any more.
@@ -80,7 +95,11 @@ impl Names {
         }
         let entry = &self.entries[id.0 as usize];
         let unused = entry.live.is_none() && entry.others.is_empty() && entry.referrers.is_empty();
-        if unused && self.by_key.remove(&(entry.kind, entry.name.clone())).is_some() {
+        if !unused {
+            return;
+        }
+        let (kind, name) = (entry.kind, entry.name.clone());
+        if self.of_kind(kind).remove(&name).is_some() {
             self.free.push(id);
         }
     }
@@ -122,7 +141,8 @@ impl Names {
 
     /// Every entry in use.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
-        self.by_key.values().map(|id| (*id, &self[*id]))
+        let ids = self.by_kind.iter().flat_map(HashMap::values);
+        ids.map(|id| (*id, &self[*id]))
     }
 }
 
