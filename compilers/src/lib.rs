@@ -56,6 +56,7 @@ mod yaml;
 
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
+pub use manifest::PATHS as MANIFESTS;
 pub use meaning::{Meanings, fingerprint};
 pub use names::nearest as nearest_name;
 pub use options::Options;

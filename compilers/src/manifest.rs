@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Paths at which a manifest counts.
-pub(crate) const PATHS: [&str; 4] = ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"];
+pub const PATHS: [&str; 4] = ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"];
 
 /// Keys of a manifest.
 const KEYS: [&str; 33] = [

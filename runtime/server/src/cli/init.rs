@@ -4,10 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use watershed_compilers::MANIFESTS;
+
 use super::args::{Init, Shared, Template};
 use super::console::Console;
 use super::failure::Failure;
-use super::project::{MANIFESTS, is_project};
+use super::project::is_project;
 use crate::exit::Exit;
 use crate::render::palette::{DIM, GOOD, STRONG};
 

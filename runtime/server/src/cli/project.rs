@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use watershed_compilers::MANIFESTS;
+
 use super::args::Shared;
 use super::failure::Failure;
 use crate::exit::Exit;
 use crate::state_folder::{self, STATE_FOLDER, StateFolder};
-
-/// Files that make a folder a project.
-pub(super) const MANIFESTS: [&str; 3] = ["watershed.yaml", "rill.yaml", "rill.yml"];
 
 /// A project's folder with everything from the command line that is about it.
 #[derive(Debug, Clone)]
@@ -114,5 +113,20 @@ pub(super) fn state_failure(error: state_folder::Error) -> Failure {
         exit,
         error: error.into(),
         hint,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_manifest_that_the_compiler_reads_makes_a_folder_a_project() {
+        for manifest in ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"] {
+            let folder = tempfile::tempdir().unwrap();
+            assert!(!is_project(folder.path()));
+            std::fs::write(folder.path().join(manifest), "").unwrap();
+            assert!(is_project(folder.path()), "{manifest}");
+        }
     }
 }
