@@ -98,7 +98,7 @@ fn watch(start: &Start, mut each: impl FnMut(usize)) -> f64 {
     for second in 0..MINUTE {
         each(second);
         let next = PACE * u32::try_from(second + 1).unwrap();
-        runtime.block_on(sleep(next.saturating_sub(begun.elapsed())));
+        runtime.block_on(async { sleep(next.saturating_sub(begun.elapsed())).await });
         samples.push(start.rss_mb());
     }
     samples.sort_by(f64::total_cmp);
@@ -144,7 +144,7 @@ fn read(address: Address, answers: Arc<AtomicU64>, over: Arc<AtomicBool>) -> std
             }
             answers.fetch_add(1, Ordering::Relaxed);
             // It reads beside the edits, and is not what is measured.
-            runtime.block_on(sleep(Duration::from_millis(20)));
+            runtime.block_on(async { sleep(Duration::from_millis(20)).await });
         }
     })
 }
