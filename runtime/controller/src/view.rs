@@ -8,8 +8,6 @@
 //! 1. `names` has exactly the rows without a deletion mark, under their kind and name.
 //! 2. Every row that was published and did not go has an entry, also while its delete is unfinished.
 //! 3. Without a listing under way no entry keeps what it was before.
-//! 4. A run that found nothing to do comes without a row. It waits beside its row until somebody looks at the row,
-//!    which most never do, and is written down in it then.
 //!
 //! Only the loop publishes, so there is one publish at a time.
 
@@ -19,8 +17,8 @@ use std::mem::discriminant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use watershed_core::{
-    Key, Kind, Name, Publish, QuickHash, QuietRun, Refusal, Revision, Row, Settled, Standing, Status,
-    StatusUpdate, Stored, Target, Timestamp, Uid,
+    Key, Kind, Name, Publish, QuickHash, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target,
+    Timestamp, Uid,
 };
 
 use crate::resource::Resource;
@@ -66,8 +64,6 @@ struct Entry {
     /// The publish that put the row here.
     since: u64,
     before: Option<Box<Former>>,
-    /// A run that the row does not tell of.
-    quiet: Option<Box<QuietRun>>,
 }
 
 /// What an entry was before a publish.
@@ -99,32 +95,11 @@ impl Entry {
         }
     }
 
-    fn stand(&mut self, update: &StatusUpdate, now: Timestamp) {
-        let status = &update.status;
+    fn stand(&mut self, status: &Status, now: Timestamp) {
         if discriminant(&self.status.standing) != discriminant(&status.standing) {
             self.stands_since = now;
         }
         self.status.clone_from(status);
-        if let Some(quiet) = &update.quiet {
-            match &mut self.quiet {
-                Some(last) => last.as_mut().clone_from(quiet),
-                none => *none = Some(Box::new(quiet.clone())),
-            }
-        }
-    }
-
-    /// Whether a run waits to be written down in the row.
-    fn is_behind(&self) -> bool {
-        let quiet = self.quiet.as_deref().zip(self.row.as_deref());
-        quiet.is_some_and(|(quiet, row)| !quiet.is_in(row))
-    }
-
-    fn catch_up(&mut self) {
-        if self.is_behind()
-            && let (Some(quiet), Some(row)) = (&self.quiet, &mut self.row)
-        {
-            quiet.show_in(Arc::make_mut(row));
-        }
     }
 
     /// Its row as it was when this publish was the last one.
@@ -188,7 +163,6 @@ impl View {
                 stands_since: Timestamp(0),
                 since: 0,
                 before: None,
-                quiet: None,
             };
             view.rows.write(&row.uid).insert(row.uid, found);
             view.take_name(row);
@@ -230,7 +204,7 @@ impl View {
         self.move_names(&moves);
         for update in &publish.statuses {
             if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
-                entry.stand(update, now);
+                entry.stand(&update.status, now);
             }
         }
         let mut progress = held.unwrap_or_else(|| lock(&self.progress));
@@ -257,7 +231,6 @@ impl View {
             stands_since: Timestamp(0),
             since: 0,
             before: None,
-            quiet: None,
         });
         let stays = entry.row.as_ref().is_some_and(|old| stays(old, row));
         let replaced = if stays { replaced } else { Replaced::Keep };
@@ -347,29 +320,15 @@ impl View {
     }
 
     fn get_uid(&self, uid: Uid) -> Option<Resource> {
-        let shard = self.read_whole(uid);
+        let shard = self.rows.read(&uid);
         let entry = shard.get(&uid)?;
         Some(entry.read(entry.row.as_ref()?))
-    }
-
-    /// The shard of a resource, whose row tells of its last run.
-    fn read_whole(&self, uid: Uid) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
-        loop {
-            let shard = self.rows.read(&uid);
-            if !shard.get(&uid).is_some_and(Entry::is_behind) {
-                return shard;
-            }
-            drop(shard);
-            if let Some(entry) = self.rows.write(&uid).get_mut(&uid) {
-                entry.catch_up();
-            }
-        }
     }
 
     fn get_key(&self, key: &Key) -> Option<Resource> {
         loop {
             let uid = *self.names.read(key).get(key)?;
-            let shard = self.read_whole(uid);
+            let shard = self.rows.read(&uid);
             let entry = shard.get(&uid);
             if let Some((entry, row)) = entry.and_then(|entry| Some((entry, entry.under(key)?))) {
                 return Some(entry.read(row));
@@ -432,7 +391,7 @@ impl View {
         };
         let mut list = Vec::new();
         for shard in &self.rows.shards {
-            let shard = read_caught_up(shard);
+            let shard = read(shard);
             list.extend(shard.values().filter_map(|entry| {
                 let row = entry.at(whole).filter(|row| keep(row))?;
                 Some(entry.read(row))
@@ -492,17 +451,6 @@ fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
 
 fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A shard whose rows tell of the last runs.
-fn read_caught_up(shard: &RwLock<Shard<Uid, Entry>>) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
-    let found = read(shard);
-    if !found.values().any(Entry::is_behind) {
-        return found;
-    }
-    drop(found);
-    write(shard).values_mut().for_each(Entry::catch_up);
-    read(shard)
 }
 
 fn is_live(row: &Row) -> bool {

@@ -126,10 +126,6 @@ impl Core {
         let revision = self.change();
         let resource = &mut self.slots[slot];
         let row = Arc::make_mut(&mut resource.row);
-        if let Some(quiet) = resource.quiet.take() {
-            quiet.show_in(row);
-            resource.listed.quiet_dirty = false;
-        }
         change(row);
         row.revision = revision;
         row.updated_at = self.now.wall;
@@ -313,12 +309,10 @@ impl Core {
             };
             let dirty = std::mem::take(&mut resource.listed.status_dirty);
             if dirty && resource.published && resource.life != Life::Gone {
-                let is_fresh = std::mem::take(&mut resource.listed.quiet_dirty);
-                let quiet = resource.quiet.as_deref().filter(|_| is_fresh).cloned();
+                let uid = resource.row.uid;
                 statuses.push(StatusUpdate {
-                    uid: resource.row.uid,
+                    uid,
                     status: self.status(slot),
-                    quiet,
                 });
             }
         }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome,
-    Phase, QuietRun, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status,
-    Timestamp, Uid,
+    Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp,
+    Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -110,8 +110,6 @@ pub struct StatusUpdate {
     pub uid: Uid,
     /// Where it stands now.
     pub status: Status,
-    /// A run that has ended since the last update and that no row tells of.
-    pub quiet: Option<QuietRun>,
 }
 
 /// What readers and watchers may see from now on: applied as one, so that batches show whole.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use crate::timeline::Nudged;
 use crate::{
-    Class, Error, InvocationId, Mono, Name, Phase, QuietRun, Reason, Required, Revision, Row, Seen, Settled,
-    Timestamp,
+    Class, Error, InvocationId, Mono, Name, Phase, Reason, Required, Revision, Row, Seen, Settled, Timestamp,
 };
 
 /// Dense index of a resource; used again after it is gone.
@@ -142,8 +141,6 @@ pub(crate) struct Listed {
     pub(crate) ready: Option<Phase>,
     pub(crate) row_dirty: bool,
     pub(crate) status_dirty: bool,
-    /// Its last quiet run has not been published.
-    pub(crate) quiet_dirty: bool,
 }
 
 /// What only few resources have at a time.
@@ -217,8 +214,6 @@ pub(crate) struct Resource {
     pub(crate) nudged: Option<Box<Nudged>>,
     pub(crate) extra: Option<Box<Extra>>,
     pub(crate) unreadable: Option<Arc<Error>>,
-    /// What the row will be told of its last run when it is written next.
-    pub(crate) quiet: Option<Box<QuietRun>>,
     /// Of a `first` kind and not settled once yet.
     pub(crate) gates: bool,
     /// In some commit that was handed out; readers know it.
@@ -256,7 +251,6 @@ impl Resource {
             nudged: None,
             extra: None,
             unreadable: None,
-            quiet: None,
             gates: false,
             stored: false,
             published: false,

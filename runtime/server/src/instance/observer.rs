@@ -333,11 +333,6 @@ impl Observer {
 
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
         let uid = update.uid;
-        if update.quiet.is_some()
-            && let Ok(resource) = self.handle.get(uid)
-        {
-            self.row(&resource.row, events);
-        }
         self.stand(uid, &update.status.standing);
         let Standing::Running { phase, since, .. } = &update.status.standing else {
             return;
