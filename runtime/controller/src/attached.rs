@@ -503,7 +503,6 @@ pub(crate) fn told_by(row: &Row) -> StatusUpdate {
             reason: None,
             progress: None,
         },
-        quiet: None,
     }
 }
 

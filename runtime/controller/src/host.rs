@@ -30,10 +30,6 @@ use crate::workers::{STALL, Workers};
 /// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
 const DRAIN: usize = 1_024;
 
-/// How long readers may see where a resource stood before, while the loop has its hands full: shorter than anybody
-/// notices.
-const SHOW_INTERVAL: Duration = Duration::from_millis(10);
-
 /// How long a store may take to close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -60,8 +56,6 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
-    /// When it was last published where resources stand.
-    pub(crate) shown: Mono,
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
@@ -120,7 +114,7 @@ impl Host {
     pub(crate) async fn run(mut self) -> (Stop, Inbox) {
         loop {
             let now = self.clock.now();
-            self.flush(now);
+            self.core.flush(now, &mut self.effects);
             self.shared.metrics.settled(self.core.is_idle(), now.wall);
             if let Some(stop) = self.carry_out() {
                 self.end(&stop).await;
@@ -147,17 +141,6 @@ impl Host {
                 self.core.handle(now, Input::LeaseLost, &mut self.effects);
             }
         }
-    }
-
-    /// Ends a turn. While more is at hand, where resources stand is published now and then only.
-    fn flush(&mut self, now: Now) {
-        let calls = self.core.accepts_calls() && !self.inbox.commands.is_empty();
-        let is_busy = calls || !self.committed.is_empty() || !self.signals.is_empty();
-        if is_busy && now.mono.since(self.shown) < SHOW_INTERVAL {
-            return self.core.flush_while_busy(now, &mut self.effects);
-        }
-        self.shown = now.mono;
-        self.core.flush(now, &mut self.effects);
     }
 
     /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
@@ -289,9 +272,6 @@ impl Host {
         let mut effects = std::mem::take(&mut self.effects);
         let mut stop = None;
         for effect in effects.drain(..) {
-            if !matches!(effect, Effect::Start(_)) {
-                self.begin_starting();
-            }
             match effect {
                 Effect::Start(start) => self.start(start),
                 Effect::Cancel(invocation) => {

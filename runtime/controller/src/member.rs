@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{Instrument, Span};
-use watershed_core::{Core, Error, Kind, KindOptions, Limits, Mono, OpenError, StopReason, Stored};
+use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
 use crate::attached::{Attached, Followed, told_by};
 use crate::call::{Command, OpenCalls};
@@ -183,7 +183,6 @@ impl Member {
             starting: Vec::new(),
             workers: Workers::spawn(self.span.clone()),
             timer: None,
-            shown: Mono::default(),
             lease,
             tasks,
             effects,

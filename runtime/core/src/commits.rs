@@ -29,13 +29,6 @@ struct InFlight {
     refused: bool,
 }
 
-/// Whether a publish says where resources stand.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Statuses {
-    Now,
-    Later,
-}
-
 /// What is changed and not yet durable, and what waits for that.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
@@ -170,12 +163,6 @@ impl Core {
             .map(|(_, call, answer)| (*call, answer))
     }
 
-    /// Whether the next flush answers somebody.
-    pub(crate) fn has_due_answers(&self) -> bool {
-        let front = self.commits.answers.front();
-        front.is_some_and(|(revision, _, _)| *revision <= self.commits.durable)
-    }
-
     pub(crate) fn release_answers(&mut self) {
         while let Some((revision, _, _)) = self.commits.answers.front() {
             if *revision > self.commits.durable {
@@ -275,7 +262,7 @@ impl Core {
     }
 
     /// Shows readers what is committed, and how the resources that they know stand.
-    pub(crate) fn publish(&mut self, statuses: Statuses) {
+    pub(crate) fn publish(&mut self) {
         let mut rows = std::mem::take(&mut self.commits.rows);
         rows.sort_by_key(|row| row.revision);
         for row in &rows {
@@ -286,23 +273,7 @@ impl Core {
                 self.touch_status(slot);
             }
         }
-        let statuses = match statuses {
-            Statuses::Now => self.take_statuses(),
-            Statuses::Later => Vec::new(),
-        };
-        let gone = std::mem::take(&mut self.commits.departed);
-        if !(rows.is_empty() && gone.is_empty() && statuses.is_empty()) {
-            self.out.push(Effect::Publish(Publish {
-                revision: self.commits.durable,
-                rows,
-                gone,
-                statuses,
-            }));
-        }
-    }
-
-    fn take_statuses(&mut self) -> Vec<StatusUpdate> {
-        let mut statuses = Vec::with_capacity(self.commits.statuses.len());
+        let mut statuses = Vec::new();
         for slot in std::mem::take(&mut self.commits.statuses) {
             let Some(resource) = self.slots.get_mut(slot) else {
                 continue;
@@ -316,7 +287,15 @@ impl Core {
                 });
             }
         }
-        statuses
+        let gone = std::mem::take(&mut self.commits.departed);
+        if !(rows.is_empty() && gone.is_empty() && statuses.is_empty()) {
+            self.out.push(Effect::Publish(Publish {
+                revision: self.commits.durable,
+                rows,
+                gone,
+                statuses,
+            }));
+        }
     }
 
     pub(crate) fn status(&self, slot: Slot) -> Status {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use crate::commits::{Commits, Statuses};
+use crate::commits::Commits;
 use crate::cycles::Cycles;
 use crate::handles::Handles;
 use crate::holds::Holds;
@@ -129,28 +129,12 @@ impl Core {
 
     /// Ends a drain: publishes, answers, commits and sets the timer. See the crate's documentation.
     pub fn flush(&mut self, now: Now, effects: &mut Vec<Effect>) {
-        self.flush_and_show(now, effects, Statuses::Now);
-    }
-
-    /// Like [`flush`](Self::flush) while more inputs are at hand: unless somebody is answered, who may look at once,
-    /// where resources stand is left to be published by a later flush, so that what comes and goes meanwhile is not
-    /// published at all.
-    pub fn flush_while_busy(&mut self, now: Now, effects: &mut Vec<Effect>) {
-        let statuses = if self.has_due_answers() {
-            Statuses::Now
-        } else {
-            Statuses::Later
-        };
-        self.flush_and_show(now, effects, statuses);
-    }
-
-    fn flush_and_show(&mut self, now: Now, effects: &mut Vec<Effect>, statuses: Statuses) {
         if self.is_stopped() {
             return;
         }
         self.now = now;
         std::mem::swap(&mut self.out, effects);
-        self.publish(statuses);
+        self.publish();
         self.release_answers();
         self.start_commit();
         self.stop_if_done();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::commits::Statuses;
 use crate::core::Core;
 use crate::resource::{Cancelled, Slot};
 use crate::timeline::Alarm;
@@ -107,7 +106,7 @@ impl Core {
     /// Stops at once: nothing more can be committed.
     pub(crate) fn stop(&mut self, reason: StopReason) {
         let lease_lost = reason == StopReason::LeaseLost;
-        self.publish(Statuses::Now);
+        self.publish();
         self.release_answers();
         self.cancel_everything();
         let waiting = self.commits.take_answers();

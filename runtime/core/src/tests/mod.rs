@@ -11,7 +11,6 @@ mod named;
 mod owners;
 mod places;
 mod progress;
-mod quiet;
 mod requests;
 mod retries;
 mod scheduling;
