@@ -70,7 +70,7 @@ impl World {
     }
 
     /// A reconcile completed: when it is tried again, and what is forgotten when.
-    pub(crate) fn note_result(&mut self, uid: Uid, error: Option<&ErrorKind>) {
+    pub(crate) fn note_result(&mut self, uid: Uid, error: Option<&ErrorKind>) -> bool {
         let now = self.now.mono;
         let policy = self.options(uid).map(|options| options.retry);
         let past = self.past(uid);
@@ -83,7 +83,7 @@ impl World {
         }) = policy
         else {
             past.attempts = if error.is_some() { past.attempts + 1 } else { 0 };
-            return;
+            return false;
         };
         let Some(kind) = error else {
             if past.attempts == 0 || reset_after.is_zero() {
@@ -91,19 +91,24 @@ impl World {
             } else {
                 past.forgive_at.get_or_insert(now.after(reset_after));
             }
-            return;
+            return false;
         };
         past.forgive_at = None;
         past.attempts += 1;
         let failures = past.attempts;
         if *kind != ErrorKind::Transient {
-            return;
+            return false;
         }
         if failures < attempts {
             let wait = (1..failures).fold(base, |wait, _| (wait * 2).min(cap));
             past.retry_at = Some(now.after(wait.min(cap)));
-            return;
+            return false;
         }
+        true
+    }
+
+    /// The attempts of a resource are used up: its owner is asked, after all else has come of the run.
+    pub(crate) fn note_exhausted(&mut self, uid: Uid) {
         let owner = self.catalog.items[&uid].owner;
         let owner = owner.filter(|owner| *owner != uid && self.catalog.is_live(*owner));
         let asks = |owner: &Uid| {

@@ -96,13 +96,13 @@ impl World {
     }
 
     fn completed(&mut self, run: &Run, result: &Returned) {
-        let (step, wall) = (self.step, self.now.wall);
+        let step = self.step;
         let error = match result {
             Returned::Done(_) => None,
             Returned::Failed(error) => Some(&error.kind),
             Returned::Panicked(_) => Some(&ErrorKind::Permanent),
         };
-        self.note_result(run.uid, error);
+        let exhausted = self.note_result(run.uid, error);
         self.note_resync(run.uid);
         let mono = self.now.mono;
         let past = self.past(run.uid);
@@ -111,6 +111,16 @@ impl World {
         (past.timed_cancels, past.waiting_since) = ((0, 0), Some(mono));
         // A time in the past asks for it again at once: it has settled in between all the same.
         past.seen_through_since_start = true;
+        self.note_retrigger(run.uid, result);
+        if exhausted {
+            self.note_exhausted(run.uid);
+        }
+    }
+
+    /// The time that a completed run returned takes the place of what was still to come.
+    fn note_retrigger(&mut self, uid: Uid, result: &Returned) {
+        let (mono, wall) = (self.now.mono, self.now.wall);
+        let past = self.past(uid);
         let returned = match result {
             Returned::Done(outcome) => outcome.retrigger,
             Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
@@ -125,7 +135,7 @@ impl World {
         past.past_times += 1;
         let earliest = past.last_past.after(Duration::from_secs(1));
         if past.past_times <= 3 || earliest <= mono {
-            self.take_up_past(run.uid);
+            self.take_up_past(uid);
         } else {
             past.past_at = Some(earliest);
         }
