@@ -23,10 +23,6 @@ mod reads;
 mod rest;
 mod world;
 
-/// The one that the program has.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[tokio::main]
 async fn main() {
     // On a thread of the runtime, as a server's own tasks are.
