@@ -9,7 +9,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watershed_core::{
-    Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion, Uid,
+    Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion,
+    Timestamp, Uid,
 };
 
 use crate::call::{By, Command, Reply, Signal};
@@ -174,6 +175,11 @@ impl<R: Reconciler> Context<R> {
     /// Cancel-safe.
     pub async fn committed(&self) -> Result<(), SetStateError> {
         wait_for(&mut *self.link.state_write.lock().await).await
+    }
+
+    /// The time of day by the controller's clock, which is simulated in tests: retrigger times count from it.
+    pub fn now(&self) -> Timestamp {
+        self.link.shared.clock.now().wall
     }
 
     /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.

@@ -187,6 +187,14 @@ impl Builder {
         self
     }
 
+    /// Registers a kind whose formats are in `options`, with a runner of one's own.
+    #[cfg(feature = "testing")]
+    pub(crate) fn runner(mut self, options: KindOptions, runner: Arc<dyn Runner>) -> Self {
+        self.runners.insert(options.kind.clone(), runner);
+        self.kinds.push(options);
+        self
+    }
+
     /// What becomes of the controller when its lease is lost; it stops unless set. To go on, the store must be one that
     /// processes share.
     #[must_use]

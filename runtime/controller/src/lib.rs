@@ -49,6 +49,7 @@
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.
 //! - `stategraph` (feature of that name) is a reconciler for resources that stand for many things.
+//! - `testing` (feature of that name) is a kit that tests reconcilers of yours.
 //! - [`store`] keeps catalogs in memory, in SQLite (feature `sqlite`) or in Postgres (feature `postgres`).
 //!
 //! # A good guest
@@ -82,6 +83,8 @@ pub mod stats;
 pub mod store;
 mod task;
 mod tenure;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod view;
 mod watch;
 mod workers;

@@ -35,6 +35,11 @@ impl<R: Reconciler> Typed<R> {
     pub(crate) fn new(reconciler: R) -> Self {
         Self(Arc::new(reconciler))
     }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn shared(reconciler: Arc<R>) -> Self {
+        Self(reconciler)
+    }
 }
 
 impl<R: Reconciler> Runner for Typed<R> {
@@ -89,7 +94,7 @@ fn tell(result: &Returned, is_cancelled: bool) {
 }
 
 /// One invocation with its types.
-async fn run<R: Reconciler>(
+pub(crate) async fn run<R: Reconciler>(
     reconciler: Arc<R>,
     start: Box<Start>,
     link: Arc<Link>,

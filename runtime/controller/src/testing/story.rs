@@ -1,0 +1,40 @@
+//! What happened in a play, told only when somebody listens.
+
+/// Lines of a story, or nothing.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Story(Option<Vec<String>>);
+
+impl Story {
+    /// One that is kept.
+    pub(super) fn kept() -> Self {
+        Self(Some(Vec::new()))
+    }
+
+    pub(super) fn tell(&mut self, line: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.0 {
+            lines.push(line());
+        }
+    }
+
+    pub(super) fn lines(self) -> Vec<String> {
+        self.0.unwrap_or_default()
+    }
+}
+
+/// Characters of a spec or state that are shown.
+const SHOWN: usize = 200;
+
+/// Bytes as people read them: text where they are text, else their number.
+pub(super) fn text(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.chars().all(|c| !c.is_control()) => {
+            let short: String = text.chars().take(SHOWN).collect();
+            if short.len() < text.len() {
+                format!("{short}...")
+            } else {
+                short
+            }
+        }
+        _ => format!("of {} bytes", bytes.len()),
+    }
+}
