@@ -12,7 +12,7 @@ pub enum Fault {
     NotIdempotent,
     /// Cancelled, or dropped where it waits, it left something that the next run did not make right.
     NotCancelSafe,
-    /// Its process died, and the next one did not make right what was left.
+    /// Its process died or lost its lease, and the next one did not make right what was left.
     NotCrashSafe,
     /// After a restart in order it did not find again what it had in memory.
     MemoryOnly,
@@ -52,7 +52,7 @@ impl Fault {
         match self {
             Fault::NotIdempotent => "is not idempotent: run again with nothing changed, it changes something",
             Fault::NotCancelSafe => "is not cancel-safe: a run after a cancelled one does not make it right",
-            Fault::NotCrashSafe => "is not crash-safe: what a dead process left is not made right",
+            Fault::NotCrashSafe => "is not crash-safe: what a process left that died is not made right",
             Fault::MemoryOnly => "keeps in memory what must survive a restart",
             Fault::IgnoresCancel => "ignores its cancel",
             Fault::IgnoresEpoch => "ignores the epoch: a holder of yesterday changes what a later one made",

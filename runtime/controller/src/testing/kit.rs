@@ -244,10 +244,10 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
     /// One play in a runtime of its own, with nothing left of any other.
     fn perform(&self, script: &Script, story: Story) -> Played {
         let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_time()
+            .enable_all()
             .start_paused(true)
             .build();
-        let runtime = runtime.expect("a runtime without IO needs nothing of the system");
+        let runtime = runtime.expect("the system lets a runtime be made");
         runtime.block_on(async {
             let kinds = self
                 .givens

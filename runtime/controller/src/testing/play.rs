@@ -138,7 +138,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
             next = cuts.next();
             self.cut(cut, next).await?;
         }
-        self.missed |= next.is_some();
+        self.missed |= next.is_some() && next == step.cuts.first();
         self.control.arm(None);
         if step.trouble {
             self.outside.trouble(false);

@@ -27,7 +27,7 @@ use crate::store::BoxFuture;
 type Ended = Result<Result<Outcome, Error>, String>;
 
 /// Polls that one invocation may take: more means that it turns in a circle.
-const POLLS: u64 = 100_000;
+const POLLS: u64 = 10_000;
 
 /// Whether a process still lives. A dead one does nothing at all.
 #[derive(Debug, Default)]

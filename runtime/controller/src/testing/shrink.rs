@@ -196,7 +196,7 @@ fn interrupted(script: &Script, has_complained: bool) -> Option<Fault> {
     let cuts = || script.steps.iter().flat_map(|step| &step.cuts);
     if cuts().any(|cut| matches!(cut.how, How::Freeze { .. })) {
         Some(Fault::IgnoresEpoch)
-    } else if cuts().any(|cut| cut.how == How::Crash) {
+    } else if cuts().any(|cut| matches!(cut.how, How::Crash | How::Lose)) {
         Some(Fault::NotCrashSafe)
     } else if cuts().any(|cut| matches!(cut.how, How::Give { .. })) {
         Some(Fault::StaleRef)

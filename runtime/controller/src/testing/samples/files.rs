@@ -69,6 +69,8 @@ impl Folder {
 enum Flaw {
     WritesInPlace,
     LeavesScraps,
+    /// Which a destructor removes, where one runs.
+    LeavesScrapsWhenItDies,
     ForgetsOldName,
     TrustsState,
 }
@@ -78,14 +80,32 @@ struct Writer {
     flaw: Option<Flaw>,
 }
 
+/// Removes a file that is not done when it goes.
+struct Scrap {
+    folder: StandIn<Folder>,
+    path: String,
+}
+
+impl Drop for Scrap {
+    fn drop(&mut self) {
+        self.folder.act(|folder| folder.0.remove(&self.path));
+    }
+}
+
 impl Writer {
     async fn write(&self, context: &Context<Self>, path: &str, text: &str) -> Result<(), Error> {
         let of = context.uid();
         let scrap = match self.flaw {
             Some(Flaw::WritesInPlace) => path.to_owned(),
-            Some(Flaw::LeavesScraps) => format!(".new-{}-{}", context.epoch(), context.invocation()),
+            Some(Flaw::LeavesScraps | Flaw::LeavesScrapsWhenItDies) => {
+                format!(".new-{}-{}", context.epoch(), context.invocation())
+            }
             _ => format!(".new-{of}"),
         };
+        let _guard = (self.flaw == Some(Flaw::LeavesScrapsWhenItDies)).then(|| Scrap {
+            folder: self.folder.clone(),
+            path: scrap.clone(),
+        });
         let half = File {
             of,
             text: text.to_owned(),
@@ -143,7 +163,7 @@ impl Reconciler for Writer {
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let uid = context.uid();
-        let keeps_scraps = self.flaw == Some(Flaw::LeavesScraps);
+        let keeps_scraps = matches!(self.flaw, Some(Flaw::LeavesScraps | Flaw::LeavesScrapsWhenItDies));
         let keep = |path: &String, file: &mut File| file.of != uid || (keeps_scraps && path.starts_with('.'));
         self.folder.call(|folder| folder.0.retain(keep)).await?;
         done(Work::Dropped)
@@ -169,6 +189,7 @@ fn a_file_that_is_put_in_place_whole_is_right() {
 fn faults_of_files_are_found() {
     finds(kit(Some(Flaw::WritesInPlace)), Fault::Torn);
     finds(kit(Some(Flaw::LeavesScraps)), Fault::NotCancelSafe);
+    finds(kit(Some(Flaw::LeavesScrapsWhenItDies)), Fault::NotCrashSafe);
     finds(kit(Some(Flaw::ForgetsOldName)), Fault::LosesRename);
     finds(kit(Some(Flaw::TrustsState)), Fault::StaleSpec);
 }

@@ -56,6 +56,7 @@ enum Flaw {
     ForgetsJobsThatAreThere,
     SubmitsWithoutAKey,
     WaitsDeafly,
+    AsksWithoutEnd,
 }
 
 struct Foreman {
@@ -80,10 +81,10 @@ impl Reconciler for Foreman {
         self.farm.call(|farm| farm.0.retain(|key, _| !stale(key))).await?;
         let is_there = self.farm.call(|farm| farm.0.contains_key(&key)).await?;
         let mut age = self.farm.call(|farm| farm.submit(key)).await?;
-        if self
-            .flaw
-            .is_some_and(|flaw| flaw != Flaw::ForgetsJobsThatAreThere)
-        {
+        while self.flaw == Some(Flaw::AsksWithoutEnd) && age < TAKES {
+            age = self.farm.call(|farm| farm.submit((uid, task.clone()))).await?;
+        }
+        if matches!(self.flaw, Some(Flaw::SubmitsWithoutAKey | Flaw::WaitsDeafly)) {
             tokio::time::sleep(TAKES).await;
             age = TAKES;
         }
@@ -131,4 +132,5 @@ fn faults_of_jobs_are_found() {
     finds(kit(Some(Flaw::ForgetsJobsThatAreThere)), Fault::LosesRetrigger);
     finds(kit(Some(Flaw::SubmitsWithoutAKey)), Fault::NotCancelSafe);
     finds(kit(Some(Flaw::WaitsDeafly)), Fault::IgnoresCancel);
+    finds(kit(Some(Flaw::AsksWithoutEnd)), Fault::Endless);
 }

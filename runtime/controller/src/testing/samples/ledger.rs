@@ -38,6 +38,7 @@ impl World for Ledger {
 enum Flaw {
     PostsEachTime,
     PostsTheDifferenceFromItsState,
+    PostsAndNotesInOneBreath,
     RemembersInMemory,
 }
 
@@ -59,7 +60,7 @@ impl Clerk {
                 return Ok(());
             }
             Some(Flaw::PostsEachTime) => amount as i64,
-            Some(Flaw::PostsTheDifferenceFromItsState) => {
+            Some(Flaw::PostsTheDifferenceFromItsState | Flaw::PostsAndNotesInOneBreath) => {
                 amount as i64 - context.state().map_or(0, |posted| posted.0) as i64
             }
             Some(Flaw::RemembersInMemory) => {
@@ -70,6 +71,9 @@ impl Clerk {
                 amount as i64 - before.unwrap_or(0) as i64
             }
         };
+        if self.flaw == Some(Flaw::PostsAndNotesInOneBreath) {
+            return self.ledger.call_at_once(|ledger| ledger.loose += loose).await;
+        }
         let post = |ledger: &mut Ledger| {
             ledger.loose += loose;
             self.memory
@@ -104,7 +108,12 @@ impl Reconciler for Clerk {
             ledger.entries.remove(&uid);
             ledger.loose -= loose;
         };
-        self.ledger.call(undo).await?;
+        if self.flaw == Some(Flaw::PostsAndNotesInOneBreath) {
+            self.ledger.call_at_once(undo).await?;
+            note(&context, Posted(0)).await?;
+        } else {
+            self.ledger.call(undo).await?;
+        }
         done(Work::Dropped)
     }
 }
@@ -130,5 +139,6 @@ fn faults_of_ledgers_are_found() {
         kit(Some(Flaw::PostsTheDifferenceFromItsState)),
         Fault::NotCancelSafe,
     );
+    finds(kit(Some(Flaw::PostsAndNotesInOneBreath)), Fault::NotCrashSafe);
     finds(kit(Some(Flaw::RemembersInMemory)), Fault::MemoryOnly);
 }

@@ -2,11 +2,11 @@
 //!
 //! | module | sample | planted |
 //! |---|---|---|
-//! | `files` | writes a file, aside and then in place | 4 |
-//! | `tables` | a table under a name, moved by renames | 2 |
-//! | `ledger` | an entry that counts once | 3 |
+//! | `files` | writes a file, aside and then in place | 5 |
+//! | `tables` | a table under a name, moved by renames | 3 |
+//! | `ledger` | an entry that counts once | 4 |
 //! | `reader` | computes from what it reads, and reads its like | 3 |
-//! | `jobs` | a job outside that takes its time | 3 |
+//! | `jobs` | a job outside that takes its time | 4 |
 //! | `members` | a set of objects, removed with their resource | 3 |
 //! | `batches` | a long append with a checkpoint in the state | 2 |
 //! | `locks` | a value guarded by a fencing token | 1 |

@@ -48,13 +48,23 @@ impl<W> StandIn<W> {
 
     /// One call: on its way, carried out, on its way back.
     pub(super) async fn call<T>(&self, act: impl FnOnce(&mut W) -> T) -> Result<T, Error> {
+        let result = self.call_at_once(act).await?;
+        tokio::task::yield_now().await;
+        Ok(result)
+    }
+
+    /// One whose answer is there as soon as it is carried out.
+    pub(super) async fn call_at_once<T>(&self, act: impl FnOnce(&mut W) -> T) -> Result<T, Error> {
         tokio::task::yield_now().await;
         if self.fails.load(Ordering::Relaxed) {
             return Err(Error::transient("outside", "the outside is in trouble"));
         }
-        let result = act(&mut self.lock());
-        tokio::task::yield_now().await;
-        Ok(result)
+        Ok(act(&mut self.lock()))
+    }
+
+    /// Done at once and without a call: what a destructor can do.
+    pub(super) fn act<T>(&self, act: impl FnOnce(&mut W) -> T) -> T {
+        act(&mut self.lock())
     }
 }
 

@@ -54,6 +54,7 @@ impl Database {
 enum Flaw {
     DropsWhatIsInTheWay,
     CreatesIfNotThere,
+    NotesAlsoWhenItFails,
 }
 
 struct Tables {
@@ -68,7 +69,9 @@ impl Reconciler for Tables {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let (uid, name, columns) = (context.uid(), context.name().to_string(), context.spec().0);
         match self.flaw {
-            Some(Flaw::DropsWhatIsInTheWay) if context.state() == Some(&Made(columns)) => {
+            Some(Flaw::DropsWhatIsInTheWay | Flaw::NotesAlsoWhenItFails)
+                if context.state() == Some(&Made(columns)) =>
+            {
                 return done(Work::None);
             }
             Some(Flaw::CreatesIfNotThere) => {
@@ -77,7 +80,11 @@ impl Reconciler for Tables {
             }
             _ => {
                 let replace = |database: &mut Database| database.0.insert(name, (uid, columns));
-                self.database.call(replace).await?;
+                let replaced = self.database.call(replace).await;
+                if replaced.is_err() && self.flaw == Some(Flaw::NotesAlsoWhenItFails) {
+                    note(&context, Made(columns)).await?;
+                }
+                replaced?;
             }
         }
         note(&context, Made(columns)).await?;
@@ -118,5 +125,6 @@ fn a_table_that_moves_others_aside_is_right() {
 #[test]
 fn faults_of_tables_are_found() {
     finds(kit(Some(Flaw::DropsWhatIsInTheWay)), Fault::LosesRename);
+    finds(kit(Some(Flaw::NotesAlsoWhenItFails)), Fault::NotRetrySafe);
     finds(kit(Some(Flaw::CreatesIfNotThere)), Fault::StaleSpec);
 }
