@@ -272,6 +272,7 @@ impl Attached {
                     gone: gone.collect(),
                     statuses: later.rows.iter().map(|row| told_by(row)).collect(),
                     rows: later.rows,
+                    quiet: Vec::new(),
                 };
                 if later.revision > from {
                     self.shared.publish(publish);
@@ -318,6 +319,7 @@ impl Attached {
             gone,
             statuses: rows.iter().map(|row| told_by(row)).collect(),
             rows,
+            quiet: Vec::new(),
         });
     }
 

@@ -110,8 +110,8 @@ pub use tokio_util::sync::CancellationToken;
 pub use watershed_core::{
     Applied, AtStart, Batch, Cause, Change, Class, Compared, Consistency, Edit, Epoch, Error, ErrorKind,
     Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun, Limits,
-    Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, Reason,
-    Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult,
-    Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
+    Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, QuietRun,
+    Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome,
+    RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
     StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
 };

@@ -8,6 +8,8 @@
 //! 1. `names` has exactly the rows without a deletion mark, under their kind and name.
 //! 2. Every row that was published and did not go has an entry, also while its delete is unfinished.
 //! 3. Without a listing under way no entry keeps what it was before.
+//! 4. A run that found nothing to do comes without a row. It waits beside its row until somebody looks at the row,
+//!    which most never do, and is written down in it then.
 //!
 //! Only the loop publishes, so there is one publish at a time.
 
@@ -17,8 +19,8 @@ use std::mem::discriminant;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use watershed_core::{
-    Key, Kind, Name, Publish, QuickHash, Refusal, Revision, Row, Settled, Standing, Status, Stored, Target,
-    Timestamp, Uid,
+    Key, Kind, Name, Publish, QuickHash, QuietRun, Refusal, Revision, Row, Settled, Standing, Status, Stored,
+    Target, Timestamp, Uid,
 };
 
 use crate::resource::Resource;
@@ -64,6 +66,8 @@ struct Entry {
     /// The publish that put the row here.
     since: u64,
     before: Option<Box<Former>>,
+    /// A run that the row does not tell of.
+    quiet: Option<Arc<QuietRun>>,
 }
 
 /// What an entry was before a publish.
@@ -102,6 +106,20 @@ impl Entry {
         self.status.clone_from(status);
     }
 
+    /// Whether a run waits to be written down in the row.
+    fn is_behind(&self) -> bool {
+        let quiet = self.quiet.as_deref().zip(self.row.as_deref());
+        quiet.is_some_and(|(quiet, row)| !quiet.is_in(row))
+    }
+
+    fn catch_up(&mut self) {
+        if self.is_behind()
+            && let (Some(quiet), Some(row)) = (&self.quiet, &mut self.row)
+        {
+            quiet.show_in(Arc::make_mut(row));
+        }
+    }
+
     /// Its row as it was when this publish was the last one.
     fn at(&self, publish: u64) -> Option<&Arc<Row>> {
         if self.since <= publish {
@@ -134,6 +152,7 @@ impl Entry {
     }
 
     fn replace(&mut self, row: Option<Arc<Row>>, publish: u64, replaced: Replaced) {
+        self.quiet = None; // a row that comes later knows of it
         let row = std::mem::replace(&mut self.row, row);
         let since = std::mem::replace(&mut self.since, publish);
         if replaced == Replaced::Keep {
@@ -163,6 +182,7 @@ impl View {
                 stands_since: Timestamp(0),
                 since: 0,
                 before: None,
+                quiet: None,
             };
             view.rows.write(&row.uid).insert(row.uid, found);
             view.take_name(row);
@@ -202,6 +222,11 @@ impl View {
             }
         }
         self.move_names(&moves);
+        for run in &publish.quiet {
+            if let Some(entry) = self.rows.write(&run.uid).get_mut(&run.uid) {
+                entry.quiet = Some(Arc::clone(run));
+            }
+        }
         for update in &publish.statuses {
             if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
                 entry.stand(&update.status, now);
@@ -231,6 +256,7 @@ impl View {
             stands_since: Timestamp(0),
             since: 0,
             before: None,
+            quiet: None,
         });
         let stays = entry.row.as_ref().is_some_and(|old| stays(old, row));
         let replaced = if stays { replaced } else { Replaced::Keep };
@@ -320,15 +346,29 @@ impl View {
     }
 
     fn get_uid(&self, uid: Uid) -> Option<Resource> {
-        let shard = self.rows.read(&uid);
+        let shard = self.read_whole(uid);
         let entry = shard.get(&uid)?;
         Some(entry.read(entry.row.as_ref()?))
+    }
+
+    /// The shard of a resource, whose row tells of its last run.
+    fn read_whole(&self, uid: Uid) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
+        loop {
+            let shard = self.rows.read(&uid);
+            if !shard.get(&uid).is_some_and(Entry::is_behind) {
+                return shard;
+            }
+            drop(shard);
+            if let Some(entry) = self.rows.write(&uid).get_mut(&uid) {
+                entry.catch_up();
+            }
+        }
     }
 
     fn get_key(&self, key: &Key) -> Option<Resource> {
         loop {
             let uid = *self.names.read(key).get(key)?;
-            let shard = self.rows.read(&uid);
+            let shard = self.read_whole(uid);
             let entry = shard.get(&uid);
             if let Some((entry, row)) = entry.and_then(|entry| Some((entry, entry.under(key)?))) {
                 return Some(entry.read(row));
@@ -391,7 +431,7 @@ impl View {
         };
         let mut list = Vec::new();
         for shard in &self.rows.shards {
-            let shard = read(shard);
+            let shard = read_caught_up(shard);
             list.extend(shard.values().filter_map(|entry| {
                 let row = entry.at(whole).filter(|row| keep(row))?;
                 Some(entry.read(row))
@@ -453,6 +493,17 @@ fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A shard whose rows tell of the last runs.
+fn read_caught_up(shard: &RwLock<Shard<Uid, Entry>>) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
+    let found = read(shard);
+    if !found.values().any(Entry::is_behind) {
+        return found;
+    }
+    drop(found);
+    write(shard).values_mut().for_each(Entry::catch_up);
+    read(shard)
+}
+
 fn is_live(row: &Row) -> bool {
     !row.marks.is_deleted()
 }
@@ -472,116 +523,4 @@ fn unasked() -> Status {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    use std::thread;
-
-    use uuid::Uuid;
-    use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion};
-
-    use super::*;
-
-    /// Resources of the storm.
-    const COUNT: u64 = 100;
-    const PUBLISHES: u64 = 500;
-
-    fn uid(number: u64) -> Uid {
-        Uid(Uuid::from_u128(u128::from(number)))
-    }
-
-    fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
-        Arc::new(Row {
-            uid: uid(number),
-            kind: "thing".into(),
-            name: name.into(),
-            refs: Arc::default(),
-            owner: None,
-            paths: Arc::default(),
-            labels: Arc::default(),
-            marks: Marks::default(),
-            revision: Revision(revision),
-            spec_version: SpecVersion(1),
-            state_version: StateVersion(0),
-            error: None,
-            next_reconcile: None,
-            attempts: 0,
-            paused: false,
-            hidden: false,
-            refreshes: Refreshes::default(),
-            created_at: Timestamp(0),
-            updated_at: Timestamp(0),
-            spec_format: 0,
-            state_format: 0,
-            runs_total: 0,
-            last_run: None,
-            last_success: None,
-            spec: Arc::default(),
-            state: None,
-        })
-    }
-
-    /// Every resource under the name of another one; the one that is left out is not there.
-    fn shuffled(revision: u64) -> Publish {
-        let left_out = revision % COUNT;
-        let rows = (0..COUNT).filter(|number| *number != left_out);
-        let rows = rows.map(|number| row(number, &format!("n{}", (number + revision) % COUNT), revision));
-        Publish {
-            revision: Revision(revision),
-            rows: rows.collect(),
-            gone: vec![Gone {
-                uid: uid(left_out),
-                key: Key::new("thing", "whatever"),
-                revision: Revision(revision),
-            }],
-            statuses: Vec::new(),
-        }
-    }
-
-    fn is_whole(revision: Revision, list: &[Resource]) {
-        assert_eq!(list.len() as u64, COUNT - 1, "at {revision}");
-        for resource in list {
-            assert_eq!(resource.revision, revision, "{}", resource.key());
-        }
-    }
-
-    #[test]
-    fn listings_are_whole_and_names_never_free_while_everything_moves() {
-        let view = View::of(&Stored::default());
-        view.apply(&shuffled(1), Timestamp(1));
-        let over = AtomicBool::new(false);
-        thread::scope(|scope| {
-            for _ in 0..2 {
-                scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
-                        let (revision, list) = view.list(|_| true);
-                        is_whole(revision, &list);
-                    }
-                });
-                scope.spawn(|| {
-                    let target = Target::Key(Key::new("thing", "n3"));
-                    while !over.load(Ordering::Relaxed) {
-                        // The name that nobody has at a time has an even number.
-                        let found = view.get(&target).expect("somebody has the name");
-                        assert_eq!(found.name, Name::from("n3"));
-                    }
-                });
-            }
-            for revision in 2..PUBLISHES {
-                view.apply(&shuffled(revision), Timestamp(1));
-            }
-            over.store(true, Ordering::Relaxed);
-        });
-        let (revision, list) = view.list(|_| true);
-        is_whole(revision, &list);
-        let kept = view.rows.shards.iter().flat_map(|shard| {
-            let shard = read(shard);
-            Some(
-                shard
-                    .values()
-                    .filter(|entry| entry.before.is_some() || entry.row.is_none())
-                    .count(),
-            )
-        });
-        assert_eq!(kept.sum::<usize>(), 0, "nothing is kept without a listing");
-    }
-}
+mod tests;

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use watershed_core::{Gone, Publish, Revision, Row, StatusUpdate};
+use watershed_core::{Gone, Publish, QuietRun, Revision, Row, StatusUpdate};
 
 use crate::feed::{Feed, Read, Reader};
 use crate::view::View;
@@ -18,11 +18,17 @@ const FEED_BOUND: usize = 8 << 20;
 /// What a change weighs beyond its spec and state, about.
 const ROW_WEIGHT: usize = 512;
 
+/// What a run weighs that no row tells of, about.
+const QUIET_WEIGHT: usize = 128;
+
 /// One thing that a watcher sees.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// What a commit changed, whole batches of it.
     Changed(Changes),
+    /// Runs that found nothing to do and changed no row, in the order in which they ended. Belongs to no revision and
+    /// isn't repeated to those who come later; whoever reads the resources finds the last run of each.
+    Quiet(Vec<Arc<QuietRun>>),
     /// Where resources stand; belongs to no revision and isn't repeated to those who come later.
     Status(Vec<StatusUpdate>),
     /// This watcher has missed something. It gets nothing more. Watch again from the last revision that it saw; if that
@@ -119,16 +125,20 @@ impl Watching {
         }
     }
 
-    /// Shows watchers what was published. Standing is left out while nobody watches.
+    /// Shows watchers what was published. What belongs to no revision is left out while nobody watches.
     pub(crate) fn publish(&self, publish: Publish) {
         if !publish.rows.is_empty() || !publish.gone.is_empty() {
-            let Publish {
-                revision, rows, gone, ..
-            } = publish;
+            let (revision, rows, gone) = (publish.revision, publish.rows, publish.gone);
             let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + gone.len() * ROW_WEIGHT;
             self.push(weight, Event::Changed(Changes { revision, rows, gone }));
         }
-        if !publish.statuses.is_empty() && self.feed.has_readers() {
+        if !self.feed.has_readers() {
+            return;
+        }
+        if !publish.quiet.is_empty() {
+            self.push(publish.quiet.len() * QUIET_WEIGHT, Event::Quiet(publish.quiet));
+        }
+        if !publish.statuses.is_empty() {
             self.push(
                 publish.statuses.len() * ROW_WEIGHT,
                 Event::Status(publish.statuses),

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
+use crate::quiet::Untold;
 use crate::resource::{Life, Slot, Stage};
 use crate::timeline::Alarm;
 use crate::{
-    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, Publish, Revision, Row,
-    Standing, Status, StatusUpdate, StopReason, Write,
+    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, Publish, QuietRun,
+    Revision, Row, Standing, Status, StatusUpdate, StopReason, Write,
 };
 
 /// The first wait before a failed commit is tried again; it doubles up to the cap.
@@ -47,6 +48,7 @@ pub(crate) struct Commits {
     rows: Vec<Arc<Row>>,
     departed: Vec<Gone>,
     statuses: Vec<Slot>,
+    quiet: Untold,
 }
 
 impl Commits {
@@ -77,13 +79,19 @@ impl Commits {
         self.history.push(row);
     }
 
+    /// Shows readers a run that no row tells of once this revision is durable.
+    pub(crate) fn tell_later(&mut self, after: Revision, run: Arc<QuietRun>) {
+        self.quiet.push(after, run);
+    }
+
     pub(crate) fn backlog(&self) -> usize {
-        self.dirty.len() + self.gone.len() + self.answers.len()
+        self.dirty.len() + self.gone.len() + self.answers.len() + self.quiet.len()
     }
 
     /// Whether everything is durable, published and answered.
     pub(crate) fn is_clean(&self) -> bool {
-        self.in_flight.is_none() && !self.has_changes() && self.answers.is_empty() && self.rows.is_empty()
+        let is_told = self.answers.is_empty() && self.rows.is_empty() && self.quiet.len() == 0;
+        self.in_flight.is_none() && !self.has_changes() && is_told
     }
 
     fn has_changes(&self) -> bool {
@@ -119,6 +127,9 @@ impl Core {
         let revision = self.change();
         let resource = &mut self.slots[slot];
         let row = Arc::make_mut(&mut resource.row);
+        if let Some(quiet) = resource.quiet.take() {
+            quiet.show_in(row);
+        }
         change(row);
         row.revision = revision;
         row.updated_at = self.now.wall;
@@ -288,11 +299,13 @@ impl Core {
             }
         }
         let gone = std::mem::take(&mut self.commits.departed);
-        if !(rows.is_empty() && gone.is_empty() && statuses.is_empty()) {
+        let quiet = self.commits.quiet.take(self.commits.durable);
+        if !(rows.is_empty() && gone.is_empty() && quiet.is_empty() && statuses.is_empty()) {
             self.out.push(Effect::Publish(Publish {
                 revision: self.commits.durable,
                 rows,
                 gone,
+                quiet,
                 statuses,
             }));
         }

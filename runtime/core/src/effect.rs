@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome,
-    Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status, Timestamp,
-    Uid,
+    Phase, QuietRun, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status,
+    Timestamp, Uid,
 };
 
 /// A ref as an invocation gets to see it.
@@ -123,6 +123,8 @@ pub struct Publish {
     pub rows: Vec<Arc<Row>>,
     /// Resources that went.
     pub gone: Vec<Gone>,
+    /// Runs that no row tells of, in the order in which they ended.
+    pub quiet: Vec<Arc<QuietRun>>,
     /// Changes of standing, reason and progress.
     pub statuses: Vec<StatusUpdate>,
 }

@@ -69,6 +69,7 @@ mod pausing;
 mod places;
 mod progress;
 mod queue;
+mod quiet;
 mod ready;
 mod reason;
 mod requests;
@@ -105,6 +106,7 @@ pub use kind::{
     AtStart, KindOptions, Limits, Nudging, OnExhausted, OnTimedAncestor, Parents, Pool, RetryPolicy,
 };
 pub use name::{Key, Kind, Name, Ref, Required};
+pub use quiet::QuietRun;
 pub use reason::{Cause, Class, Reason, Why};
 pub use row::{Deletion, Marks, Refreshes, Row};
 pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};

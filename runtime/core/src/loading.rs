@@ -121,7 +121,7 @@ impl Core {
         resource.retrigger = retrigger;
         resource.unreadable = unreadable.map(Arc::new);
         let slot = self.slots.insert(resource);
-        self.measure(slot);
+        self.measure_stored(slot);
         self.set_owner(slot, None, self.slots[slot].row.owner);
         match life {
             Life::Live => self.names[name].live = Some(slot),

@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::ready::{Rank, Ready};
 use crate::resource::{KindId, Slot, Stage};
 use crate::timeline::Alarm;
-use crate::{Class, Phase, RunResult};
+use crate::{Class, Phase, RunResult, Timestamp};
 
 impl Core {
     pub(crate) fn push_ready(&mut self, slot: Slot, phase: Phase) {
@@ -151,13 +151,18 @@ impl Core {
     }
 
     /// Takes over how long the last completed reconcile took.
-    pub(crate) fn measure(&mut self, slot: Slot) {
-        let Some(last) = &self.slots[slot].row.last_run else {
-            return;
-        };
-        if last.phase == Phase::Reconcile && last.result != RunResult::Cancelled {
-            let ms = last.ended_at.0.saturating_sub(last.started_at.0).max(0);
-            self.slots[slot].duration_ms = u32::try_from(ms).unwrap_or(u32::MAX);
+    pub(crate) fn measure(&mut self, slot: Slot, started_at: Timestamp, ended_at: Timestamp) {
+        let ms = ended_at.0.saturating_sub(started_at.0).max(0);
+        self.slots[slot].duration_ms = u32::try_from(ms).unwrap_or(u32::MAX);
+    }
+
+    /// The same from what is stored.
+    pub(crate) fn measure_stored(&mut self, slot: Slot) {
+        let last = self.slots[slot].row.last_run.as_ref();
+        let completed =
+            last.filter(|last| last.phase == Phase::Reconcile && last.result != RunResult::Cancelled);
+        if let Some((started_at, ended_at)) = completed.map(|last| (last.started_at, last.ended_at)) {
+            self.measure(slot, started_at, ended_at);
         }
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use crate::timeline::Nudged;
 use crate::{
-    Class, Error, InvocationId, Mono, Name, Phase, Reason, Required, Revision, Row, Seen, Settled, Timestamp,
+    Class, Error, InvocationId, Mono, Name, Phase, QuietRun, Reason, Required, Revision, Row, Seen, Settled,
+    Timestamp,
 };
 
 /// Dense index of a resource; used again after it is gone.
@@ -214,6 +215,8 @@ pub(crate) struct Resource {
     pub(crate) nudged: Option<Box<Nudged>>,
     pub(crate) extra: Option<Box<Extra>>,
     pub(crate) unreadable: Option<Arc<Error>>,
+    /// What the row will be told of its last run when it is written next.
+    pub(crate) quiet: Option<Arc<QuietRun>>,
     /// Of a `first` kind and not settled once yet.
     pub(crate) gates: bool,
     /// In some commit that was handed out; readers know it.
@@ -251,6 +254,7 @@ impl Resource {
             nudged: None,
             extra: None,
             unreadable: None,
+            quiet: None,
             gates: false,
             stored: false,
             published: false,

@@ -120,26 +120,15 @@ impl Core {
             Err(_) => RunResult::Failed,
         };
         self.record(slot, run, ended, result.as_ref().err().cloned());
-        let retrigger = match &result {
-            Ok(outcome) => Some(outcome.retrigger),
-            Err(error) => error.retrigger.map(Some),
+        let is_quiet = result
+            .as_ref()
+            .is_ok_and(|outcome| self.count_quiet(slot, run, *outcome));
+        let past = if is_quiet {
+            self.take_retrigger(slot, None)
+        } else {
+            self.write_reconcile(slot, run, ended, &result)
         };
-        let past = retrigger.and_then(|time| self.take_retrigger(slot, time));
-        let next = past.or(self.slots[slot].retrigger);
-        let (now, done) = (self.now.wall, result.is_ok());
-        let error = result.as_ref().err().cloned();
-        let attempts = self.attempts_after(slot, !done);
-        self.write(slot, |row| {
-            row.runs_total += 1;
-            row.error = error;
-            row.attempts = attempts;
-            row.next_reconcile = next;
-            if done {
-                row.last_success = Some(now);
-            }
-        });
-        self.write_last_run(slot, run, ended);
-        self.measure(slot);
+        self.measure(slot, run.started_at, self.now.wall);
         self.slots[slot].timed_cancels = 0;
         let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
         self.plan_resync(slot);
@@ -164,6 +153,36 @@ impl Core {
         if exhausted {
             self.ask_owner(slot);
         }
+    }
+
+    /// Stores how a reconcile ended. Gives back a retrigger time that is past already.
+    fn write_reconcile(
+        &mut self,
+        slot: Slot,
+        run: &Running,
+        ended: RunResult,
+        result: &Result<Outcome, Arc<Error>>,
+    ) -> Option<crate::Timestamp> {
+        let retrigger = match result {
+            Ok(outcome) => Some(outcome.retrigger),
+            Err(error) => error.retrigger.map(Some),
+        };
+        let past = retrigger.and_then(|time| self.take_retrigger(slot, time));
+        let next = past.or(self.slots[slot].retrigger);
+        let (now, done) = (self.now.wall, result.is_ok());
+        let error = result.as_ref().err().cloned();
+        let attempts = self.attempts_after(slot, !done);
+        self.write(slot, |row| {
+            row.runs_total += 1;
+            row.error = error;
+            row.attempts = attempts;
+            row.next_reconcile = next;
+            if done {
+                row.last_success = Some(now);
+            }
+        });
+        self.write_last_run(slot, run, ended);
+        past
     }
 
     /// After a completed reconcile: run again, rename, or settle.

@@ -7,9 +7,9 @@ use uuid::Uuid;
 
 use crate::{
     Answer, Batch, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Error, HistoryRow, Input,
-    InvocationId, Key, KindOptions, Limits, Mono, NewResource, Now, Outcome, Phase, Ref, Returned, Revision,
-    Row, Standing, Start, StopReason, Stored, StoredRow, Target, Timestamp, Uid, Unreturned, Update, Work,
-    Write,
+    InvocationId, Key, KindOptions, Limits, Mono, NewResource, Now, Outcome, Phase, QuietRun, Ref, Returned,
+    Revision, Row, Standing, Start, StopReason, Stored, StoredRow, Target, Timestamp, Uid, Unreturned,
+    Update, Work, Write,
 };
 
 /// Whether commits are answered at once or by hand.
@@ -35,6 +35,8 @@ pub(crate) struct Bench {
     pub(crate) durable: Revision,
     pub(crate) published: BTreeMap<Uid, std::sync::Arc<Row>>,
     pub(crate) standings: BTreeMap<Uid, Standing>,
+    /// Runs that no row told of, oldest first.
+    pub(crate) quiet: Vec<std::sync::Arc<QuietRun>>,
     pub(crate) timer: Option<Mono>,
     pub(crate) stopped: Option<(StopReason, Vec<Unreturned>)>,
     /// Leaves out the checks of consistency, which cost more than what they check.
@@ -75,6 +77,7 @@ impl Bench {
             durable: Revision(0),
             published: BTreeMap::new(),
             standings: BTreeMap::new(),
+            quiet: Vec::new(),
             timer: None,
             stopped: None,
             unchecked: false,
@@ -169,6 +172,10 @@ impl Bench {
                 }
                 for gone in publish.gone {
                     self.published.remove(&gone.uid);
+                }
+                for run in publish.quiet {
+                    assert!(!run.is_in(&self.published[&run.uid]), "told by the row already");
+                    self.quiet.push(run);
                 }
                 for update in publish.statuses {
                     assert!(

@@ -299,6 +299,11 @@ async fn watches_go_on_after_a_restart(open: impl AsyncFn() -> Box<dyn Store>) {
         Event::Lagged,
         "nobody knows what was removed"
     );
+    let build = Task::Build("later still".into());
+    controller
+        .update_spec(key("a"), &build, Expect::default())
+        .await
+        .unwrap();
     assert!(matches!(first_shown(&controller, after).await, Event::Changed(_)));
     let unknown = Revision(after.0 + 1_000);
     assert_eq!(first_shown(&controller, unknown).await, Event::Lagged);

@@ -11,6 +11,7 @@ mod named;
 mod owners;
 mod places;
 mod progress;
+mod quiet;
 mod requests;
 mod retries;
 mod scheduling;

@@ -47,11 +47,12 @@ pub(crate) async fn stream(
     )
 }
 
-/// Statuses pass too quickly for a person to read, and belong to no revision: they are left out.
+/// Statuses, and runs that found nothing to do, pass too quickly for a person to read and belong to no revision: they
+/// are left out.
 fn encode(event: controller::Event) -> Option<Event> {
     match event {
         controller::Event::Changed(changes) => Some(changed(&changes)),
-        controller::Event::Status(_) => None,
+        controller::Event::Quiet(_) | controller::Event::Status(_) => None,
         controller::Event::Lagged => Some(Event::default().event("lagged").data("list again")),
     }
 }

@@ -6,6 +6,7 @@
 //!    are published at once and ends with their commit, so a start is held while an end is still to be told.
 //! 3. A run that ended before this observer began is never told.
 //! 4. A run whose end shares its commit with that of a later one is told all the same, from the history.
+//! 5. A quiet run, of which no row tells, is told like any other.
 
 mod missed;
 
@@ -13,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, Ref, Row,
-    Standing, StatusUpdate, Uid, Watch, Why,
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, QuietRun, Ref,
+    Row, RunResult, Standing, StatusUpdate, Uid, Watch, Why,
 };
 
 use self::missed::{Missed, Told};
@@ -166,6 +167,7 @@ impl Observer {
         let mut events = Vec::new();
         match seen {
             Seen::Changed(changes) => self.changed(&changes, missed, &mut events),
+            Seen::Quiet(runs) => runs.iter().for_each(|run| self.quiet(run, &mut events)),
             Seen::Status(updates) => updates.iter().for_each(|update| self.moved(update, &mut events)),
             Seen::Lagged => self.catch_up(&mut events),
         }
@@ -226,32 +228,56 @@ impl Observer {
         }
         known.told = Some(id);
         known.runs = row.runs_total;
-        let begun = known.open.take();
         let name = known.name.clone();
-        let shows = self.hidden == Hidden::Show || !row.hidden;
-        self.done.add(row);
-        let held = self.held.remove(&row.uid).map(|(_, start)| start);
-        if !shows {
-            self.release(row.uid, events);
-            return;
-        }
-        events.extend(held);
         let told = resource::last_run(run, row.error.as_ref());
-        if begun.is_none() {
-            events.push(started(&name, Some(told.reason), told.started_at));
-        }
-        events.push(Event::ResourceFinished {
+        let is_failed = told.outcome == Outcome::Failed;
+        let error = row.error.as_ref().filter(|_| is_failed);
+        let finished = Event::ResourceFinished {
             at: Time::from_millis(run.ended_at.0),
             resource: name,
             work: resource::work(run.result),
-            error: row
-                .error
-                .as_ref()
-                .filter(|_| told.outcome == Outcome::Failed)
-                .map(|e| resource::failure(e)),
+            error: error.map(|error| resource::failure(error)),
             run: told,
-        });
-        self.release(row.uid, events);
+        };
+        self.done.add(row);
+        self.finished(row.uid, finished, events);
+    }
+
+    /// A run of which no row tells.
+    fn quiet(&mut self, run: &QuietRun, events: &mut Vec<Event>) {
+        let id = (run.epoch.0, run.id);
+        // Of a resource that came or went meanwhile, or seen in its row already.
+        let is_news = |known: &&mut Known| known.told < Some(id);
+        let Some(known) = self.known.get_mut(&run.uid).filter(is_news) else {
+            return;
+        };
+        known.told = Some(id);
+        known.runs = run.runs_total;
+        let finished = Event::ResourceFinished {
+            at: Time::from_millis(run.ended_at.0),
+            resource: known.name.clone(),
+            work: resource::work(RunResult::Done(run.work)),
+            error: None,
+            run: resource::quiet_run(run),
+        };
+        self.done.add_run(run.uid, RunResult::Done(run.work), None);
+        self.finished(run.uid, finished, events);
+    }
+
+    /// Tells the end of a resource's last run, after its start and before the starts that waited for it.
+    fn finished(&mut self, uid: Uid, finished: Event, events: &mut Vec<Event>) {
+        let held = self.held.remove(&uid).map(|(_, start)| start);
+        let begun = self.known.get_mut(&uid).and_then(|known| known.open.take());
+        if self.known.get(&uid).is_some_and(|known| self.shows(known)) {
+            events.extend(held);
+            if begun.is_none()
+                && let Event::ResourceFinished { resource, run, .. } = &finished
+            {
+                events.push(started(resource, Some(run.reason), run.started_at));
+            }
+            events.push(finished);
+        }
+        self.release(uid, events);
     }
 
     /// A run of a resource that has run again since.

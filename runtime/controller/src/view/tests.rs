@@ -1,0 +1,111 @@
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use uuid::Uuid;
+use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion};
+
+use super::*;
+
+/// Resources of the storm.
+const COUNT: u64 = 100;
+const PUBLISHES: u64 = 500;
+
+fn uid(number: u64) -> Uid {
+    Uid(Uuid::from_u128(u128::from(number)))
+}
+
+fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
+    Arc::new(Row {
+        uid: uid(number),
+        kind: "thing".into(),
+        name: name.into(),
+        refs: Arc::default(),
+        owner: None,
+        paths: Arc::default(),
+        labels: Arc::default(),
+        marks: Marks::default(),
+        revision: Revision(revision),
+        spec_version: SpecVersion(1),
+        state_version: StateVersion(0),
+        error: None,
+        next_reconcile: None,
+        attempts: 0,
+        paused: false,
+        hidden: false,
+        refreshes: Refreshes::default(),
+        created_at: Timestamp(0),
+        updated_at: Timestamp(0),
+        spec_format: 0,
+        state_format: 0,
+        runs_total: 0,
+        last_run: None,
+        last_success: None,
+        spec: Arc::default(),
+        state: None,
+    })
+}
+
+/// Every resource under the name of another one; the one that is left out is not there.
+fn shuffled(revision: u64) -> Publish {
+    let left_out = revision % COUNT;
+    let rows = (0..COUNT).filter(|number| *number != left_out);
+    let rows = rows.map(|number| row(number, &format!("n{}", (number + revision) % COUNT), revision));
+    Publish {
+        revision: Revision(revision),
+        rows: rows.collect(),
+        gone: vec![Gone {
+            uid: uid(left_out),
+            key: Key::new("thing", "whatever"),
+            revision: Revision(revision),
+        }],
+        ..Publish::default()
+    }
+}
+
+fn is_whole(revision: Revision, list: &[Resource]) {
+    assert_eq!(list.len() as u64, COUNT - 1, "at {revision}");
+    for resource in list {
+        assert_eq!(resource.revision, revision, "{}", resource.key());
+    }
+}
+
+#[test]
+fn listings_are_whole_and_names_never_free_while_everything_moves() {
+    let view = View::of(&Stored::default());
+    view.apply(&shuffled(1), Timestamp(1));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let (revision, list) = view.list(|_| true);
+                    is_whole(revision, &list);
+                }
+            });
+            scope.spawn(|| {
+                let target = Target::Key(Key::new("thing", "n3"));
+                while !over.load(Ordering::Relaxed) {
+                    // The name that nobody has at a time has an even number.
+                    let found = view.get(&target).expect("somebody has the name");
+                    assert_eq!(found.name, Name::from("n3"));
+                }
+            });
+        }
+        for revision in 2..PUBLISHES {
+            view.apply(&shuffled(revision), Timestamp(1));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let (revision, list) = view.list(|_| true);
+    is_whole(revision, &list);
+    let kept = view.rows.shards.iter().flat_map(|shard| {
+        let shard = read(shard);
+        Some(
+            shard
+                .values()
+                .filter(|entry| entry.before.is_some() || entry.row.is_none())
+                .count(),
+        )
+    });
+    assert_eq!(kept.sum::<usize>(), 0, "nothing is kept without a listing");
+}

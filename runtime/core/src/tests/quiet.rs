@@ -1,0 +1,104 @@
+//! Runs that find nothing to do are counted and not stored.
+
+use crate::testing::{Bench, Store};
+use crate::{Outcome, Returned, Work};
+
+fn look(bench: &mut Bench, name: &str) {
+    let outcome = Outcome {
+        work: Work::Checked,
+        retrigger: None,
+    };
+    bench.returns(name, Returned::Done(outcome));
+}
+
+/// Names of the resources whose quiet runs were told, with how often each had run.
+fn told(bench: &Bench) -> Vec<(String, u64)> {
+    let name = |uid| bench.published[&uid].name.to_string();
+    bench
+        .quiet
+        .iter()
+        .map(|run| (name(run.uid), run.runs_total))
+        .collect()
+}
+
+#[test]
+fn a_run_that_sees_what_the_last_one_saw_and_finds_nothing_to_do_writes_nothing() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let before = bench.row("a");
+    bench.store = Store::ByHand;
+    for _ in 0..3 {
+        bench.reconcile("a");
+        look(&mut bench, "a");
+    }
+    assert!(bench.commits.is_empty(), "{:?}", bench.commits);
+    assert_eq!(bench.row("a").revision, before.revision);
+    let count = |more| ("a".to_owned(), before.runs_total + more);
+    assert_eq!(told(&bench), [count(1), count(2), count(3)]);
+    bench.store = Store::Prompt;
+    bench.reconcile("a");
+    bench.fail("a");
+    let after = bench.row("a");
+    assert_eq!(
+        after.runs_total,
+        before.runs_total + 4,
+        "what was counted is stored with the next write"
+    );
+    assert!(after.last_success.is_some());
+}
+
+#[test]
+fn a_run_that_sees_something_new_is_stored_whatever_it_finds() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.edit_spec("a", "other");
+    look(&mut bench, "a");
+    let row = bench.row("a");
+    let seen = row.last_run.as_ref().and_then(|run| run.seen.as_ref());
+    assert_eq!(seen.map(|seen| seen.spec_version), Some(row.spec_version));
+    assert_eq!(told(&bench), []);
+}
+
+#[test]
+fn a_run_after_a_failure_is_stored_whatever_it_finds() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    bench.fail("a");
+    bench.reconcile("a");
+    look(&mut bench, "a");
+    assert_eq!(bench.row("a").error, None);
+    assert_eq!(told(&bench), []);
+}
+
+#[test]
+fn an_end_that_no_row_tells_is_told_after_the_ends_before_it() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.store = Store::ByHand;
+    bench.edit_spec("a", "other");
+    bench.commit();
+    bench.finish("a");
+    bench.reconcile("b");
+    look(&mut bench, "b");
+    assert_eq!(told(&bench), [], "the end of the other run is not durable yet");
+    while !bench.commits.is_empty() {
+        bench.commit();
+    }
+    let (name, _) = &told(&bench)[0];
+    assert_eq!(name, "b");
+}
+
+#[test]
+fn a_restart_forgets_what_was_only_counted_and_asks_again() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let before = bench.row("a").runs_total;
+    bench.reconcile("a");
+    look(&mut bench, "a");
+    bench.restart();
+    assert_eq!(bench.starts(), ["a"]);
+    look(&mut bench, "a");
+    let counts: Vec<u64> = told(&bench).into_iter().map(|(_, count)| count).collect();
+    assert_eq!(counts, [before + 1, before + 1]);
+}
