@@ -82,6 +82,9 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         ("autoinstall_known_extensions", "false".to_owned()),
         ("file_search_path", text(&options.root)),
         ("temp_directory", text(&options.temp_directory)),
+        // The engine's allocator gives back what builds used even if nothing else runs in their threads for a while;
+        // without it a process that builds now and then only ever grows.
+        ("allocator_background_threads", "true".to_owned()),
     ];
     if options.access == Access::ReadOnly {
         settings.push(("access_mode", "READ_ONLY".to_owned()));
