@@ -108,10 +108,10 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, Cause, Change, Class, Compared, Consistency, Edit, Epoch, Error, ErrorKind,
-    Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun, Limits,
-    Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, QuietRun,
-    Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome,
-    RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
-    StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
+    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Class, Compared, Consistency, Cut, Edit, Epoch, Error,
+    ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun,
+    Limits, Link, Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place,
+    Pool, QuietRun, Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule,
+    RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status,
+    StatusUpdate, StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
 };

@@ -4,7 +4,7 @@
 //! them, look for cycles, and only then ask. So nothing is scheduled in between, and the order of edits cannot
 //! matter.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::batch::{Plan, Step};
@@ -12,8 +12,8 @@ use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
 use crate::resource::{Cancelled, Life, NameId, Resource, Slot, Stage};
 use crate::{
-    Cause, Deletion, Marks, Name, NewResource, Reason, Refreshes, Row, Settled, SpecVersion, StateVersion,
-    Uid, Update, Why,
+    Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, Settled, SpecVersion,
+    StateVersion, Uid, Update, Why,
 };
 
 /// What a batch has come upon so far.
@@ -29,9 +29,23 @@ struct Tally {
     to_bind: Vec<Slot>,
 }
 
+/// Who makes a batch, and what is told of where it comes from.
+#[derive(Debug)]
+struct Author<'a> {
+    cause: &'a Cause,
+    /// Why the invocation runs that makes it, if one does.
+    before: Option<Arc<Reason>>,
+    origins: HashMap<Uid, Arc<str>, QuickHash>,
+}
+
 impl Core {
     /// Carries out a plan. `own` is the resource from whose invocation it comes.
     pub(crate) fn carry_out(&mut self, plan: Plan, own: Option<Slot>, cause: &Cause) {
+        let by = Author {
+            cause,
+            before: self.reason_of_run(own),
+            origins: plan.origins,
+        };
         let mut tally = Tally::default();
         let steps: Vec<Step> = plan
             .steps
@@ -62,7 +76,7 @@ impl Core {
         for step in steps {
             match step {
                 Step::Create(new) => self.create(*new, &mut tally),
-                Step::Delete { slot, force } => self.delete(slot, force, own, cause),
+                Step::Delete { slot, force } => self.delete(slot, force, own, &by),
                 Step::Change {
                     slot,
                     update,
@@ -77,7 +91,7 @@ impl Core {
             self.bind(slot);
         }
         self.free_what_is_kept_out(&marked);
-        self.ask_for_changed(tally, own, cause);
+        self.ask_for_changed(tally, own, &by);
         self.wake_for_freed_names();
         self.names.forget_unused();
     }
@@ -219,7 +233,7 @@ impl Core {
     }
 
     /// Marks a resource that is unbound by now, or takes it out at once.
-    fn delete(&mut self, slot: Slot, force: bool, own: Option<Slot>, cause: &Cause) {
+    fn delete(&mut self, slot: Slot, force: bool, own: Option<Slot>, by: &Author<'_>) {
         if self.slots[slot].is_live() {
             self.leave_graph(slot);
             self.slots[slot].life = Life::Deleted;
@@ -227,7 +241,8 @@ impl Core {
         let never_made = !self.can_run(slot) && self.slots[slot].row.state.is_none();
         if own == Some(slot) || force || (never_made && self.slots[slot].unreadable.is_none()) {
             if force {
-                self.record_forced(slot, cause);
+                let reason = self.reason_by(slot, Why::Deleted, by);
+                self.record_forced(slot, reason);
             }
             if own != Some(slot) {
                 self.cancel_run(slot, Cancelled::ToRunAgain);
@@ -247,7 +262,7 @@ impl Core {
         self.names.claim(name, slot);
         self.slots[slot].hold = self.revision;
         self.begin_op(slot);
-        let reason = Arc::new(Reason::because(Why::Deleted, cause.clone()));
+        let reason = self.reason_by(slot, Why::Deleted, by);
         self.holds.no_longer_pending(slot);
         self.set_aside(slot, reason);
     }
@@ -384,7 +399,7 @@ impl Core {
     }
 
     /// Looks for cycles, and asks for all that the batch concerns.
-    fn ask_for_changed(&mut self, mut tally: Tally, own: Option<Slot>, cause: &Cause) {
+    fn ask_for_changed(&mut self, mut tally: Tally, own: Option<Slot>, by: &Author<'_>) {
         let moved: Vec<(NameId, Option<Uid>)> = std::mem::take(&mut tally.names)
             .into_iter()
             .filter(|(name, before)| self.live_uid(*name) != *before)
@@ -397,15 +412,15 @@ impl Core {
             if own == Some(slot) {
                 own_edit = Some((slot, why, refs));
             } else if self.slots.get(slot).is_some_and(|resource| resource.is_live()) {
-                self.hold_and_ask(slot, why, cause);
+                self.hold_and_ask(slot, why, by);
             }
         }
         for slot in changes.entered {
-            self.hold_and_ask(slot, Why::Edited, cause);
+            self.hold_and_ask(slot, Why::Edited, by);
         }
         for slot in changes.left {
             if self.slots.get(slot).is_some_and(|resource| resource.is_live()) {
-                self.hold_and_ask(slot, Why::Recovered, cause);
+                self.hold_and_ask(slot, Why::Recovered, by);
             }
         }
         for (name, _) in moved {
@@ -414,29 +429,40 @@ impl Core {
                 .iter()
                 .map(|referrer| referrer.slot)
                 .collect();
-            let cause = match self.names[name].live.map(|live| &self.slots[live].row) {
-                Some(row) => Cause::Resource {
-                    uid: row.uid,
-                    key: row.key(),
-                },
-                None => cause.clone(),
-            };
+            let because = self.reason_for_ref(self.names[name].live, by);
             for slot in referrers {
-                self.hold_and_ask(slot, Why::RefChanged, &cause);
+                self.slots[slot].hold = self.revision;
+                self.ask(slot, &because);
             }
             self.names.release(name);
         }
         // Last, for what the rest of the batch asks for may stand above it now.
         match own_edit {
-            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_ask(slot, why, cause),
+            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_ask(slot, why, by),
             Some((slot, _, refs)) => self.see_own_edit(slot, refs),
             None => {}
         }
     }
 
-    fn hold_and_ask(&mut self, slot: Slot, why: Why, cause: &Cause) {
+    fn hold_and_ask(&mut self, slot: Slot, why: Why, by: &Author<'_>) {
         self.slots[slot].hold = self.revision;
-        self.ask(slot, &Arc::new(Reason::because(why, cause.clone())));
+        let reason = self.reason_by(slot, why, by);
+        self.ask(slot, &reason);
+    }
+
+    fn reason_by(&self, slot: Slot, why: Why, by: &Author<'_>) -> Arc<Reason> {
+        let mut reason = Reason::because(why, by.cause.clone());
+        reason.origin = by.origins.get(&self.slots[slot].row.uid).cloned();
+        Arc::new(reason.after(by.before.clone()))
+    }
+
+    /// Why what refers to a name is asked for when another resource has it, or none has.
+    fn reason_for_ref(&self, live: Option<Slot>, by: &Author<'_>) -> Arc<Reason> {
+        let (cause, before) = match live {
+            Some(live) => (self.cause_of(live), self.reason_to_come(live)),
+            None => (by.cause.clone(), by.before.clone()),
+        };
+        Arc::new(Reason::because(Why::RefChanged, cause).after(before))
     }
 
     /// Whether new refs put a pending or running resource above: then even an own edit acts like another's (C5).

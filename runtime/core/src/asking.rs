@@ -37,10 +37,15 @@ impl Core {
             Stage::Pending(pending) => {
                 pending.cancelled = false;
                 let raises = why.class() < pending.class;
+                let mut tells = false;
                 if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
+                    tells = why.cancels();
                     pending.reason = reason.clone();
                     pending.late = false;
                     self.touch_status(slot);
+                }
+                if tells {
+                    self.tell_below(slot);
                 }
                 self.enqueue(slot);
                 if raises {
@@ -56,11 +61,40 @@ impl Core {
                 }
                 if why.cancels() {
                     self.cancel_run(slot, Cancelled::ToRunAgain);
+                    self.tell_below(slot);
                 }
             }
         }
         if self.lingering > 0 && (why.cancels() || why.is_timed()) {
             self.touch_lingering_below(slot, why);
+        }
+    }
+
+    /// What is pending below only because the controller started runs because of this request as well, which says
+    /// more. Each is told once.
+    fn tell_below(&mut self, slot: Slot) {
+        let mut open = vec![slot];
+        while let Some(above) = open.pop() {
+            let mut reason = None;
+            let mut next = 0;
+            while let Some((referrer, link)) = self.referrer(self.slots[above].name, next) {
+                next += 1;
+                self.counters.edges += 1;
+                let child = referrer.slot;
+                let knows_less = match &self.slots[child].stage {
+                    Stage::Pending(pending) => link.counted && pending.reason.begins_with(Why::Start),
+                    _ => false,
+                };
+                if !knows_less {
+                    continue;
+                }
+                let reason = reason.get_or_insert_with(|| self.reason_as_parent(above)).clone();
+                if let Stage::Pending(pending) = &mut self.slots[child].stage {
+                    pending.reason = reason;
+                }
+                self.touch_status(child);
+                open.push(child);
+            }
         }
     }
 
@@ -146,15 +180,39 @@ impl Core {
         let Some(frame) = frames.last_mut() else {
             return Arc::new(Reason::bare(Why::Parent));
         };
-        let row = &self.slots[frame.slot].row;
-        let make = || {
-            let cause = Cause::Resource {
-                uid: row.uid,
-                key: row.key(),
-            };
-            Arc::new(Reason::because(Why::Parent, cause))
-        };
-        frame.parent_reason.get_or_insert_with(make).clone()
+        let parent = frame.slot;
+        frame
+            .parent_reason
+            .get_or_insert_with(|| self.reason_as_parent(parent))
+            .clone()
+    }
+
+    fn reason_as_parent(&self, parent: Slot) -> Arc<Reason> {
+        let reason = Reason::because(Why::Parent, self.cause_of(parent));
+        Arc::new(reason.after(self.reason_to_come(parent)))
+    }
+
+    /// This resource, as what is behind a request for another.
+    pub(crate) fn cause_of(&self, slot: Slot) -> Cause {
+        let row = &self.slots[slot].row;
+        Cause::Resource {
+            uid: row.uid,
+            key: row.key(),
+        }
+    }
+
+    /// Why it is going to run, if it is.
+    pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
+        match &self.slots[slot].stage {
+            Stage::Pending(pending) => Some(pending.reason.clone()),
+            Stage::Running(run) => run.again.clone(),
+            Stage::Settled(_) => None,
+        }
+    }
+
+    /// Why the invocation runs that a call comes from, if it comes from one.
+    pub(crate) fn reason_of_run(&self, slot: Option<Slot>) -> Option<Arc<Reason>> {
+        Some(self.slots[slot?].run()?.reason.clone())
     }
 
     /// A running resource below one that is asked for: it runs again, and is cancelled or not (C4).

@@ -1,6 +1,7 @@
 //! Validating a batch: from edits to a plan, or a refusal with nothing changed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use crate::core::Core;
 use crate::resource::{Life, Slot};
@@ -29,6 +30,8 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// For each edit, the resource that it is about.
     pub(crate) uids: Vec<Uid>,
+    /// Where the edits come from that say so, by the resource that they are about.
+    pub(crate) origins: HashMap<Uid, Arc<str>, QuickHash>,
 }
 
 /// Everything that the edits of a batch say of one stored resource.
@@ -72,7 +75,9 @@ impl Core {
             Ok(slot) => Some(self.slots[*slot].row.uid),
             Err(key) => intents.new.get(key).map(|new| new.uid),
         };
-        let uids = subjects.iter().filter_map(uid_of).collect();
+        let uids: Vec<Uid> = subjects.iter().filter_map(uid_of).collect();
+        let origin_of = |(edit, uid): (&Edit, &Uid)| Some((*uid, edit.origin.clone()?));
+        let origins = batch.edits.iter().zip(&uids).filter_map(origin_of).collect();
         let mut steps: Vec<Step> = intents
             .stored
             .into_iter()
@@ -81,7 +86,7 @@ impl Core {
         let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
         new.sort_by(|(a, _), (b, _)| a.cmp(b));
         steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
-        Ok(Plan { steps, uids })
+        Ok(Plan { steps, uids, origins })
     }
 
     fn resolve_for(&self, edit: &Edit) -> Result<Slot, Refusal> {

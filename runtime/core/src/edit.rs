@@ -138,6 +138,9 @@ pub struct Edit {
     pub expect: Expect,
     /// What is done to it.
     pub change: Change,
+    /// Where it comes from, in words to be shown to people: the path of a file, for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Arc<str>>,
 }
 
 impl Edit {
@@ -151,6 +154,7 @@ impl Edit {
             target,
             expect: Expect::default(),
             change: Change::Create(Box::new(new)),
+            origin: None,
         }
     }
 
@@ -160,6 +164,7 @@ impl Edit {
             target: target.into(),
             expect: Expect::default(),
             change: Change::Update(update),
+            origin: None,
         }
     }
 
@@ -169,6 +174,7 @@ impl Edit {
             target: target.into(),
             expect: Expect::default(),
             change: Change::Rename(name.into()),
+            origin: None,
         }
     }
 
@@ -178,6 +184,7 @@ impl Edit {
             target: target.into(),
             expect: Expect::default(),
             change: Change::Delete,
+            origin: None,
         }
     }
 
@@ -187,7 +194,15 @@ impl Edit {
             target: target.into(),
             expect: Expect::default(),
             change: Change::ForceDelete,
+            origin: None,
         }
+    }
+
+    /// The same, saying where it comes from.
+    #[must_use]
+    pub fn with_origin(mut self, origin: impl Into<Arc<str>>) -> Self {
+        self.origin = Some(origin.into());
+        self
     }
 
     /// The same, refused unless `expect` holds.

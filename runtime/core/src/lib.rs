@@ -107,7 +107,7 @@ pub use kind::{
 };
 pub use name::{Key, Kind, Name, Ref, Required};
 pub use quiet::QuietRun;
-pub use reason::{Cause, Class, Reason, Why};
+pub use reason::{CHAIN_MAX, Cause, Class, Cut, Link, Reason, Why};
 pub use row::{Deletion, Marks, Refreshes, Row};
 pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
 pub use standing::{Settled, Standing, Status};

@@ -199,7 +199,7 @@ impl Core {
     /// A failed delete or rename is tried again.
     pub(crate) fn retry_op(&mut self, slot: Slot) {
         self.rearm(slot);
-        let reason = Arc::new(Reason::bare(Why::Retry));
+        let reason = self.reason_to_retry(slot);
         match self.slots[slot].life {
             Life::Live => self.ask(slot, &reason),
             Life::Deleted if !self.slots[slot].is_unsettled() => self.set_pending(slot, reason),

@@ -1,6 +1,7 @@
 //! Why an invocation runs: recorded and shown to people, never given to the reconciler.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -187,26 +188,247 @@ pub enum Cause {
     },
 }
 
-/// Why, with its cause.
+impl Cause {
+    /// The resource that is meant, if one is.
+    pub fn key(&self) -> Option<&Key> {
+        match self {
+            Cause::Resource { key, .. } | Cause::Invocation { key, .. } => Some(key),
+            Cause::Call(_) => None,
+        }
+    }
+}
+
+/// The most links of a chain that are kept.
+pub const CHAIN_MAX: usize = 8;
+
+/// Of a chain that gets too long, so many of the latest links stay, and so many of the first ones.
+const LATEST_KEPT: usize = 2;
+const FIRST_KEPT: usize = 2;
+
+/// Links of a chain that were left out.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Cut {
+    /// How many.
+    pub links: u32,
+    /// The resource that the link before them speaks of.
+    pub key: Option<Key>,
+}
+
+/// Why, with its cause, and what led to that: the latest link of a causal chain.
+///
+/// Links are shared: all children of a resource have one reason, and that has the one of their parent behind it. A
+/// chain keeps its latest and its first links; of those between it is told how many there were. A link is always
+/// older than the one that it led to, so there are no circles.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
     /// The request.
     pub why: Why,
     /// What was behind it, if anything.
     pub cause: Option<Cause>,
+    /// Where the edit behind it came from, in the words of who made it: the path of a file, for instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Arc<str>>,
+    /// Why its cause ran, or was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<Arc<Reason>>,
+    /// What was left out between the two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<Box<Cut>>,
+}
+
+/// One link of a chain, as people read it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link<'a> {
+    /// The resource that was asked for.
+    pub key: &'a Key,
+    /// Why. What led to it is the link before.
+    pub reason: &'a Reason,
+    /// How many links were left out right before this one.
+    pub omitted: u32,
 }
 
 impl Reason {
     /// A reason without a cause.
     pub fn bare(why: Why) -> Self {
-        Self { why, cause: None }
+        Self {
+            why,
+            cause: None,
+            origin: None,
+            before: None,
+            cut: None,
+        }
     }
 
     /// A reason with its cause.
     pub fn because(why: Why, cause: Cause) -> Self {
         Self {
-            why,
             cause: Some(cause),
+            ..Self::bare(why)
         }
+    }
+
+    /// The same, with what led to its cause.
+    #[must_use]
+    pub fn after(mut self, before: Option<Arc<Reason>>) -> Self {
+        self.before = before.map(|before| {
+            if before.links().nth(CHAIN_MAX - 2).is_none() {
+                return before;
+            }
+            let key = self.cause.as_ref().and_then(Cause::key).cloned();
+            before.shortened(LATEST_KEPT, key)
+        });
+        self
+    }
+
+    /// A further attempt at what was asked for by this reason.
+    pub(crate) fn retried(failed: &Arc<Reason>) -> Self {
+        match failed.why {
+            Why::Retry => Self {
+                before: failed.before.clone(),
+                cut: failed.cut.clone(),
+                ..Self::bare(Why::Retry)
+            },
+            _ => Self::bare(Why::Retry).after(Some(failed.clone())),
+        }
+    }
+
+    /// The whole chain that ends in this reason for `key`, the first link first.
+    pub fn chain<'a>(&'a self, key: &'a Key) -> Vec<Link<'a>> {
+        let mut key = key;
+        let mut chain: Vec<Link<'a>> = Vec::new();
+        for reason in self.links() {
+            let omitted = reason.cut.as_ref().map_or(0, |cut| cut.links);
+            chain.push(Link { key, reason, omitted });
+            key = reason.next_key().unwrap_or(key);
+        }
+        chain.reverse();
+        chain
+    }
+
+    /// Whether the first link of the chain is such a request.
+    pub(crate) fn begins_with(&self, why: Why) -> bool {
+        self.links().last().is_some_and(|first| first.why == why)
+    }
+
+    /// This reason and what led to it, the latest first.
+    fn links(&self) -> impl Iterator<Item = &Reason> {
+        std::iter::successors(Some(self), |reason| reason.before.as_deref())
+    }
+
+    /// The resource that the link before this one speaks of, unless it is the same.
+    fn next_key(&self) -> Option<&Key> {
+        match &self.cut {
+            Some(cut) => cut.key.as_ref(),
+            None => self.cause.as_ref().and_then(Cause::key),
+        }
+    }
+
+    /// The same chain with so many of its latest links and the first ones; it speaks of `key`.
+    fn shortened(&self, latest: usize, key: Option<Key>) -> Arc<Self> {
+        let next = self.next_key().cloned().or(key);
+        let mut link = Self {
+            before: None,
+            cut: None,
+            ..self.clone()
+        };
+        if latest > 1 {
+            (link.before, link.cut) = match &self.before {
+                Some(before) => (Some(before.shortened(latest - 1, next)), self.cut.clone()),
+                None => (None, None),
+            };
+            return Arc::new(link);
+        }
+        let left_out = self.links().count().saturating_sub(1 + FIRST_KEPT);
+        let (mut at, mut next, mut links) = (self, next, self.cut.as_ref().map_or(0, |cut| cut.links));
+        for _ in 0..left_out {
+            let Some(before) = at.before.as_deref() else { break };
+            at = before;
+            next = at.next_key().cloned().or(next);
+            links += 1 + at.cut.as_ref().map_or(0, |cut| cut.links);
+        }
+        link.before = at.before.clone();
+        link.cut = (links > 0).then(|| Box::new(Cut { links, key: next }));
+        Arc::new(link)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key::new("thing", name)
+    }
+
+    fn parent(name: &str) -> Reason {
+        let (uid, key) = (Uid(uuid::Uuid::nil()), key(name));
+        Reason::because(Why::Parent, Cause::Resource { uid, key })
+    }
+
+    /// What a chain of `length` resources, the first of them edited, says of its last one.
+    fn after(length: usize) -> (Key, Arc<Reason>) {
+        let mut reason = Reason::bare(Why::Edited);
+        reason.origin = Some(Arc::from("a file"));
+        let mut reason = Arc::new(reason.after(Some(Arc::new(Reason::bare(Why::Nudge)))));
+        for index in 1..length {
+            reason = Arc::new(parent(&format!("n{}", index - 1)).after(Some(reason)));
+        }
+        (key(&format!("n{}", length - 1)), reason)
+    }
+
+    fn names<'a>(chain: &[Link<'a>]) -> Vec<&'a str> {
+        chain.iter().map(|link| link.key.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_chain_is_told_from_its_first_link() {
+        let (key, reason) = after(3);
+        let chain = reason.chain(&key);
+        assert_eq!(names(&chain), ["n0", "n0", "n1", "n2"]);
+        let whys: Vec<Why> = chain.iter().map(|link| link.reason.why).collect();
+        assert_eq!(whys, [Why::Nudge, Why::Edited, Why::Parent, Why::Parent]);
+        assert_eq!(chain[1].reason.origin.as_deref(), Some("a file"));
+    }
+
+    #[test]
+    fn a_long_chain_keeps_its_ends_and_says_what_it_left_out() {
+        for length in 1..200 {
+            let (key, reason) = after(length);
+            let chain = reason.chain(&key);
+            assert!(chain.len() <= CHAIN_MAX, "{length}: {chain:?}");
+            let omitted: u32 = chain.iter().map(|link| link.omitted).sum();
+            assert_eq!(chain.len() + omitted as usize, length + 1, "{chain:?}");
+            assert_eq!(chain[0].reason.why, Why::Nudge);
+            assert_eq!(
+                (chain[1].reason.why, chain[1].key.name.as_str()),
+                (Why::Edited, "n0")
+            );
+            // The name of every link is that of its place in the whole chain.
+            let mut place = chain.len() + omitted as usize;
+            for link in chain.iter().rev() {
+                place -= 1;
+                assert_eq!(link.key.name.as_str(), format!("n{}", place.saturating_sub(1)));
+                place -= link.omitted as usize;
+            }
+        }
+    }
+
+    #[test]
+    fn children_share_what_led_to_their_parent() {
+        let (_, before) = after(2);
+        let (one, other) = (
+            parent("n1").after(Some(before.clone())),
+            parent("n1").after(Some(before)),
+        );
+        assert!(Arc::ptr_eq(&one.before.unwrap(), &other.before.unwrap()));
+    }
+
+    #[test]
+    fn further_attempts_add_no_link() {
+        let (key, reason) = after(2);
+        let once = Arc::new(Reason::retried(&reason));
+        let twice = Reason::retried(&once);
+        assert_eq!(*once, twice);
+        assert_eq!(names(&twice.chain(&key)), ["n0", "n0", "n1", "n1"]);
     }
 }

@@ -156,7 +156,9 @@ impl Core {
         why: Why,
         cause: Cause,
     ) -> Option<Answer> {
-        self.ask(slot, &Arc::new(Reason::because(why, cause)));
+        let caller = by.and_then(|by| self.runs.get(&by).copied());
+        let reason = Reason::because(why, cause).after(self.reason_of_run(caller));
+        self.ask(slot, &Arc::new(reason));
         self.answer(id, Answer::Recorded(self.slots[slot].row.uid));
         if by.is_none() {
             self.open_handle(id, slot);

@@ -110,7 +110,16 @@ impl Core {
             self.slots[slot].extra_mut().retry_at = Some(later);
             return self.timeline.set(later, Alarm::Retry(slot));
         }
-        self.ask(slot, &Arc::new(Reason::bare(Why::Retry)));
+        let reason = self.reason_to_retry(slot);
+        self.ask(slot, &reason);
+    }
+
+    /// Request 7, with what had asked for the run that failed.
+    pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
+        Arc::new(match &self.slots[slot].row.last_run {
+            Some(failed) => Reason::retried(&failed.reason),
+            None => Reason::bare(Why::Retry),
+        })
     }
 
     /// `retry(name)`: what has failed is tried now, its failures forgotten.
@@ -144,11 +153,9 @@ impl Core {
             .options(owner)
             .is_some_and(|options| options.on_exhausted == OnExhausted::AskOwner);
         if asks {
-            let cause = Cause::Resource {
-                uid: row.uid,
-                key: row.key(),
-            };
-            self.ask(owner, &Arc::new(Reason::because(Why::Recovered, cause)));
+            let before = row.last_run.as_ref().map(|last| last.reason.clone());
+            let reason = Reason::because(Why::Recovered, self.cause_of(slot)).after(before);
+            self.ask(owner, &Arc::new(reason));
         }
     }
 

@@ -192,7 +192,7 @@ impl Core {
         } else if let Op::Due { .. } = self.slots[slot].op {
             // It renamed itself meanwhile.
             self.slots[slot].own = true;
-            self.set_pending(slot, Arc::new(Reason::bare(Why::Renamed)));
+            self.set_pending(slot, after_rename(run));
         } else {
             self.settle(slot, &self.rest(slot));
         }
@@ -225,10 +225,7 @@ impl Core {
         self.claim_former_names(slot);
         self.slots[slot].own = true;
         let reason = run.again.clone().filter(|again| again.why != Why::Parent);
-        self.set_pending(
-            slot,
-            reason.unwrap_or_else(|| Arc::new(Reason::bare(Why::Renamed))),
-        );
+        self.set_pending(slot, reason.unwrap_or_else(|| after_rename(run)));
     }
 
     fn conclude_delete(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
@@ -319,7 +316,7 @@ impl Core {
     }
 
     /// History of a delete that gave up on the reconciler.
-    pub(crate) fn record_forced(&mut self, slot: Slot, cause: &crate::Cause) {
+    pub(crate) fn record_forced(&mut self, slot: Slot, reason: Arc<Reason>) {
         let row = &self.slots[slot].row;
         self.commits.history(HistoryRow {
             uid: row.uid,
@@ -327,7 +324,7 @@ impl Core {
             epoch: self.epoch,
             invocation: None,
             phase: Phase::Delete,
-            reason: Arc::new(Reason::because(Why::Deleted, cause.clone())),
+            reason,
             started_at: self.now.wall,
             ended_at: self.now.wall,
             result: RunResult::Done(Work::None),
@@ -357,5 +354,13 @@ impl Core {
         if gone {
             self.forget(slot);
         }
+    }
+}
+
+/// Why a resource is reconciled after this run, with which its rename became known or was done.
+fn after_rename(run: &Running) -> Arc<Reason> {
+    match run.reason.why {
+        Why::Renamed => run.reason.clone(),
+        _ => Arc::new(Reason::bare(Why::Renamed).after(Some(run.reason.clone()))),
     }
 }

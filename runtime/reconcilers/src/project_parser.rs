@@ -7,6 +7,7 @@
 //! | [`diff`] | what a parse changes in the catalog, as one batch |
 //! | [`renames`] | which resources are others of before under a new name |
 //! | [`touched`] | which files may have changed, where somebody watches them |
+//! | `origins` | which files are behind an edit |
 //! | `sweep` | outputs that no resource stands for |
 //!
 //! There is one, hidden, of kind [`KIND`] and name [`NAME`], and it settles before anything else runs. A parse is
@@ -19,6 +20,7 @@ pub mod folder;
 pub mod renames;
 pub mod touched;
 
+mod origins;
 mod sweep;
 
 use std::{
@@ -95,6 +97,8 @@ pub struct ProjectParser {
     /// The project as compiled so far. Locked on threads for blocking work only.
     compilation: Arc<Mutex<Option<Compilation>>>,
     touched: Touched,
+    /// What the last look found was applied.
+    applied: Arc<AtomicBool>,
     swept: AtomicBool,
 }
 
@@ -121,6 +125,7 @@ impl ProjectParser {
             outputs,
             compilation,
             touched,
+            applied: Arc::default(),
             swept,
         }
     }
@@ -132,6 +137,8 @@ impl ProjectParser {
         let compilation = Arc::clone(&self.compilation);
         let parser = context.uid();
         let touched = self.touched.clone();
+        let applied = Arc::clone(&self.applied);
+        let last_parse = context.row().last_success;
         let work = move || {
             let mut slot = compilation.lock().unwrap_or_else(PoisonError::into_inner);
             if slot
@@ -140,13 +147,20 @@ impl ProjectParser {
             {
                 *slot = None;
             }
+            let is_first = slot.is_none();
             let compilation = slot.get_or_insert_with(|| Compilation::new(root, options, cache));
+            if applied.swap(false, Ordering::AcqRel) {
+                compilation.changes_are_applied();
+            }
             touched.look(|scope| compilation.refresh(scope))?;
             let rows = listing
                 .resources
                 .into_iter()
                 .map(|resource| resource.row)
                 .collect::<Vec<_>>();
+            if let (true, Some(last_parse)) = (is_first, last_parse) {
+                compilation.forget_unchanged_since(last_parse, &rows);
+            }
             Ok(compare(compilation, &rows, parser))
         };
         let done = tokio::task::spawn_blocking(work).await;
@@ -168,11 +182,15 @@ impl ProjectParser {
                 }
             };
             if batch.edits.is_empty() {
+                self.applied.store(true, Ordering::Release);
                 return Ok((Work::None, state));
             }
             tracing::debug!(edits = batch.edits.len(), "applying a parse");
             match controller.apply(batch).await {
-                Ok(_) => return Ok((Work::Checked, state)),
+                Ok(_) => {
+                    self.applied.store(true, Ordering::Release);
+                    return Ok((Work::Checked, state));
+                }
                 Err(EditError::Refused(refusal)) if is_race(&refusal) && attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(Error::transient("not-applied", error.to_string())),
             }
@@ -279,7 +297,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
             let Diff { batch, findings } = Diff::new(&parsed, rows, parser, fresh_uid);
             diagnostics.extend(findings);
             diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
-            Ok(batch)
+            Ok(compilation.say_origins(batch, rows))
         }
     };
     state.diagnostics = diagnostics;

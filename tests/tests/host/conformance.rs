@@ -9,8 +9,9 @@ use uuid::Uuid;
 use watershed_controller::store::{Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, MemoryStore, Opened};
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{
-    Cause, Epoch, Error, HistoryRow, InvocationId, Key, LastRun, Name, Phase, Place, Reason, Ref, Refreshes,
-    Required, Revision, Row, RunResult, Seen, SeenRef, SpecVersion, StateVersion, Timestamp, Uid, Why, Work,
+    Cause, Cut, Epoch, Error, HistoryRow, InvocationId, Key, LastRun, Name, Phase, Place, Reason, Ref,
+    Refreshes, Required, Revision, Row, RunResult, Seen, SeenRef, SpecVersion, StateVersion, Timestamp, Uid,
+    Why, Work,
 };
 use watershed_core::{Commit, CommitError, CommitId, Deletion, Marks, Write};
 
@@ -294,7 +295,21 @@ fn uid(number: u64) -> Uid {
 
 fn reason(number: u64) -> Arc<Reason> {
     let (uid, key) = (uid(number), Key::new("thing", "cause"));
-    Arc::new(Reason::because(Why::Parent, Cause::Resource { uid, key }))
+    let mut edited = Reason::bare(Why::Edited);
+    edited.origin = Some("models/a.sql".into());
+    let mut reason = Reason::because(
+        Why::Parent,
+        Cause::Resource {
+            uid,
+            key: key.clone(),
+        },
+    );
+    reason.before = Some(Arc::new(edited));
+    reason.cut = Some(Box::new(Cut {
+        links: 3,
+        key: Some(key),
+    }));
+    Arc::new(reason)
 }
 
 fn entry(epoch: Epoch, resource: u64, invocation: u64, ended_at: i64) -> HistoryRow {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Answer, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settled, Settlement, Standing,
-    Start, Uid, Why,
+    Answer, CHAIN_MAX, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settled, Settlement,
+    Standing, Start, Uid, Why,
 };
 
 use crate::model::Item;
@@ -50,6 +50,7 @@ impl World {
             format!("{key} started before {hold:?}")
         })?;
         self.check_views(start, &item)?;
+        check_chain(start)?;
         let run = Run {
             uid,
             phase: start.phase,
@@ -333,4 +334,17 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// What led to a start is told from something that is no consequence, in few links.
+fn check_chain(start: &Start) -> Check {
+    let key = start.resource.key();
+    let chain = start.reason.chain(&key);
+    let first = chain.first().map(|link| link.reason.why);
+    ensure(first.is_some_and(|why| why != Why::Parent), "chain", || {
+        format!("{key} runs because of {first:?} in the first place: {chain:?}")
+    })?;
+    ensure(chain.len() <= CHAIN_MAX, "chain", || {
+        format!("{key} tells {} links", chain.len())
+    })
 }

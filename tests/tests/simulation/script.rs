@@ -159,6 +159,7 @@ impl Taste {
                     target,
                     expect: Expect::default(),
                     change: Change::Rename(Name::from(name)),
+                    origin: None,
                 }
             }
             16..19 => Edit::delete(target),

@@ -1,6 +1,7 @@
 //! Tests of the whole machine, by the part of the contract that they hold it to.
 
 mod abandoning;
+mod chains;
 mod cost;
 mod durability;
 mod exhaustive;

@@ -4,11 +4,14 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use watershed_compilers::{Changes, Options, Project};
+use watershed_core::{Batch, Row, Timestamp};
 
 use super::folder::{Folder, FolderError};
+use super::origins::Changed;
 use super::touched::Scope;
 use crate::sql_parser::EngineParser;
 
@@ -20,6 +23,7 @@ pub struct Compilation {
     folder: Folder,
     project: Project,
     parser: EngineParser,
+    changed: Changed,
 }
 
 impl Compilation {
@@ -37,6 +41,7 @@ impl Compilation {
             folder: Folder::default(),
             project,
             parser: EngineParser::default(),
+            changed: Changed::default(),
         }
     }
 
@@ -46,6 +51,7 @@ impl Compilation {
     /// When the folder can't be listed. Then nothing is known anew.
     pub fn refresh(&mut self, scope: &Scope) -> Result<Changes, FolderError> {
         let events = self.folder.look(&self.root, scope)?;
+        self.changed.add(&events);
         let changes = self.project.apply(events, &self.parser);
         if let (Some(cache), Some(bytes)) = (&self.cache, self.project.export_cache())
             && let Err(error) = replace(cache, &bytes)
@@ -53,6 +59,25 @@ impl Compilation {
             tracing::debug!(path = %cache.display(), %error, "the parse cache was not kept");
         }
         Ok(changes)
+    }
+
+    /// What changed up to now is in the catalog.
+    pub(super) fn changes_are_applied(&mut self) {
+        self.changed.clear();
+    }
+
+    /// After the first look: only what was written since then is known to have changed, what is new, and what is gone.
+    pub(super) fn forget_unchanged_since(&mut self, then: Timestamp, rows: &[Arc<Row>]) {
+        let folder = &self.folder;
+        let rows: Vec<&Row> = rows.iter().map(Arc::as_ref).collect();
+        self.changed
+            .forget_old(&rows, |path| folder.is_written_after(path, then.0));
+    }
+
+    /// Says of each edit which files are behind it.
+    pub(super) fn say_origins(&self, batch: Batch, rows: &[Arc<Row>]) -> Batch {
+        let rows: Vec<&Row> = rows.iter().map(Arc::as_ref).collect();
+        self.changed.say(batch, &rows)
     }
 
     /// The project as of the last look.

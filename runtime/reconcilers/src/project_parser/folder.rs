@@ -12,7 +12,7 @@ use std::{
     ops::Bound,
     path::{Path, PathBuf},
     sync::Arc,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use thiserror::Error;
@@ -142,6 +142,15 @@ impl Folder {
             .chain(below)
             .map(|(path, _)| path.clone())
             .collect()
+    }
+
+    /// Whether a file was written at or after that time, in milliseconds since 1970.
+    pub(super) fn is_written_after(&self, path: &str, then_ms: i64) -> bool {
+        let Some(Seen::File { stamp, .. }) = self.seen.get(path) else {
+            return false;
+        };
+        let modified = stamp.modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        modified.is_some_and(|modified| i64::try_from(modified.as_millis()).is_ok_and(|ms| ms >= then_ms))
     }
 
     /// How many files there are.

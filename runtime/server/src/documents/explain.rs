@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{At, Health, LastRun, Phase, Reason, ResourceError, ResourceName, Time};
+use super::{At, Health, LastRun, Link, Phase, Reason, ResourceError, ResourceName, Time};
 
 /// Why a resource, or the project, is not further than it is: the root causes, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,9 @@ pub struct Explained {
     pub reason: Option<Reason>,
     /// Who asked.
     pub cause: Vec<String>,
+    /// What led to that, the first step first; the last one is its own.
+    #[serde(default)]
+    pub chain: Vec<Link>,
     /// Failures in a row.
     pub attempts: u32,
     /// When it asked to be run again.

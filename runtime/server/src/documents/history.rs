@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Reason, ResourceError, ResourceName, Time, Work};
+use super::{Link, Outcome, Reason, ResourceError, ResourceName, Time, Work};
 
 /// Past runs, the latest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +38,9 @@ pub struct HistoryRun {
     pub reason: Reason,
     /// Who asked.
     pub cause: Vec<String>,
+    /// What led to it, the first step first; the last one is this resource's own.
+    #[serde(default)]
+    pub chain: Vec<Link>,
     /// When it began.
     pub started_at: Time,
     /// How long it took.

@@ -31,7 +31,7 @@ pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument};
 pub use operate::{OperateDocument, Operated, Operation};
 pub use query::{Column, QueryDocument};
-pub use reason::Reason;
+pub use reason::{Link, Reason};
 pub use resource::{
     At, Health, LastRun, Outcome, Phase, ResourceDocument, ResourceError, ResourceName, Warning, Work,
 };

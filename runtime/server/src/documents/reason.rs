@@ -6,6 +6,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use watershed_core::Why;
 
+use super::ResourceName;
+
 /// Why a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -16,6 +18,19 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         self.0.as_str()
     }
+}
+
+/// One step of what led to a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Link {
+    /// The resource that was asked for.
+    pub resource: ResourceName,
+    /// Why.
+    pub reason: Reason,
+    /// The files whose edit it was, where that is known.
+    pub origin: Option<String>,
+    /// How many steps right before this one are left out.
+    pub omitted: u64,
 }
 
 impl JsonSchema for Reason {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Reason, Time};
+use super::{Link, Reason, Time};
 
 /// Kind and name of a resource, written as in project files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -185,6 +185,9 @@ pub struct LastRun {
     pub reason: Reason,
     /// Who asked: the parents, refs or callers behind the reason.
     pub cause: Vec<String>,
+    /// What led to it, the first step first; the last one is this resource's own.
+    #[serde(default)]
+    pub chain: Vec<Link>,
     /// When it began.
     pub started_at: Time,
     /// How long it took.

@@ -229,7 +229,7 @@ impl Observer {
         known.told = Some(id);
         known.runs = row.runs_total;
         let name = known.name.clone();
-        let told = resource::last_run(run, row.error.as_ref());
+        let told = resource::last_run(run, &row.key(), row.error.as_ref());
         let is_failed = told.outcome == Outcome::Failed;
         let error = row.error.as_ref().filter(|_| is_failed);
         let finished = Event::ResourceFinished {
@@ -258,7 +258,7 @@ impl Observer {
             resource: known.name.clone(),
             work: resource::work(RunResult::Done(run.work)),
             error: None,
-            run: resource::quiet_run(run),
+            run: resource::quiet_run(run, &known.key),
         };
         self.done.add_run(run.uid, RunResult::Done(run.work), None);
         self.finished(run.uid, finished, events);
@@ -344,6 +344,7 @@ impl Observer {
             id: format!("revision-{}", gone.revision),
             reason: begun.reason.unwrap_or(Reason(Why::Deleted)),
             cause: Vec::new(),
+            chain: Vec::new(),
             started_at: begun.at,
             duration_ms: at.since_ms(begun.at),
             outcome: Outcome::Done,

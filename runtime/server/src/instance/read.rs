@@ -142,6 +142,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
         resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
         reason: Reason(run.reason.why),
         cause: resource::cause(&run.reason),
+        chain: resource::chain(&run.reason, &run.key),
         started_at,
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(started_at),
         outcome,

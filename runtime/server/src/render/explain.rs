@@ -72,6 +72,9 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         };
         line("asked", because);
     }
+    if let Some(chain) = chain_of(resource) {
+        line("why", chain);
+    }
     if let Some(run) = &resource.last_run {
         let told = format!(
             "{} {}, took {}",
@@ -93,6 +96,18 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
         line("next run", ahead(next, now));
     }
     out
+}
+
+/// What led to the run that it waits for, is in, or had last. Where something is wrong that comes first, and this is
+/// left to `history`.
+fn chain_of(resource: &Explained) -> Option<String> {
+    let links = match (&resource.reason, &resource.last_run) {
+        (Some(_), _) => &resource.chain,
+        (None, Some(run)) if resource.health == Health::Ok => &run.chain,
+        _ => return None,
+    };
+    let tells = links.len() > 1 || links.iter().any(|link| link.origin.is_some());
+    tells.then(|| super::units::chain(links))
 }
 
 fn of_project(document: &ExplainDocument) -> String {

@@ -149,6 +149,10 @@ fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
         [] => run.reason.as_str().to_owned(),
         causes => format!("{}: {}", run.reason.as_str(), super::units::some_of(causes, 3)),
     };
+    let why = match run.chain.iter().find_map(|link| link.origin.as_deref()) {
+        Some(origin) => format!("{why} ({origin})"),
+        None => why,
+    };
     let error = run
         .error
         .as_ref()

@@ -484,12 +484,13 @@ fn explained(entry: &Entry, stand: &Stand) -> Explained {
         health: stand.health,
         reason: reason.map(|reason| Reason(reason.why)),
         cause: reason.map(resource::cause).unwrap_or_default(),
+        chain: reason.map_or_else(Vec::new, |reason| resource::chain(reason, &row.key())),
         attempts: row.attempts,
         next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
         last_run: row
             .last_run
             .as_ref()
-            .map(|run| resource::last_run(run, row.error.as_ref())),
+            .map(|run| resource::last_run(run, &row.key(), row.error.as_ref())),
         last_success_at: row.last_success.map(|at| Time::from_millis(at.0)),
     }
 }

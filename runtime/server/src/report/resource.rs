@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use watershed_core::{Cause, Error, LastRun as StoredRun, QuietRun, Reason as StoredReason, Row, RunResult};
+use watershed_core::{
+    Cause, Error, Key, LastRun as StoredRun, QuietRun, Reason as StoredReason, Row, RunResult,
+};
 
 use super::health::{Stand, is_dependency, own_error};
 use super::kinds;
 use crate::documents::{
-    At, Diagnostic, LastRun, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity, Time,
-    Warning, Work,
+    At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
+    Time, Warning, Work,
 };
 
 /// One resource, with what this command did for it and what its files were warned about.
@@ -28,7 +30,10 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         blocked_by: stand.blocked_by.clone(),
         warnings,
         work,
-        last_run: row.last_run.as_ref().map(|run| last_run(run, row.error.as_ref())),
+        last_run: row
+            .last_run
+            .as_ref()
+            .map(|run| last_run(run, &row.key(), row.error.as_ref())),
         runs_total: row.runs_total,
         next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
         spec_version: row.spec_version.0,
@@ -61,11 +66,12 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
 }
 
 /// A stored run; `error` is what it left on its resource.
-pub(crate) fn last_run(run: &StoredRun, error: Option<&Arc<Error>>) -> LastRun {
+pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
         reason: Reason(run.reason.why),
         cause: cause(&run.reason),
+        chain: chain(&run.reason, key),
         started_at: Time::from_millis(run.started_at.0),
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
         outcome: outcome(run.result, error.map(Arc::as_ref)),
@@ -73,11 +79,12 @@ pub(crate) fn last_run(run: &StoredRun, error: Option<&Arc<Error>>) -> LastRun {
 }
 
 /// A run that no row tells of.
-pub(crate) fn quiet_run(run: &QuietRun) -> LastRun {
+pub(crate) fn quiet_run(run: &QuietRun, key: &Key) -> LastRun {
     LastRun {
         id: run_id(run.epoch.0, run.id.0),
         reason: Reason(run.reason.why),
         cause: cause(&run.reason),
+        chain: chain(&run.reason, key),
         started_at: Time::from_millis(run.started_at.0),
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
         outcome: outcome(RunResult::Done(run.work), None),
@@ -126,6 +133,19 @@ pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
         Some(Cause::Resource { key, .. } | Cause::Invocation { key, .. }) => vec![key.to_string()],
         Some(Cause::Call(_)) | None => Vec::new(),
     }
+}
+
+/// What led to a request for this resource.
+pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
+    let links = reason.chain(key).into_iter();
+    links
+        .map(|link| Link {
+            resource: name(link.key.kind.as_str(), link.key.name.as_str()),
+            reason: Reason(link.reason.why),
+            origin: link.reason.origin.as_deref().map(str::to_owned),
+            omitted: link.omitted.into(),
+        })
+        .collect()
 }
 
 /// Says a failure in the words of the finding that it comes from, with its place: a cycle is known to the compiler

@@ -66,6 +66,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
             id: id.unwrap_or_default(),
             reason: Reason(run.reason.why),
             cause: resource::cause(&run.reason),
+            chain: resource::chain(&run.reason, &run.key),
             started_at,
             duration_ms: at.since_ms(started_at),
             outcome,

@@ -1,0 +1,147 @@
+//! Which files are behind an edit, for people who ask why something was built.
+//!
+//! A process that has looked at the folder before knows what changed since. The first look of a process takes what
+//! was written after the last parse, is new, or is gone. So an origin is what is known, and may be missing.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
+
+use watershed_compilers::FileEvent;
+use watershed_core::{Batch, Change, Edit, Row, Target, Uid};
+
+/// More files than this are not named one by one.
+const NAMED: usize = 3;
+
+/// The files that changed since the last parse that was applied.
+#[derive(Debug, Default)]
+pub(super) struct Changed(BTreeSet<String>);
+
+impl Changed {
+    /// What a look at the files found.
+    pub(super) fn add(&mut self, events: &[FileEvent]) {
+        self.0.extend(events.iter().map(|event| match event {
+            FileEvent::Written { path, .. }
+            | FileEvent::Removed { path }
+            | FileEvent::Unreadable { path, .. } => path.clone(),
+        }));
+    }
+
+    /// Of a first look, which finds everything: forgets what was there at the last parse. `is_newer` says whether a
+    /// file was written after that.
+    pub(super) fn forget_old(&mut self, rows: &[&Row], is_newer: impl Fn(&str) -> bool) {
+        let declared: BTreeSet<&str> = rows.iter().flat_map(|row| paths_of(row)).collect();
+        let gone = declared.iter().filter(|path| !self.0.contains(**path));
+        let gone: Vec<String> = gone.map(|path| (*path).to_owned()).collect();
+        self.0
+            .retain(|path| is_newer(path) || !declared.contains(path.as_str()));
+        self.0.extend(gone);
+    }
+
+    /// A parse was applied.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Says of each edit which files are behind it: its resource's own, or else whatever changed.
+    pub(super) fn say(&self, batch: Batch, rows: &[&Row]) -> Batch {
+        let rows: HashMap<Uid, &Row> = rows.iter().map(|row| (row.uid, *row)).collect();
+        let any = named(self.0.iter().map(String::as_str));
+        let edits = batch.edits.into_iter().map(|edit| {
+            let own: BTreeSet<&str> = self.paths(&edit, &rows).collect();
+            match named(own.into_iter()).or_else(|| any.clone()) {
+                Some(origin) => edit.with_origin(origin),
+                None => edit,
+            }
+        });
+        Batch {
+            edits: edits.collect(),
+        }
+    }
+
+    /// The changed ones of the files that declare a resource, or did before the edit.
+    fn paths<'a>(
+        &'a self,
+        edit: &Edit,
+        rows: &HashMap<Uid, &'a Row>,
+    ) -> impl Iterator<Item = &'a str> + use<'a> {
+        let row = match &edit.target {
+            Target::Uid(uid) => rows.get(uid).copied(),
+            Target::Key(_) | Target::Name(_) => None,
+        };
+        let after = match &edit.change {
+            Change::Create(new) => Some(new.paths.clone()),
+            Change::Update(update) => update.paths.clone(),
+            Change::Rename(_) | Change::Delete | Change::ForceDelete => None,
+        };
+        let after: Vec<&'a str> = after
+            .iter()
+            .flat_map(|paths| paths.iter())
+            .filter_map(|path| self.0.get(path.as_ref()).map(String::as_str))
+            .collect();
+        let before = row.into_iter().flat_map(paths_of);
+        before.filter(|path| self.0.contains(*path)).chain(after)
+    }
+}
+
+fn paths_of(row: &Row) -> impl Iterator<Item = &str> {
+    row.paths.iter().map(Arc::as_ref)
+}
+
+fn named<'a>(paths: impl Iterator<Item = &'a str>) -> Option<Arc<str>> {
+    let paths: Vec<&str> = paths.collect();
+    let rest = paths.len().saturating_sub(NAMED);
+    let shown = paths[..paths.len() - rest].join(", ");
+    match (paths.len(), rest) {
+        (0, _) => None,
+        (_, 0) => Some(shown.into()),
+        (_, rest) => Some(format!("{shown} and {rest} more").into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_core::NewResource;
+
+    use super::*;
+
+    fn written(paths: &[&str]) -> Vec<FileEvent> {
+        let event = |path: &&str| FileEvent::Written {
+            path: (*path).to_owned(),
+            content: Arc::default(),
+        };
+        paths.iter().map(event).collect()
+    }
+
+    fn create(paths: &[&str]) -> Edit {
+        let mut new = NewResource::new(Uid(uuid::Uuid::nil()), "model", "m", &b""[..]);
+        new.paths = paths.iter().map(|path| Arc::from(*path)).collect();
+        Edit::create(new)
+    }
+
+    fn origin(changed: &[&str], edit: Edit) -> Option<String> {
+        let mut all = Changed::default();
+        all.add(&written(changed));
+        let said = all.say(Batch { edits: vec![edit] }, &[]);
+        said.edits[0].origin.as_deref().map(str::to_owned)
+    }
+
+    #[test]
+    fn an_edit_names_its_resources_own_files_that_changed() {
+        let edit = || create(&["models/m.sql", "models/m.yaml"]);
+        let one = origin(&["models/m.sql", "models/other.sql"], edit());
+        assert_eq!(one.as_deref(), Some("models/m.sql"));
+        let both = origin(&["models/m.yaml", "models/m.sql", "z"], edit());
+        assert_eq!(both.as_deref(), Some("models/m.sql, models/m.yaml"));
+    }
+
+    #[test]
+    fn an_edit_whose_own_files_are_as_they_were_names_what_changed() {
+        let edit = || create(&["models/m.sql"]);
+        assert_eq!(origin(&["rill.yaml"], edit()).as_deref(), Some("rill.yaml"));
+        let many = origin(&["a", "b", "c", "d", "e"], edit());
+        assert_eq!(many.as_deref(), Some("a, b, c and 2 more"));
+        assert_eq!(origin(&[], edit()), None);
+    }
+}
