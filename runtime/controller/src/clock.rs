@@ -9,6 +9,8 @@ use watershed_core::{Mono, Now, Timestamp};
 ///
 /// The monotonic part must be that of tokio's clock counted from [`Clock::start`], because timers sleep by it; a
 /// paused tokio clock then moves both.
+///
+/// See [`TokioClock`] for an example.
 pub trait Clock: Send + Sync + 'static {
     /// Both clocks at this moment.
     fn now(&self) -> Now;
@@ -18,6 +20,13 @@ pub trait Clock: Send + Sync + 'static {
 }
 
 /// The machine's clocks.
+///
+/// ```
+/// use watershed_controller::{Clock, SystemClock};
+///
+/// let clock = SystemClock::new();
+/// assert!(clock.now().mono <= clock.now().mono);
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock {
     start: Instant,
@@ -50,6 +59,37 @@ impl Clock for SystemClock {
 /// Tokio's clock for both: wall time is a given time plus what has passed on tokio's clock.
 ///
 /// For tests: with tokio's clock paused, time moves only when nothing else does.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Clock, Controller, KindOptions, Timestamp, TokioClock};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// tokio::time::pause();
+/// let clock = TokioClock::starting_at(Timestamp(0));
+/// let controller = Controller::builder().clock(clock).kind(KindOptions::new("page"), Pages).start().await?;
+///
+/// tokio::time::sleep(Duration::from_secs(3600)).await; // Passes at once.
+/// assert!(clock.now().wall >= Timestamp(3_600_000));
+/// # drop(controller);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TokioClock {
     start: Instant,

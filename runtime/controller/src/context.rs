@@ -23,6 +23,41 @@ use crate::reconciler::Reconciler;
 /// and the few things that the reconciler may do beside its own work. Cheap to clone.
 ///
 /// Nothing in the snapshot moves while the invocation runs: the controller runs nothing that it reads.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_controller::{Context, Error, Outcome, Reconciler, Work, json_message, state_of};
+///
+/// #[derive(PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Total(u64);
+/// json_message!(Total, format = 1);
+///
+/// /// Adds up the totals that a resource reads.
+/// struct Adder;
+///
+/// impl Reconciler for Adder {
+///     type Spec = Total;
+///     type State = Total;
+///
+///     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+///         let mut total = context.spec().0;
+///         for view in context.refs() {
+///             let read = view.target.as_deref().map(state_of::<Total>).and_then(Result::ok).flatten();
+///             total += read.map_or(0, |read| read.0);
+///         }
+///         tokio::select! {
+///             () = context.cancellation().cancelled() => return Ok(Outcome::default()),
+///             () = tokio::time::sleep(Duration::from_millis(10)) => {} // Something that takes its time.
+///         }
+///         if context.state() == Some(&Total(total)) {
+///             return Ok(Outcome::default());
+///         }
+///         context.set_state(&Total(total)).await.map_err(|e| Error::transient("state", e.to_string()))?;
+///         let tomorrow = context.now().after(Duration::from_secs(24 * 60 * 60));
+///         Ok(Outcome { work: Work::Built, retrigger: Some(tomorrow) })
+///     }
+/// }
+/// ```
 pub struct Context<R: Reconciler> {
     snapshot: Arc<Snapshot<R>>,
     link: Arc<Link>,

@@ -38,6 +38,39 @@ pub const DROP_GRACE: Duration = Duration::from_secs(10);
 /// A running controller. It ends when this is dropped, or in order by [`shutdown`](Self::shutdown).
 ///
 /// Everything else is done through the [`Handle`] that it derefs to, of which any number can be cloned.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Key, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+///
+/// // A handle for another task does not keep the controller running, and reads go on when it has stopped.
+/// let handle = controller.handle();
+/// controller.shutdown(Duration::from_secs(10)).await?;
+/// assert!(handle.stopped().is_some());
+/// assert!(handle.get(Key::new("page", "home"))?.state.is_some());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Controller {
     handle: Handle,
@@ -122,6 +155,45 @@ impl Drop for Controller {
 }
 
 /// Describes a controller before it starts.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::store::MemoryStore;
+/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, WhenLost};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut options = KindOptions::new("page");
+/// options.concurrency = Some(4);
+/// options.resync = Some(Duration::from_secs(3600));
+///
+/// let controller = Controller::builder()
+///     .instance("shop")
+///     .store(MemoryStore::new())
+///     .clock(SystemClock::new())
+///     .limits(Limits { concurrency: 16, ..Limits::default() })
+///     .when_lost(WhenLost::Stop)
+///     .kind(options, Pages)
+///     .start()
+///     .await?;
+/// # drop(controller);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Builder {
     instance: Arc<str>,
     store: Arc<dyn Store>,

@@ -10,6 +10,8 @@ use crate::message::EncodeError;
 use crate::store::StoreError;
 
 /// Why a controller could not be started.
+///
+/// See [`Store`](crate::store::Store) for an example.
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The catalog could not be opened or read.
@@ -32,6 +34,33 @@ pub enum StartError {
 
 /// Why an edit or a batch of edits was not carried out; nothing has changed, except where the refusal says
 /// otherwise.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::{Controller, EditError, KindOptions, Refusal, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// let second = controller.create(declare("page", "Home", &Page("hi".into()))?).await;
+/// assert!(matches!(second, Err(EditError::Refused(Refusal::NameTaken { .. }))));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Error)]
 pub enum EditError {
     /// The controller refused it.
@@ -49,6 +78,32 @@ impl From<EncodeError> for EditError {
 }
 
 /// Why a request (reconcile, refresh, nudge, cancel) was not recorded.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::{Controller, Key, KindOptions, Refusal, RequestError};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let asked = controller.reconcile(Key::new("page", "nowhere")).await;
+/// assert!(matches!(asked, Err(RequestError::Refused(Refusal::Unknown(_)))));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum RequestError {
     /// The controller refused it: unknown name, ambiguous name, shutdown and the like, each its own variant.
@@ -57,6 +112,34 @@ pub enum RequestError {
 }
 
 /// Why a wait ended without what it waited for.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Key, KindOptions, WaitError};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let soon = Duration::from_millis(1);
+/// let waited = controller.wait_until(Key::new("page", "home"), |found| found.is_some(), soon).await;
+/// assert_eq!(waited, Err(WaitError::Deadline(soon)));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WaitError {
     /// The deadline came first. The wait may be taken up again.
@@ -68,6 +151,8 @@ pub enum WaitError {
 }
 
 /// Why a reconciler's state was not taken.
+///
+/// See [`Context`](crate::Context) for an example.
 #[derive(Debug, Clone, Error)]
 pub enum SetStateError {
     /// The state has no bytes.
@@ -85,6 +170,32 @@ impl From<EncodeError> for SetStateError {
 }
 
 /// Why the history of a resource could not be read.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::{Controller, HistoryError, Key, KindOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let history = controller.history(Key::new("page", "nowhere"), 10).await;
+/// assert!(matches!(history, Err(HistoryError::Refused(_))));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// There is no such resource, or several.
@@ -96,6 +207,31 @@ pub enum HistoryError {
 }
 
 /// Why a check could not be made.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::{Controller, KindOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// assert!(controller.check_consistency().await?.findings.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Error)]
 pub enum CheckError {
     /// The controller has stopped, or is about to.
@@ -107,6 +243,36 @@ pub enum CheckError {
 }
 
 /// Why a shutdown was not in order. The controller has stopped all the same.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, KindOptions, ShutdownError};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// match controller.shutdown(Duration::from_secs(10)).await {
+///     Ok(()) => {}
+///     Err(ShutdownError::Unreturned { unreturned, .. }) => println!("{} did not return", unreturned.len()),
+///     Err(error) => return Err(error.into()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Error)]
 pub enum ShutdownError {
     /// Some invocations had not returned when the grace period ended.

@@ -40,6 +40,47 @@ use crate::watch::{Event, Watch, Watching};
 ///
 /// From inside an invocation (through [`Context::controller`](crate::Context::controller)) every write is bound to
 /// it: once it is cancelled or has returned they are refused, and so is every wait at any time.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Delete, Expect, Hidden, Key, KindOptions, Refresh, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let home = Key::new("page", "home");
+/// let uid = controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+///
+/// // An edit can say what it expects; a stale one is refused, and nothing has changed.
+/// let seen = controller.get(home.clone())?;
+/// let expect = Expect { uid: Some(uid), spec_version: Some(seen.spec_version) };
+/// controller.update_spec(home.clone(), &Page("hi".into()), expect).await?;
+/// assert!(controller.update_spec(home.clone(), &Page("ho".into()), expect).await.is_err());
+///
+/// controller.rename(home, "start", Expect::default()).await?;
+/// controller.refresh(uid, Refresh::Plain).await?.settled(Duration::from_secs(10)).await?;
+/// assert_eq!(controller.list(Hidden::Leave).resources.len(), 1);
+///
+/// controller.delete(uid, Delete::Reconciled, Expect::default()).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// assert!(controller.get(uid).is_err());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
@@ -147,6 +188,8 @@ impl Shared {
 }
 
 /// Which resources a listing has.
+///
+/// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Hidden {
     /// Those that are not hidden.
@@ -157,6 +200,8 @@ pub enum Hidden {
 }
 
 /// How a resource is deleted.
+///
+/// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Delete {
     /// Its reconciler removes what it made; the resource goes when that is done.
@@ -167,6 +212,8 @@ pub enum Delete {
 }
 
 /// Which refresh is asked for.
+///
+/// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Refresh {
     /// Do the work again.
@@ -177,6 +224,8 @@ pub enum Refresh {
 }
 
 /// All resources at one revision.
+///
+/// See [`Handle`] for an example.
 #[derive(Debug, Clone)]
 pub struct Listing {
     /// The revision; [`Handle::watch`] from here, applied over the listing, converges.

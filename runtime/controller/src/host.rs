@@ -73,6 +73,8 @@ pub(crate) struct Inbox {
 }
 
 /// What a process does that has lost its lease.
+///
+/// See [`Builder`](crate::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenLost {
     /// Its controller stops, and [`Controller::run`](crate::Controller::run) says why.

@@ -19,6 +19,33 @@ use thiserror::Error;
 ///
 /// Implement it with [`json_message!`](crate::json_message) for serde types, with
 /// [`prost_message!`](crate::prost_message) for protobuf messages, or by hand.
+///
+/// ```
+/// use watershed_controller::message::{DecodeError, EncodeError, Message};
+///
+/// #[derive(Debug, PartialEq)]
+/// struct Count(u64);
+///
+/// impl Message for Count {
+///     const FORMAT: u32 = 1;
+///
+///     fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+///         Ok(self.0.to_be_bytes().to_vec())
+///     }
+///
+///     fn decode(format: u32, bytes: &[u8]) -> Result<Self, DecodeError> {
+///         match (format, <[u8; 8]>::try_from(bytes)) {
+///             (1, Ok(bytes)) => Ok(Self(u64::from_be_bytes(bytes))),
+///             (1, Err(error)) => Err(DecodeError::malformed::<Self>(error)),
+///             _ => Err(DecodeError::unknown_format::<Self>(format)),
+///         }
+///     }
+/// }
+///
+/// assert_eq!(Count::decode(1, &Count(7).encode()?)?, Count(7));
+/// assert!(matches!(Count::decode(2, b""), Err(DecodeError::UnknownFormat { found: 2, known: 1, .. })));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Message: Sized + Send + Sync + 'static {
     /// The number of the format that [`encode`](Self::encode) writes.
     const FORMAT: u32;
@@ -33,6 +60,8 @@ pub trait Message: Sized + Send + Sync + 'static {
 }
 
 /// A value that has no bytes.
+///
+/// See [`Message`] for an example.
 #[derive(Debug, Error)]
 #[error("can't encode `{type_name}`: {message}")]
 pub struct EncodeError {
@@ -43,6 +72,8 @@ pub struct EncodeError {
 }
 
 /// Bytes that give no value.
+///
+/// See [`Message`] for an example.
 #[derive(Debug, Error)]
 pub enum DecodeError {
     /// The bytes were written under a format that this program can't read.
@@ -102,6 +133,16 @@ impl Message for () {
 }
 
 /// Writes a value as canonical JSON: no spaces, the keys of every object in order.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use watershed_controller::message::{from_json, to_json};
+///
+/// let value = HashMap::from([("b", 1), ("a", 2)]);
+/// assert_eq!(to_json(&value)?, br#"{"a":2,"b":1}"#);
+/// assert_eq!(from_json::<HashMap<String, u32>>(br#"{"a":2}"#)?["a"], 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
     let error = |e: serde_json::Error| EncodeError {
         type_name: std::any::type_name::<T>(),
@@ -114,6 +155,8 @@ pub fn to_json<T: Serialize>(value: &T) -> Result<Vec<u8>, EncodeError> {
 }
 
 /// Reads a value from JSON.
+///
+/// See [`to_json`] for an example.
 pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     serde_json::from_slice(bytes).map_err(DecodeError::malformed::<T>)
 }

@@ -19,6 +19,40 @@ use crate::message::Message;
 ///
 /// Cancellation comes through [`Context::cancellation`]. After it the invocation should return soon; its outcome is
 /// dropped, and of its writes only [`Context::set_state`] is still taken.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use std::sync::Mutex;
+/// use watershed_controller::{Context, Error, Outcome, Reconciler, Uid, Work, json_message};
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Page(String);
+/// json_message!(Page, format = 1);
+///
+/// /// What is served, by the resources that it belongs to.
+/// #[derive(Default)]
+/// struct Site(Mutex<BTreeMap<Uid, String>>);
+///
+/// impl Reconciler for Site {
+///     type Spec = Page;
+///     type State = ();
+///
+///     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+///         let mut pages = self.0.lock().expect("nobody panics with it");
+///         // Look first: "it is already there" is success.
+///         if pages.get(&context.uid()) == Some(&context.spec().0) {
+///             return Ok(Outcome::default());
+///         }
+///         pages.insert(context.uid(), context.spec().0.clone());
+///         Ok(Outcome { work: Work::Built, retrigger: None })
+///     }
+///
+///     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+///         self.0.lock().expect("nobody panics with it").remove(&context.uid());
+///         Ok(Outcome { work: Work::Dropped, retrigger: None })
+///     }
+/// }
+/// ```
 pub trait Reconciler: Sized + Send + Sync + 'static {
     /// What is wanted.
     type Spec: Message;

@@ -9,6 +9,37 @@ use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
 use crate::error::WaitError;
 
 /// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Key, KindOptions, RunOutcome, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+///
+/// let mut request = controller.reconcile(Key::new("page", "home")).await?;
+/// let outcome = request.outcome(Duration::from_secs(10)).await?;
+/// assert!(matches!(outcome, RunOutcome::Done { .. }));
+/// request.settled(Duration::from_secs(10)).await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Request {
     pub(crate) uid: Uid,

@@ -11,6 +11,37 @@ use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timest
 use crate::handle::Shared;
 
 /// How a controller does at this moment; see [`Handle::stats`](crate::Handle::stats).
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+///
+/// let stats = controller.stats();
+/// assert_eq!((stats.resources, stats.running, stats.failed), (1, 0, 0));
+/// assert!(stats.to_prometheus(&[("instance", "default")]).contains("instance=\"default\""));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Stats {
     /// The catalog's revision.
@@ -52,6 +83,8 @@ pub struct Stats {
 }
 
 /// Counts of invocations.
+///
+/// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Invocations {
     /// Started.
@@ -63,6 +96,8 @@ pub struct Invocations {
 }
 
 /// Counts and times of commits.
+///
+/// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Commits {
     /// Tried.
@@ -76,6 +111,8 @@ pub struct Commits {
 }
 
 /// How long calls waited.
+///
+/// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Lag {
     /// The last one, in microseconds.
@@ -85,6 +122,8 @@ pub struct Lag {
 }
 
 /// A lease that can run out.
+///
+/// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LeaseAge {
     /// How long ago it was renewed.
@@ -94,6 +133,8 @@ pub struct LeaseAge {
 }
 
 /// A time when everything had settled.
+///
+/// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Convergence {
     /// When.
@@ -277,6 +318,13 @@ impl Stats {
 }
 
 /// One more number in the same format, for those who add their own to the page: `watershed_` and the name.
+///
+/// ```
+/// use watershed_controller::stats::gauge;
+///
+/// let text = gauge("shop_carts", "Open carts.", &[("shop", "north")], 7);
+/// assert!(text.ends_with("watershed_shop_carts{shop=\"north\"} 7\n"));
+/// ```
 pub fn gauge(name: &str, help: &str, labels: &[(&str, &str)], value: u64) -> String {
     let mut page = Page::new(labels);
     page.gauge(name, help, value);

@@ -22,6 +22,8 @@ const ROW_WEIGHT: usize = 512;
 const QUIET_WEIGHT: usize = 128;
 
 /// One thing that a watcher sees.
+///
+/// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
     /// What a commit changed, whole batches of it.
@@ -37,6 +39,8 @@ pub enum Event {
 }
 
 /// Changes that became visible together.
+///
+/// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changes {
     /// The catalog's revision with them.
@@ -48,6 +52,41 @@ pub struct Changes {
 }
 
 /// A watcher's place, see [`Handle::watch`](crate::Handle::watch).
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::{Controller, Event, Hidden, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let listing = controller.list(Hidden::Leave);
+/// let mut watch = controller.watch(listing.revision);
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+///
+/// while let Some(event) = watch.next().await {
+///     match event {
+///         Event::Changed(changes) if changes.rows.iter().any(|row| row.name.as_str() == "home") => break,
+///         Event::Changed(_) | Event::Quiet(_) | Event::Status(_) => {}
+///         Event::Lagged => break, // List again, and watch from there.
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Watch {
     from: Revision,

@@ -14,6 +14,39 @@ use super::{
 };
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::store::MemoryStore;
+/// use watershed_controller::{Controller, Key, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = MemoryStore::new();
+/// let start = || Controller::builder().store(store.clone()).kind(KindOptions::new("page"), Pages).start();
+/// let first = start().await?;
+/// first.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// first.shutdown(Duration::from_secs(10)).await?;
+///
+/// let second = start().await?;
+/// assert!(second.get(Key::new("page", "home")).is_ok());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
     instances: Arc<Mutex<BTreeMap<String, Arc<Mutex<Instance>>>>>,

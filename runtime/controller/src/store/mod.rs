@@ -51,6 +51,32 @@ pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 pub const HISTORY_AT_ONCE: u32 = 10_000;
 
 /// Holds the catalogs of instances.
+///
+/// ```
+/// use watershed_controller::store::{BoxFuture, MemoryStore, Opened, Store, StoreError};
+/// use watershed_controller::{Controller, StartError};
+///
+/// /// Lets one tenant in.
+/// #[derive(Debug)]
+/// struct OnlyFor(&'static str, MemoryStore);
+///
+/// impl Store for OnlyFor {
+///     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
+///         if instance == self.0 {
+///             return self.1.open(instance);
+///         }
+///         Box::pin(async { Err(StoreError::NotShared) })
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let builder = |instance: &str| Controller::builder().store(OnlyFor("a", MemoryStore::new())).instance(instance);
+/// assert!(builder("a").start().await.is_ok());
+/// assert!(matches!(builder("b").start().await, Err(StartError::Store { .. })));
+/// # Ok(())
+/// # }
+/// ```
 pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
@@ -73,6 +99,8 @@ impl<S: Store + ?Sized> Store for Box<S> {
 }
 
 /// A lease that runs out unless it is renewed.
+///
+/// See [`Catalog::lease`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
     /// How long it lasts.
@@ -86,6 +114,8 @@ pub struct Lease {
 pub(crate) type ColumnError = Box<dyn StdError + Send + Sync>;
 
 /// A catalog as it was found.
+///
+/// See [`Store`] for an example.
 #[derive(Debug)]
 pub struct Opened {
     /// Its rows, its revision, and the epoch that is now held.
@@ -95,6 +125,8 @@ pub struct Opened {
 }
 
 /// The catalog of one instance, open under one epoch. Dropping it gives up nothing that was committed.
+///
+/// What [`Store`] opens; its example wraps one.
 pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     /// Writes a commit: all of it or nothing, only if the store still holds the commit's epoch, and durable when
     /// this returns. Writing the same commit again is the same as once.
@@ -164,6 +196,8 @@ fn parted(commit: &Commit) -> (Vec<&watershed_core::Row>, Vec<Uid>) {
 }
 
 /// Why a store could not be opened or read. Nothing has been written.
+///
+/// See [`Store`] for an example.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// Another process holds the catalog.

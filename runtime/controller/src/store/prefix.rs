@@ -3,6 +3,15 @@
 use super::StoreError;
 
 /// What the names of a catalog's tables begin with: a letter or `_`, then letters, digits and `_`.
+///
+/// ```
+/// use watershed_controller::store::TablePrefix;
+///
+/// assert!(TablePrefix::new("shop_").is_ok());
+/// assert!(TablePrefix::new("no; such").is_err());
+/// assert_eq!(TablePrefix::default(), TablePrefix::new(TablePrefix::DEFAULT)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TablePrefix(String);
 

@@ -5,6 +5,8 @@ use std::fmt;
 /// What is wrong with a reconciler, by what it took to show it.
 ///
 /// A play that failed is made as short as can be. What is left in it is what the reconciler can't stand.
+///
+/// See [`Report`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Fault {
@@ -111,6 +113,42 @@ impl fmt::Display for Fault {
 }
 
 /// How a check went wrong: the shortest way found to show it.
+///
+/// ```
+/// # use std::{collections::BTreeMap, sync::{Arc, Mutex}};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Uid};
+/// use watershed_controller::testing::{Fault, Kit, Outside};
+///
+/// /// Counts, and never looks.
+/// struct Counter(Total);
+///
+/// impl Reconciler for Counter {
+///     type Spec = ();
+///     type State = ();
+///
+///     async fn reconcile(&self, _: Context<Self>) -> Result<Outcome, Error> {
+///         *self.0.0.lock().unwrap() += 1;
+///         Ok(Outcome::default())
+///     }
+/// }
+///
+/// #[derive(Clone, Default)]
+/// struct Total(Arc<Mutex<u64>>);
+///
+/// impl Outside for Total {
+///     type Seen = u64;
+///
+///     fn look(&self) -> u64 {
+///         *self.0.lock().unwrap()
+///     }
+/// }
+///
+/// let kit = Kit::new(Total::default, |total| Counter(total.clone()), |_| ());
+/// let report = kit.find().expect_err("it counts each run");
+/// assert_eq!(report.fault, Fault::NotIdempotent);
+/// assert!(kit.play(report.seed).is_err());
+/// println!("{report}");
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
@@ -145,6 +183,8 @@ impl fmt::Display for Report {
 impl std::error::Error for Report {}
 
 /// What a check that found nothing has tried.
+///
+/// What [`Kit::find`](super::Kit::find) and [`Kit::check`](super::Kit::check) return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct Passed {

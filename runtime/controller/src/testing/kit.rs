@@ -23,7 +23,7 @@ use crate::message::Message;
 use crate::reconciler::Reconciler;
 
 /// Steps of a check unless something else is asked for: a fraction of a second.
-const STEPS: u64 = 20_000;
+const STEPS: u64 = 10_000;
 
 /// Says how many steps a check has.
 const STEPS_VARIABLE: &str = "WATERSHED_TESTKIT_STEPS";
@@ -37,6 +37,8 @@ const SEED_VARIABLE: &str = "WATERSHED_TESTKIT_SEED";
 /// are cancelled, dropped and killed, all in simulated time, under the real controller. At the end everything comes to
 /// rest, and three things must hold. What is there is what the same specs come to from scratch, in a fresh outside.
 /// Running everything once more changes nothing. Deleting everything leaves nothing.
+///
+/// The [module](super) has an example, [`Report`] another.
 pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) fresh: Box<dyn Fn() -> O>,
     pub(super) reconciler: Box<dyn Fn(&O) -> R>,

@@ -48,6 +48,8 @@ pub const TERM: Duration = Duration::from_secs(10);
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is done about an instance that somebody else holds.
+///
+/// See [`PostgresStore`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WhenHeld {
     /// Wait until it is free: a process that stands by.
@@ -58,6 +60,41 @@ pub enum WhenHeld {
 }
 
 /// A database with catalogs in it. Clones are the same holder.
+///
+/// ```no_run
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::store::postgres::WhenHeld;
+/// use watershed_controller::store::{PostgresStore, TablePrefix};
+/// use watershed_controller::{Controller, KindOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let pool = sqlx::PgPool::connect("postgres://localhost/shop").await?;
+/// let store = PostgresStore::new(pool, TablePrefix::default()).await?;
+/// let store = store.term(Duration::from_secs(5)).when_held(WhenHeld::Wait);
+/// let stored = store.reader().read("default").await?;
+/// println!("revision {}, {} resources", stored.revision, stored.rows.len());
+///
+/// // The code is the same in every process: one of them holds the instance, all can ask.
+/// let controller = Controller::builder().store(store).kind(KindOptions::new("page"), Pages).join().await?;
+/// # drop(controller);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct PostgresStore {
     database: Arc<Database>,

@@ -8,6 +8,8 @@ use super::events::{Event, Follower};
 use super::{Database, StoreError, database, load};
 
 /// Reads catalogs without holding them: takes no lease and writes nothing.
+///
+/// See [`PostgresStore`](super::PostgresStore) for an example.
 #[derive(Debug, Clone)]
 pub struct PostgresReader {
     database: Arc<Database>,
@@ -57,6 +59,8 @@ impl PostgresReader {
 }
 
 /// What [`PostgresReader::revisions`] gives. It need not hear of every revision, only of the latest.
+///
+/// See [`PostgresStore`](super::PostgresStore) for an example.
 #[derive(Debug)]
 pub struct Revisions {
     reader: PostgresReader,

@@ -45,6 +45,39 @@ use crate::crash::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 const READERS: u32 = 2;
 
 /// A database with catalogs in it.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use watershed_controller::store::{SqliteReader, SqliteStore};
+/// use watershed_controller::{Controller, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("catalog.db");
+/// let store = SqliteStore::open(&path).await?;
+/// let controller = Controller::builder().store(store).kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+///
+/// // Anybody may look, also in another process.
+/// let stored = SqliteReader::new(&path).read("default").await?;
+/// assert_eq!(stored.rows.len(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SqliteStore {
     database: Arc<Database>,

@@ -18,6 +18,8 @@ const LOOKS: usize = 3;
 
 /// Reads a catalog file for those who only look: takes no lease, raises no epoch, writes nothing, and neither needs
 /// an owner nor disturbs one. What it reads is committed, and of one moment for each call.
+///
+/// See [`SqliteStore`](super::SqliteStore) for an example.
 #[derive(Debug)]
 pub struct SqliteReader {
     path: PathBuf,

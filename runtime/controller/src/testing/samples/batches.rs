@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use watershed_core::{Error, Outcome, Uid, Work};
 
-use super::standin::{done, note};
+use super::standin::{done, write};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use crate::{Context, Reconciler, json_message};
 
@@ -66,6 +66,15 @@ impl Batcher {
     }
 }
 
+/// Notes how far it is; what was noted last counts, not what the run began with.
+async fn checkpoint(context: &Context<Batcher>, noted: &mut Option<u64>, upto: u64) -> Result<(), Error> {
+    if *noted != Some(upto) {
+        write(context, Checkpoint(upto)).await?;
+        *noted = Some(upto);
+    }
+    Ok(())
+}
+
 impl Reconciler for Batcher {
     type Spec = Upto;
     type State = Checkpoint;
@@ -73,17 +82,18 @@ impl Reconciler for Batcher {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let (uid, upto) = (context.uid(), context.spec().0);
         let mut there = self.begin(&context, upto).await?;
+        let mut noted = context.state().map(|note| note.0);
         let mut work = Work::Checked;
         while there < upto && !context.is_cancelled() {
             let next = upto.min(there + BATCH);
             if self.flaw == Some(Flaw::NotesBeforeItAppends) {
-                note(&context, Checkpoint(next)).await?;
+                checkpoint(&context, &mut noted, next).await?;
             }
             self.logs.call(|logs| logs.append(uid, there..next)).await?;
-            note(&context, Checkpoint(next)).await?;
+            checkpoint(&context, &mut noted, next).await?;
             (there, work) = (next, Work::Built);
         }
-        note(&context, Checkpoint(there)).await?;
+        checkpoint(&context, &mut noted, there).await?;
         done(work)
     }
 

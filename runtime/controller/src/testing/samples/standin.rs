@@ -88,7 +88,7 @@ impl<W: World> Outside for StandIn<W> {
     }
 }
 
-/// Writes a state, unless it is there already.
+/// Writes a state, unless it was there when the run began: for those that write once.
 pub(super) async fn note<R: Reconciler>(context: &Context<R>, state: R::State) -> Result<(), Error>
 where
     R::State: PartialEq,
@@ -96,6 +96,10 @@ where
     if context.state() == Some(&state) {
         return Ok(());
     }
+    write(context, state).await
+}
+
+pub(super) async fn write<R: Reconciler>(context: &Context<R>, state: R::State) -> Result<(), Error> {
     let written = context.set_state(&state).await;
     written.map_err(|error| Error::transient("state", error.to_string()))
 }
