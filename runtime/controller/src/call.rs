@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use watershed_core::{
     Answer, Call, CallId, CommitError, CommitId, Epoch, InvocationId, Refusal, Returned, Revision,
@@ -54,6 +54,34 @@ pub(crate) enum Signal {
     Renewed,
     /// Somebody else has it.
     LeaseLost,
+}
+
+/// The two ways for signals to the loop. What somebody waits for overtakes what nobody does; whoever signals has one of
+/// them, so that its own signals stay in order.
+#[derive(Debug, Clone)]
+pub(crate) struct SignalsOut {
+    /// For commits, the lease, and what a caller has asked for.
+    pub(crate) urgent: mpsc::UnboundedSender<Signal>,
+    /// For all the other invocations.
+    pub(crate) ordinary: mpsc::UnboundedSender<Signal>,
+}
+
+/// The loop's side of them.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) urgent: mpsc::UnboundedReceiver<Signal>,
+    pub(crate) ordinary: mpsc::UnboundedReceiver<Signal>,
+}
+
+/// A new pair of ways.
+pub(crate) fn signals() -> (SignalsOut, Signals) {
+    let (urgent_out, urgent) = mpsc::unbounded_channel();
+    let (ordinary_out, ordinary) = mpsc::unbounded_channel();
+    let out = SignalsOut {
+        urgent: urgent_out,
+        ordinary: ordinary_out,
+    };
+    (out, Signals { urgent, ordinary })
 }
 
 /// Where the answers to a call go. A caller that is gone is no error.

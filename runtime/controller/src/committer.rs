@@ -17,7 +17,7 @@ use crate::store::{BoxFuture, Catalog, Given};
 
 /// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
 /// meanwhile, and spares the way to another task and back.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 128;
 
 /// A commit that was begun.
 pub(crate) type Begun = BoxFuture<'static, Signal>;

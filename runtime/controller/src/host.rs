@@ -13,11 +13,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use watershed_core::{
-    Answer, CallId, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
+    Answer, CallId, Class, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
     QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
-use crate::call::{By, Command, OpenCalls, Signal};
+use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
 use crate::clock::Clock;
 use crate::committer::{self, Begun};
 use crate::context::Link;
@@ -27,8 +27,9 @@ use crate::store::{Catalog, Lease};
 use crate::tenure::Certainty;
 use crate::workers::{STALL, Workers};
 
-/// Things taken before effects are carried out: enough to fill a commit, little enough that answers don't wait.
-const DRAIN: usize = 1_024;
+/// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
+/// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.
+const TURN: usize = 64;
 
 /// How long a store may take to close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
@@ -46,8 +47,8 @@ pub(crate) struct Host {
     pub(crate) committed: VecDeque<Signal>,
     pub(crate) inbox: Inbox,
     /// What happens in the tasks of this loop.
-    pub(crate) signals: mpsc::UnboundedReceiver<Signal>,
-    pub(crate) signals_out: mpsc::UnboundedSender<Signal>,
+    pub(crate) signals: Signals,
+    pub(crate) signals_out: SignalsOut,
     /// What becomes of the handles when the lease is lost.
     pub(crate) when_lost: WhenLost,
     pub(crate) calls: OpenCalls,
@@ -132,12 +133,7 @@ impl Host {
             };
             let now = self.clock.now();
             self.take(now, happened);
-            for _ in 1..DRAIN {
-                let Some(happened) = self.try_next() else {
-                    break;
-                };
-                self.take(now, happened);
-            }
+            self.drain(now);
             if self.certainty() == Certainty::Over {
                 tracing::error!("the lease could not be renewed in time");
                 self.core.handle(now, Input::LeaseLost, &mut self.effects);
@@ -163,7 +159,8 @@ impl Host {
         tokio::select! {
             biased;
             grace = changed(shutdown) => Happened::Shutdown(grace),
-            Some(signal) = signals.recv() => Happened::Signal(signal),
+            Some(signal) = signals.urgent.recv() => Happened::Signal(signal),
+            Some(signal) = signals.ordinary.recv() => Happened::Signal(signal),
             Some(call) = forgotten.recv() => Happened::Forgotten(call),
             Some(command) = commands.recv(), if accepts_calls => Happened::Command(command),
             () = async { match due {
@@ -178,11 +175,29 @@ impl Host {
         }
     }
 
-    /// What is there already, in the same order as when waiting.
-    fn try_next(&mut self) -> Option<Happened> {
-        if let Ok(signal) = self.signals.try_recv() {
-            return Some(Happened::Signal(signal));
+    /// Takes what is there already, in the same order as when waiting, and some of each sort: however much of one
+    /// there is, it doesn't keep the others out.
+    fn drain(&mut self, now: Now) {
+        for _ in 0..TURN {
+            let Ok(signal) = self.signals.urgent.try_recv() else {
+                break;
+            };
+            self.take(now, Happened::Signal(signal));
         }
+        for _ in 0..TURN {
+            let Ok(signal) = self.signals.ordinary.try_recv() else {
+                break;
+            };
+            self.take(now, Happened::Signal(signal));
+        }
+        for _ in 0..TURN {
+            let Some(call) = self.next_call() else { break };
+            self.take(now, call);
+        }
+    }
+
+    /// What handles ask for, if they do.
+    fn next_call(&mut self) -> Option<Happened> {
         if let Ok(call) = self.inbox.forgotten.try_recv() {
             return Some(Happened::Forgotten(call));
         }
@@ -330,7 +345,11 @@ impl Host {
         self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, &self.signals_out);
+        let signals = match start.reason.why.class() {
+            Class::Overdue | Class::Explicit => &self.signals_out.urgent,
+            _ => &self.signals_out.ordinary,
+        };
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals);
         self.running.insert(invocation, begun.link());
         self.starting.push(begun);
     }

@@ -13,7 +13,7 @@ use tracing::{Instrument, Span};
 use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
 use crate::attached::{Attached, Followed, told_by};
-use crate::call::{Command, OpenCalls};
+use crate::call::{self, Command, OpenCalls};
 use crate::clock::Clock;
 use crate::committer;
 use crate::desk::{self, Desk};
@@ -148,12 +148,12 @@ impl Member {
             Err(error) => return Err((error, inbox)),
         };
         self.shared.opened(Arc::clone(&catalog));
-        let (signals_out, signals) = mpsc::unbounded_channel();
+        let (signals_out, signals) = call::signals();
         let (commits, commits_in) = mpsc::channel(1);
-        let mut tasks = vec![self.spawn(committer::run(commits_in, signals_out.clone()))];
+        let mut tasks = vec![self.spawn(committer::run(commits_in, signals_out.urgent.clone()))];
         let lease = catalog.lease();
         if lease.is_some() {
-            tasks.push(self.spawn(tenure::keep(Arc::clone(&catalog), signals_out.clone())));
+            tasks.push(self.spawn(tenure::keep(Arc::clone(&catalog), signals_out.urgent.clone())));
         }
         if let Some(exchange) = &self.shared.exchange {
             let (out, answers) = mpsc::unbounded_channel();

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use watershed_controller::message::{DecodeError, EncodeError};
 use watershed_controller::store::{MemoryStore, Store};
 use watershed_controller::{
-    Batch, Context, Controller, Edit, Error, KindOptions, Limits, NewResource, Outcome, Parents, Reconciler,
-    Ref, fresh_uid,
+    Batch, Context, Controller, Edit, Error, KindOptions, Limits, Message, NewResource, Outcome, Parents,
+    Reconciler, Ref, fresh_uid,
 };
 
 /// Longer than any of this takes.
@@ -15,11 +16,26 @@ const BATCH: usize = 10_000;
 /// Reconcilers that only look are cheap enough to run by the thousand.
 const CONCURRENCY: usize = 1_024;
 
+/// A spec of bytes that say nothing.
+pub(crate) struct Blob(Vec<u8>);
+
+impl Message for Blob {
+    const FORMAT: u32 = 0;
+
+    fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        Ok(self.0.clone())
+    }
+
+    fn decode(_format: u32, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self(bytes.to_vec()))
+    }
+}
+
 /// Looks, and finds nothing to do.
 pub(crate) struct Nothing;
 
 impl Reconciler for Nothing {
-    type Spec = ();
+    type Spec = Blob;
     type State = ();
 
     async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {

@@ -278,7 +278,7 @@ fn what_a_run_says_is_followed_while_it_is_said() {
     let mut start = Going::settled(&project);
     let mut follow = Going::of(
         &project,
-        &["logs", "root", "-f", "--format", "jsonl", "--limit", "0"],
+        &["logs", "root", "-f", "--format", "jsonl", "--limit", "100"],
     );
     project.write(
         "models/root.sql",

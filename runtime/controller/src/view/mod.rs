@@ -13,20 +13,19 @@
 //!
 //! Only the loop publishes, so there is one publish at a time.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hash};
-use std::mem::discriminant;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+mod entry;
+mod shards;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 
 use watershed_core::{
-    Key, Kind, Name, Publish, QuickHash, QuietRun, Refusal, Revision, Row, Settled, Standing, Status, Stored,
-    Target, Timestamp, Uid,
+    Key, Kind, Name, Publish, Refusal, Revision, Row, Status, Stored, Target, Timestamp, Uid,
 };
 
+use self::entry::{Entry, Replaced};
+use self::shards::{Shard, Shards, lock, read, write};
 use crate::resource::Resource;
-
-/// More than threads that read at a time, so that they rarely meet.
-const SHARDS: usize = 64;
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.
@@ -55,111 +54,10 @@ struct Progress {
     keeping: Vec<Uid>,
 }
 
-/// One resource.
-#[derive(Debug)]
-struct Entry {
-    /// None once it is gone, while somebody may still want what it was.
-    row: Option<Arc<Row>>,
-    status: Status,
-    /// When it began to stand like that.
-    stands_since: Timestamp,
-    /// The publish that put the row here.
-    since: u64,
-    before: Option<Box<Former>>,
-    /// A run that the row does not tell of.
-    quiet: Option<Arc<QuietRun>>,
-}
-
-/// What an entry was before a publish.
-#[derive(Debug)]
-struct Former {
-    row: Option<Arc<Row>>,
-    since: u64,
-    before: Option<Box<Former>>,
-}
-
 /// A row that came, went, or is found by something else than before.
 struct Move {
     old: Option<Arc<Row>>,
     new: Option<Arc<Row>>,
-}
-
-/// Whether a publish leaves behind what it replaces.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Replaced {
-    Drop,
-    Keep,
-}
-
-impl Entry {
-    fn read(&self, row: &Arc<Row>) -> Resource {
-        Resource {
-            row: Arc::clone(row),
-            status: self.status.clone(),
-        }
-    }
-
-    fn stand(&mut self, status: &Status, now: Timestamp) {
-        if discriminant(&self.status.standing) != discriminant(&status.standing) {
-            self.stands_since = now;
-        }
-        self.status.clone_from(status);
-    }
-
-    /// Whether a run waits to be written down in the row.
-    fn is_behind(&self) -> bool {
-        let quiet = self.quiet.as_deref().zip(self.row.as_deref());
-        quiet.is_some_and(|(quiet, row)| !quiet.is_in(row))
-    }
-
-    fn catch_up(&mut self) {
-        if self.is_behind()
-            && let (Some(quiet), Some(row)) = (&self.quiet, &mut self.row)
-        {
-            quiet.show_in(Arc::make_mut(row));
-        }
-    }
-
-    /// Its row as it was when this publish was the last one.
-    fn at(&self, publish: u64) -> Option<&Arc<Row>> {
-        if self.since <= publish {
-            return self.row.as_ref();
-        }
-        let mut former = self.before.as_deref();
-        while let Some(one) = former {
-            if one.since <= publish {
-                return one.row.as_ref();
-            }
-            former = one.before.as_deref();
-        }
-        None
-    }
-
-    /// Its row, present or former, that is found under this key.
-    fn under(&self, key: &Key) -> Option<&Arc<Row>> {
-        let has_it = |row: &&Arc<Row>| is_live(row) && row.kind == key.kind && row.name == key.name;
-        if let Some(row) = self.row.as_ref().filter(has_it) {
-            return Some(row);
-        }
-        let mut former = self.before.as_deref();
-        while let Some(one) = former {
-            if let Some(row) = one.row.as_ref().filter(has_it) {
-                return Some(row);
-            }
-            former = one.before.as_deref();
-        }
-        None
-    }
-
-    fn replace(&mut self, row: Option<Arc<Row>>, publish: u64, replaced: Replaced) {
-        self.quiet = None; // a row that comes later knows of it
-        let row = std::mem::replace(&mut self.row, row);
-        let since = std::mem::replace(&mut self.since, publish);
-        if replaced == Replaced::Keep {
-            let before = self.before.take();
-            self.before = Some(Box::new(Former { row, since, before }));
-        }
-    }
 }
 
 impl View {
@@ -176,15 +74,9 @@ impl View {
         };
         for entry in &stored.rows {
             let row = &entry.row;
-            let found = Entry {
-                row: Some(Arc::clone(row)),
-                status: unasked(),
-                stands_since: Timestamp(0),
-                since: 0,
-                before: None,
-                quiet: None,
-            };
-            view.rows.write(&row.uid).insert(row.uid, found);
+            view.rows
+                .write(&row.uid)
+                .insert(row.uid, Entry::of(Arc::clone(row)));
             view.take_name(row);
         }
         view
@@ -224,12 +116,13 @@ impl View {
         self.move_names(&moves);
         for run in &publish.quiet {
             if let Some(entry) = self.rows.write(&run.uid).get_mut(&run.uid) {
-                entry.quiet = Some(Arc::clone(run));
+                entry.ran_quietly(run);
             }
         }
+        let mut latest = None;
         for update in &publish.statuses {
             if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
-                entry.stand(&update.status, now);
+                entry.stand(&update.status, now, &mut latest);
             }
         }
         let mut progress = held.unwrap_or_else(|| lock(&self.progress));
@@ -239,8 +132,8 @@ impl View {
         self.forget_former(progress);
     }
 
-    /// One row. Those that come, or are found by something else than before, move: their former selves stay
-    /// for those who look a name up meanwhile.
+    /// One row. Those that come, or are found by something else than before, move: what was there stays as it was for
+    /// those who look a name up meanwhile.
     fn put(
         &self,
         row: &Arc<Row>,
@@ -250,21 +143,20 @@ impl View {
         keeping: &mut Vec<Uid>,
     ) {
         let mut shard = self.rows.write(&row.uid);
-        let entry = shard.entry(row.uid).or_insert_with(|| Entry {
-            row: None,
-            status: unasked(),
-            stands_since: Timestamp(0),
-            since: 0,
-            before: None,
-            quiet: None,
-        });
-        let stays = entry.row.as_ref().is_some_and(|old| stays(old, row));
-        let replaced = if stays { replaced } else { Replaced::Keep };
+        let entry = shard.entry(row.uid).or_default();
+        let (stays, is_new) = match &entry.row {
+            Some(old) => (stays(old, row), false),
+            None => (false, entry.before.is_none()),
+        };
+        let replaced = if stays || is_new { replaced } else { Replaced::Keep };
         if !stays {
             let (old, new) = (entry.row.clone(), Some(Arc::clone(row)));
             moves.push(Move { old, new });
         }
-        entry.replace(Some(Arc::clone(row)), number, replaced);
+        let old = entry.replace(Some(Arc::clone(row)), number, replaced);
+        // The last one to hold a row takes it apart; nobody should wait for that.
+        drop(shard);
+        drop(old);
         if replaced == Replaced::Keep {
             keeping.push(row.uid);
         }
@@ -295,8 +187,13 @@ impl View {
         }
         let key = row.key();
         let mut names = self.names.write(&key);
-        if names.insert(key, row.uid).is_none() {
-            *write(&self.kinds).entry(row.kind.clone()).or_default() += 1;
+        if names.insert(key, row.uid).is_some() {
+            return;
+        }
+        let mut kinds = write(&self.kinds);
+        match kinds.get_mut(&row.kind) {
+            Some(count) => *count += 1,
+            None => drop(kinds.insert(row.kind.clone(), 1)),
         }
     }
 
@@ -325,11 +222,13 @@ impl View {
                 continue;
             };
             // A later publish may be under way, which takes care of what it leaves behind.
-            if entry.since <= whole {
-                entry.before = None;
+            if entry.is_past(whole) {
+                let former = entry.before.take();
                 if entry.row.is_none() {
                     shard.remove(&uid);
                 }
+                drop(shard);
+                drop(former);
             }
         }
     }
@@ -401,10 +300,10 @@ impl View {
 
     /// Looks at every resource with how it stands and since when, one after the other.
     pub(crate) fn each(&self, mut look: impl FnMut(&Row, &Status, Timestamp)) {
-        for shard in &self.rows.shards {
+        for shard in self.rows.iter() {
             for entry in read(shard).values() {
                 if let Some(row) = &entry.row {
-                    look(row, &entry.status, entry.stands_since);
+                    look(row, entry.status(), entry.stands_since());
                 }
             }
         }
@@ -430,7 +329,7 @@ impl View {
             (progress.whole, progress.revision)
         };
         let mut list = Vec::new();
-        for shard in &self.rows.shards {
+        for shard in self.rows.iter() {
             let shard = read_caught_up(shard);
             list.extend(shard.values().filter_map(|entry| {
                 let row = entry.at(whole).filter(|row| keep(row))?;
@@ -442,55 +341,6 @@ impl View {
         self.forget_former(progress);
         (revision, list)
     }
-}
-
-/// A map in pieces that are locked one by one.
-#[derive(Debug)]
-struct Shards<K, V> {
-    shards: Box<[RwLock<Shard<K, V>>]>,
-}
-
-type Shard<K, V> = HashMap<K, V, QuickHash>;
-
-impl<K: Hash + Eq, V> Shards<K, V> {
-    fn with_capacity(count: usize) -> Self {
-        let shard = || {
-            RwLock::new(HashMap::with_capacity_and_hasher(
-                count / SHARDS,
-                QuickHash::default(),
-            ))
-        };
-        Self {
-            shards: (0..SHARDS).map(|_| shard()).collect(),
-        }
-    }
-
-    fn of(&self, key: &K) -> &RwLock<Shard<K, V>> {
-        // Maps use the low bits within a shard.
-        let bits = QuickHash::default().hash_one(key) >> 40;
-        &self.shards[usize::try_from(bits).unwrap_or_default() % SHARDS]
-    }
-
-    fn read(&self, key: &K) -> RwLockReadGuard<'_, Shard<K, V>> {
-        read(self.of(key))
-    }
-
-    fn write(&self, key: &K) -> RwLockWriteGuard<'_, Shard<K, V>> {
-        write(self.of(key))
-    }
-}
-
-/// A panic elsewhere leaves what is locked whole: nothing panics between two changes that belong together.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A shard whose rows tell of the last runs.
@@ -511,15 +361,6 @@ fn is_live(row: &Row) -> bool {
 /// Whether a row is found by what it was found by before.
 fn stays(old: &Row, new: &Row) -> bool {
     is_live(old) == is_live(new) && old.name.same_case(&new.name)
-}
-
-/// The standing of a row before the core has said anything about it.
-fn unasked() -> Status {
-    Status {
-        standing: Standing::Settled(Settled::Idle),
-        reason: None,
-        progress: None,
-    }
 }
 
 #[cfg(test)]

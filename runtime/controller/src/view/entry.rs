@@ -1,0 +1,219 @@
+//! One resource as readers see it, and what it was before, for those who may still want that.
+//!
+//! Catalogs have many entries, nearly all of them idle and without a past; so an entry is small, and what few have lies
+//! elsewhere.
+
+use std::mem::discriminant;
+use std::sync::Arc;
+
+use watershed_core::{Key, QuietRun, Row, Settled, Standing, Status, Timestamp};
+
+use super::is_live;
+use crate::resource::Resource;
+
+/// How most resources stand, and all before the core has said anything about them.
+const IDLE: Status = Status {
+    standing: Standing::Settled(Settled::Idle),
+    reason: None,
+    progress: None,
+};
+
+/// One resource.
+#[derive(Debug, Default)]
+pub(super) struct Entry {
+    /// None once it is gone, while somebody may still want what it was.
+    pub(super) row: Option<Arc<Row>>,
+    /// None while it is idle. Those that began to stand alike at once share it.
+    stands: Option<Arc<Stands>>,
+    pub(super) before: Option<Box<Former>>,
+    /// A run that the row does not tell of.
+    quiet: Option<Arc<QuietRun>>,
+}
+
+/// How it stands.
+#[derive(Debug)]
+pub(super) struct Stands {
+    status: Status,
+    /// When it began to stand like that, as far as it is settled, pending or running.
+    since: Timestamp,
+}
+
+/// What an entry was before a publish.
+#[derive(Debug)]
+pub(super) struct Former {
+    row: Option<Arc<Row>>,
+    /// The publish that replaced it.
+    until: u64,
+    before: Option<Box<Former>>,
+}
+
+/// Whether a publish leaves behind what it replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Replaced {
+    Drop,
+    Keep,
+}
+
+impl Entry {
+    /// A row that was found, idle.
+    pub(super) fn of(row: Arc<Row>) -> Self {
+        Self {
+            row: Some(row),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn read(&self, row: &Arc<Row>) -> Resource {
+        Resource {
+            row: Arc::clone(row),
+            status: self.status().clone(),
+        }
+    }
+
+    pub(super) fn status(&self) -> &Status {
+        self.stands.as_ref().map_or(&IDLE, |stands| &stands.status)
+    }
+
+    /// When it began to stand as it does; nobody knows of what is idle.
+    pub(super) fn stands_since(&self) -> Timestamp {
+        self.stands.as_ref().map_or(Timestamp(0), |stands| stands.since)
+    }
+
+    /// Lets it stand like this from now on; `latest` is how the one before was made to stand.
+    pub(super) fn stand(&mut self, status: &Status, now: Timestamp, latest: &mut Option<Arc<Stands>>) {
+        if *status == IDLE {
+            self.stands = None;
+            return;
+        }
+        let is_alike =
+            |stands: &&Arc<Stands>| discriminant(&stands.status.standing) == discriminant(&status.standing);
+        let before = self.stands.as_ref().filter(is_alike);
+        let since = before.map_or(now, |stands| stands.since);
+        let is_it = |latest: &&Arc<Stands>| latest.since == since && latest.status == *status;
+        if latest.as_ref().filter(is_it).is_none() {
+            let status = status.clone();
+            *latest = Some(Arc::new(Stands { status, since }));
+        }
+        self.stands.clone_from(latest);
+    }
+
+    /// Takes note of a run that comes without a row.
+    pub(super) fn ran_quietly(&mut self, run: &Arc<QuietRun>) {
+        self.quiet = Some(Arc::clone(run));
+    }
+
+    /// Whether a run waits to be written down in the row.
+    pub(super) fn is_behind(&self) -> bool {
+        let quiet = self.quiet.as_deref().zip(self.row.as_deref());
+        quiet.is_some_and(|(quiet, row)| !quiet.is_in(row))
+    }
+
+    /// Writes it down. Whoever looks again finds nothing more to compare.
+    pub(super) fn catch_up(&mut self) {
+        let quiet = self.quiet.take();
+        if let (Some(quiet), Some(row)) = (quiet, &mut self.row)
+            && !quiet.is_in(row)
+        {
+            quiet.show_in(Arc::make_mut(row));
+        }
+    }
+
+    /// Its row as it was when this publish was the last one.
+    pub(super) fn at(&self, publish: u64) -> Option<&Arc<Row>> {
+        let mut row = self.row.as_ref();
+        let mut former = self.before.as_deref();
+        while let Some(one) = former.filter(|one| one.until > publish) {
+            row = one.row.as_ref();
+            former = one.before.as_deref();
+        }
+        row
+    }
+
+    /// Its row, present or former, that is found under this key.
+    pub(super) fn under(&self, key: &Key) -> Option<&Arc<Row>> {
+        let has_it = |row: &&Arc<Row>| is_live(row) && row.kind == key.kind && row.name == key.name;
+        if let Some(row) = self.row.as_ref().filter(has_it) {
+            return Some(row);
+        }
+        let mut former = self.before.as_deref();
+        while let Some(one) = former {
+            if let Some(row) = one.row.as_ref().filter(has_it) {
+                return Some(row);
+            }
+            former = one.before.as_deref();
+        }
+        None
+    }
+
+    /// Puts another row in its place; what nobody may want any more is for the caller to drop.
+    pub(super) fn replace(
+        &mut self,
+        row: Option<Arc<Row>>,
+        publish: u64,
+        replaced: Replaced,
+    ) -> Option<Arc<Row>> {
+        self.quiet = None; // a row that comes later knows of it
+        let row = std::mem::replace(&mut self.row, row);
+        if replaced == Replaced::Drop {
+            return row;
+        }
+        self.before = Some(Box::new(Former {
+            row,
+            until: publish,
+            before: self.before.take(),
+        }));
+        None
+    }
+
+    /// Whether a publish has left something behind here that nobody wants who begins after this one.
+    pub(super) fn is_past(&self, publish: u64) -> bool {
+        self.before.as_ref().is_some_and(|former| former.until <= publish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_core::{Reason, Why};
+
+    use super::*;
+
+    fn pending(why: Why) -> Status {
+        Status {
+            standing: Standing::Pending,
+            reason: Some(Arc::new(Reason::bare(why))),
+            progress: None,
+        }
+    }
+
+    #[test]
+    fn what_stands_alike_is_kept_once_and_keeps_its_own_time() {
+        let (mut early, mut late, mut other) = (Entry::default(), Entry::default(), Entry::default());
+        early.stand(&pending(Why::Retry), Timestamp(1), &mut None);
+        let mut latest = None;
+        for entry in [&mut early, &mut late, &mut other] {
+            entry.stand(&pending(Why::Start), Timestamp(2), &mut latest);
+        }
+        for (entry, since) in [(&early, 1), (&late, 2), (&other, 2)] {
+            assert_eq!(*entry.status(), pending(Why::Start));
+            assert_eq!(
+                entry.stands_since(),
+                Timestamp(since),
+                "it has been pending since then"
+            );
+        }
+        let shares = |a: &Entry, b: &Entry| {
+            let both = a.stands.as_ref().zip(b.stands.as_ref());
+            both.is_some_and(|(a, b)| Arc::ptr_eq(a, b))
+        };
+        assert!(shares(&late, &other));
+        assert!(!shares(&early, &late));
+        late.stand(&IDLE, Timestamp(3), &mut latest);
+        assert_eq!(*late.status(), IDLE);
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        // With its uid, and as empty as maps may be, a hundred bytes: a tenth of what a resource may cost.
+        assert!(size_of::<Entry>() <= 32, "{}", size_of::<Entry>());
+    }
+}
