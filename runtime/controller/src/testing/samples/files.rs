@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use watershed_core::{Error, Outcome, Uid, Work};
 
 use super::standin::{done, note};
-use super::{Fault, Kit, StandIn, World, finds, passes};
+use super::{Fault, Kit, SHARE, StandIn, World, finds, passes};
 use crate::{Context, Reconciler, json_message};
 
 #[derive(Serialize, Deserialize)]
@@ -192,4 +192,10 @@ fn faults_of_files_are_found() {
     finds(kit(Some(Flaw::LeavesScrapsWhenItDies)), Fault::NotCrashSafe);
     finds(kit(Some(Flaw::ForgetsOldName)), Fault::LosesRename);
     finds(kit(Some(Flaw::TrustsState)), Fault::StaleSpec);
+}
+
+#[test]
+fn equal_seeds_are_equal_plays() {
+    let play = || kit(None).steps(SHARE).find().expect("it is right");
+    assert_eq!(play(), play());
 }

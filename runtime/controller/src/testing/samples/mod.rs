@@ -24,6 +24,7 @@ mod jobs;
 mod ledger;
 mod locks;
 mod members;
+mod points;
 mod reader;
 mod stacks;
 mod standin;
