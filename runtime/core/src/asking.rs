@@ -73,6 +73,11 @@ impl Core {
     /// What is pending below only because the controller started runs because of this request as well, which says
     /// more. Each is told once.
     fn tell_below(&mut self, slot: Slot) {
+        // What says no more itself would be told round a cycle for ever.
+        let says_more = |reason: Arc<Reason>| !reason.begins_with(Why::Start);
+        if !self.reason_to_come(slot).is_some_and(says_more) {
+            return;
+        }
         let mut open = vec![slot];
         while let Some(above) = open.pop() {
             let mut reason = None;
