@@ -4,12 +4,14 @@
 //! them, look for cycles, and only then ask. So nothing is scheduled in between, and the order of edits cannot
 //! matter.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use crate::batch::{Plan, Step};
 use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
+use crate::edit::{no_labels, unless_empty};
 use crate::resource::{Cancelled, Life, NameId, Resource, Slot, Stage};
 use crate::{
     Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, Settled, SpecVersion,
@@ -36,6 +38,8 @@ struct Author<'a> {
     /// Why the invocation runs that makes it, if one does.
     before: Option<Arc<Reason>>,
     origins: HashMap<Uid, Arc<str>, QuickHash>,
+    /// The last reason that was made. What a batch asks for in the same way shares one.
+    last: RefCell<Option<Arc<Reason>>>,
 }
 
 impl Core {
@@ -45,6 +49,7 @@ impl Core {
             cause,
             before: self.reason_of_run(own),
             origins: plan.origins,
+            last: RefCell::default(),
         };
         let mut tally = Tally::default();
         let steps: Vec<Step> = plan
@@ -186,12 +191,16 @@ impl Core {
         let name = self.names.intern(kind, &new.name);
         let row = Row {
             uid: new.uid,
-            kind: new.kind,
+            kind: self.kinds[kind].kind.clone(),
             name: new.name,
-            refs: new.refs,
+            refs: unless_empty(new.refs),
             owner: new.owner,
-            paths: new.paths,
-            labels: new.labels,
+            paths: unless_empty(new.paths),
+            labels: if new.labels.is_empty() {
+                no_labels()
+            } else {
+                new.labels
+            },
             marks: Marks::default(),
             revision: self.revision,
             spec_version: SpecVersion(1),
@@ -209,7 +218,7 @@ impl Core {
             runs_total: 0,
             last_run: None,
             last_success: None,
-            spec: new.spec,
+            spec: unless_empty(new.spec),
             state: None,
         };
         let slot = self
@@ -451,9 +460,17 @@ impl Core {
     }
 
     fn reason_by(&self, slot: Slot, why: Why, by: &Author<'_>) -> Arc<Reason> {
+        let origin = by.origins.get(&self.slots[slot].row.uid);
+        let mut last = by.last.borrow_mut();
+        let same = |last: &&mut Arc<Reason>| last.why == why && last.origin.as_ref() == origin;
+        if let Some(last) = last.as_mut().filter(same) {
+            return last.clone();
+        }
         let mut reason = Reason::because(why, by.cause.clone());
-        reason.origin = by.origins.get(&self.slots[slot].row.uid).cloned();
-        Arc::new(reason.after(by.before.clone()))
+        reason.origin = origin.cloned();
+        let reason = Arc::new(reason.after(by.before.clone()));
+        *last = Some(reason.clone());
+        reason
     }
 
     /// Why what refers to a name is asked for when another resource has it, or none has.

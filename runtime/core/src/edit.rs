@@ -1,7 +1,7 @@
 //! Edits of the catalog, alone or as a batch that takes effect whole or not at all.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,17 @@ pub struct NewResource {
     pub hidden: bool,
 }
 
+/// What a resource without labels has: most have none, and share it.
+pub(crate) fn no_labels() -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
+    static NONE: LazyLock<Arc<BTreeMap<Arc<str>, Arc<str>>>> = LazyLock::new(Arc::default);
+    NONE.clone()
+}
+
+/// The same, which needs no memory of its own if there is nothing in it.
+pub(crate) fn unless_empty<T>(all: Arc<[T]>) -> Arc<[T]> {
+    if all.is_empty() { Arc::default() } else { all }
+}
+
 impl NewResource {
     /// One with a spec and nothing else.
     pub fn new(uid: Uid, kind: impl Into<Kind>, name: impl Into<Name>, spec: impl Into<Arc<[u8]>>) -> Self {
@@ -72,12 +83,12 @@ impl NewResource {
             uid,
             kind: kind.into(),
             name: name.into(),
-            refs: Arc::from([]),
+            refs: Arc::default(),
             spec: spec.into(),
             spec_format: 1,
             owner: None,
-            paths: Arc::from([]),
-            labels: Arc::default(),
+            paths: Arc::default(),
+            labels: no_labels(),
             hidden: false,
         }
     }

@@ -3,8 +3,11 @@
 //! Edges hang on names rather than on resources: when a name passes to another resource its referrers follow
 //! without being touched.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::{Index, IndexMut};
+
+use hashbrown::HashTable;
+use hashbrown::hash_table::OccupiedEntry;
 
 use crate::resource::{KindId, NameId, Slot};
 use crate::{Cause, Name, QuickHash};
@@ -34,8 +37,8 @@ pub(crate) struct NameEntry {
 pub(crate) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
-    /// By kind, so that a name is looked up as it is.
-    by_kind: Vec<HashMap<Name, NameId, QuickHash>>,
+    /// By kind, so that a name is looked up as it is; found by the name in its entry.
+    by_kind: Vec<HashTable<NameId>>,
     /// While a batch is carried out: names to be looked at when it is done, for some have no resource yet.
     held: Option<Vec<NameId>>,
     /// Names that were given up meanwhile, and by whom.
@@ -44,7 +47,11 @@ pub(crate) struct Names {
 
 impl Names {
     pub(crate) fn find(&self, kind: KindId, name: &Name) -> Option<NameId> {
-        self.by_kind.get(kind.0 as usize)?.get(name).copied()
+        let has_it = |id: &NameId| self[*id].name == *name;
+        self.by_kind
+            .get(kind.0 as usize)?
+            .find(hash(name), has_it)
+            .copied()
     }
 
     /// The entry of that name, made if need be.
@@ -70,22 +77,30 @@ impl Names {
                 NameId(index)
             }
         };
-        self.of_kind(kind).insert(name.clone(), id);
+        self.of_kind(kind, |ids, hash_of| {
+            drop(ids.insert_unique(hash(name), id, hash_of))
+        });
         id
     }
 
-    fn of_kind(&mut self, kind: KindId) -> &mut HashMap<Name, NameId, QuickHash> {
+    /// Changes the index of a kind, with what tells the hash of a name in it.
+    fn of_kind(
+        &mut self,
+        kind: KindId,
+        change: impl FnOnce(&mut HashTable<NameId>, &dyn Fn(&NameId) -> u64),
+    ) {
         let index = kind.0 as usize;
         if self.by_kind.len() <= index {
-            self.by_kind.resize_with(index + 1, HashMap::default);
+            self.by_kind.resize_with(index + 1, HashTable::new);
         }
-        &mut self.by_kind[index]
+        let entries = &self.entries;
+        change(&mut self.by_kind[index], &|id| hash(&entries[id.0 as usize].name));
     }
 
     /// Makes room for so many more of a kind.
     pub(crate) fn reserve(&mut self, kind: KindId, count: usize) {
         self.entries.reserve(count);
-        self.of_kind(kind).reserve(count);
+        self.of_kind(kind, |ids, hash_of| ids.reserve(count, hash_of));
     }
 
     /// Forgets a name that nothing has to do with any more.
@@ -98,8 +113,11 @@ impl Names {
         if !unused {
             return;
         }
-        let (kind, name) = (entry.kind, entry.name.clone());
-        if self.of_kind(kind).remove(&name).is_some() {
+        let there = self
+            .by_kind
+            .get_mut(entry.kind.0 as usize)
+            .and_then(|ids| ids.find_entry(hash(&entry.name), |other| *other == id).ok());
+        if there.map(OccupiedEntry::remove).is_some() {
             self.free.push(id);
         }
     }
@@ -141,9 +159,13 @@ impl Names {
 
     /// Every entry in use.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
-        let ids = self.by_kind.iter().flat_map(HashMap::values);
+        let ids = self.by_kind.iter().flat_map(HashTable::iter);
         ids.map(|id| (*id, &self[*id]))
     }
+}
+
+fn hash(name: &Name) -> u64 {
+    QuickHash::default().hash_one(name)
 }
 
 impl Index<NameId> for Names {

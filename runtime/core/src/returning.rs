@@ -215,7 +215,7 @@ impl Core {
             row.runs_total += 1;
             row.marks = Marks {
                 deletion: row.marks.deletion,
-                former_names: Arc::from([]),
+                former_names: Arc::default(),
             };
             row.attempts = 0;
             row.error = row.error.take().filter(|_| on_cycle);

@@ -1,7 +1,9 @@
 //! Dense storage of resources, indexed by slot.
 
-use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::ops::{Index, IndexMut};
+
+use hashbrown::HashTable;
 
 use crate::resource::{Resource, Slot};
 use crate::{QuickHash, Uid};
@@ -12,7 +14,8 @@ use crate::{QuickHash, Uid};
 pub(crate) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,
-    by_uid: HashMap<Uid, Slot, QuickHash>,
+    /// Found by the uid in the row: a million resources need no second copy of it.
+    by_uid: HashTable<Slot>,
 }
 
 impl Slots {
@@ -20,7 +23,7 @@ impl Slots {
         Self {
             entries: Vec::with_capacity(count),
             free: Vec::new(),
-            by_uid: HashMap::with_capacity_and_hasher(count, QuickHash::default()),
+            by_uid: HashTable::with_capacity(count),
         }
     }
 
@@ -37,13 +40,19 @@ impl Slots {
                 Slot(index)
             }
         };
-        self.by_uid.insert(uid, slot);
+        let entries = &self.entries;
+        let uid_of = |slot: &Slot| entries[slot.0 as usize].as_ref().map(|it| it.row.uid);
+        let hash_of = |slot: &Slot| uid_of(slot).map_or(0, hash);
+        self.by_uid.insert_unique(hash(uid), slot, hash_of);
         slot
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {
         if let Some(resource) = self.entries[slot.0 as usize].take() {
-            self.by_uid.remove(&resource.row.uid);
+            let there = self
+                .by_uid
+                .find_entry(hash(resource.row.uid), |other| *other == slot);
+            there.map(hashbrown::hash_table::OccupiedEntry::remove).ok();
             self.free.push(slot);
         }
     }
@@ -57,7 +66,8 @@ impl Slots {
     }
 
     pub(crate) fn find(&self, uid: Uid) -> Option<Slot> {
-        self.by_uid.get(&uid).copied()
+        let has_it = |slot: &Slot| self.get(*slot).is_some_and(|it| it.row.uid == uid);
+        self.by_uid.find(hash(uid), has_it).copied()
     }
 
     /// One more than the highest slot in use.
@@ -71,6 +81,10 @@ impl Slots {
             .enumerate()
             .filter_map(|(index, entry)| Some((Slot(u32::try_from(index).ok()?), entry.as_ref()?)))
     }
+}
+
+fn hash(uid: Uid) -> u64 {
+    QuickHash::default().hash_one(uid)
 }
 
 /// Slots are made here and handed around inside the core only: one without a resource is a bug of the core.
