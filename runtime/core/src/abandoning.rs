@@ -52,7 +52,7 @@ impl Core {
                 pending.since = since;
             }
         }
-        for name in under {
+        for name in under.iter() {
             for other in self.claimants(name) {
                 self.stop_counting(other);
                 self.enqueue(other);
@@ -83,7 +83,7 @@ impl Core {
             let holders = self.claimants(name).into_iter();
             holders.filter(|holder| *holder != slot).find_map(|holder| {
                 match &self.slots[holder].extra().stuck {
-                    Some(run) if run.under.contains(&name) => Some(by(holder, run)),
+                    Some(run) if run.under.contains(name) => Some(by(holder, run)),
                     _ => None,
                 }
             })
@@ -132,7 +132,7 @@ impl Core {
             self.write_last_run(slot, run, RunResult::Cancelled);
             self.recover(slot, slot);
         }
-        for &name in &run.under {
+        for name in run.under.iter() {
             for other in self.claimants(name) {
                 if other != slot {
                     self.recover(other, slot);

@@ -105,6 +105,13 @@ impl Core {
 
     /// Makes a settled resource, and whatever is settled below it, pending.
     fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
+        let resource = &self.slots[slot];
+        if resource.cycle.is_none() && self.names[resource.name].referrers.is_empty() {
+            // Nothing is below it, as below most resources of a wide catalog.
+            self.counters.nodes += 1;
+            self.set_pending(slot, reason.clone());
+            return self.sum_up(slot);
+        }
         let mut frames: Vec<Frame> = Vec::new();
         self.enter(slot, reason, &mut frames);
         while let Some(frame) = frames.last_mut() {

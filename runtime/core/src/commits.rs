@@ -284,8 +284,9 @@ impl Core {
                 self.touch_status(slot);
             }
         }
-        let mut statuses = Vec::new();
-        for slot in std::mem::take(&mut self.commits.statuses) {
+        let mut statuses = Vec::with_capacity(self.commits.statuses.len());
+        let mut touched = std::mem::take(&mut self.commits.statuses);
+        for slot in touched.drain(..) {
             let Some(resource) = self.slots.get_mut(slot) else {
                 continue;
             };
@@ -298,6 +299,7 @@ impl Core {
                 });
             }
         }
+        self.commits.statuses = touched;
         let gone = std::mem::take(&mut self.commits.departed);
         let quiet = self.commits.quiet.take(self.commits.durable);
         if !(rows.is_empty() && gone.is_empty() && quiet.is_empty() && statuses.is_empty()) {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::cycles::CYCLE_CODE;
 use crate::resource::{Life, Resource, Slot};
 use crate::slots::Slots;
 use crate::{
@@ -32,6 +33,19 @@ pub enum OpenError {
     /// A kind is registered twice.
     #[error("kind \"{0}\" is registered twice")]
     DuplicateKind(Kind),
+}
+
+/// Of what was loaded, the resources for which more is to be done, each in order of slots.
+#[derive(Default)]
+struct Loaded {
+    /// Live ones that read others.
+    with_refs: Vec<Slot>,
+    /// Live ones of kinds that hold others back at the start, or that are looked at in intervals.
+    of_special_kinds: Vec<Slot>,
+    /// Live ones whose error says that they are on a cycle.
+    on_cycle_before: Vec<Slot>,
+    /// With an unfinished delete or rename.
+    marked: Vec<Slot>,
 }
 
 impl Core {
@@ -66,10 +80,11 @@ impl Core {
             (deletion, stored.row.name.prefix())
         });
         core.make_room(&rows);
+        let mut loaded = Loaded::default();
         for row in rows {
-            core.load(row)?;
+            core.load(row, &mut loaded)?;
         }
-        core.link_loaded();
+        core.link_loaded(&loaded);
         core.ask_at_start();
         core.ring_alarms();
         core.pump();
@@ -89,7 +104,9 @@ impl Core {
         }
     }
 
-    fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
+    /// Takes one row, and notes what else is to be done for it: most of a large catalog needs nothing more, and is
+    /// looked at once only.
+    fn load(&mut self, stored: StoredRow, loaded: &mut Loaded) -> Result<(), OpenError> {
         let StoredRow { row, unreadable } = stored;
         if row.revision > self.revision {
             return Err(OpenError::RowFromTheFuture(row.uid));
@@ -121,6 +138,7 @@ impl Core {
         resource.retrigger = retrigger;
         resource.unreadable = unreadable.map(Arc::new);
         let slot = self.slots.insert(resource);
+        self.note(slot, loaded);
         self.measure_stored(slot);
         self.set_owner(slot, None, self.slots[slot].row.owner);
         match life {
@@ -134,41 +152,55 @@ impl Core {
             Some(why) => why,
             None => self.rest(slot),
         };
-        self.set_stage(slot, crate::resource::Stage::Settled(standing));
+        self.slots[slot].stage = crate::resource::Stage::Settled(standing);
+        self.touch_status(slot);
         Ok(())
     }
 
-    fn link_loaded(&mut self) {
-        let slots: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
-        let deleted: Vec<Slot> = slots
-            .iter()
-            .copied()
-            .filter(|slot| self.slots[*slot].life == Life::Deleted)
-            .collect();
-        let live: Vec<Slot> = slots
-            .iter()
-            .copied()
-            .filter(|slot| self.slots[*slot].is_live())
-            .collect();
-        for &slot in &live {
-            self.plan_resync(slot);
+    fn note(&self, slot: Slot, loaded: &mut Loaded) {
+        let resource = &self.slots[slot];
+        let row = &resource.row;
+        if row.marks.is_deleted() || row.marks.is_renamed() {
+            loaded.marked.push(slot);
+        }
+        if !resource.is_live() {
+            return;
+        }
+        if !row.refs.is_empty() {
+            loaded.with_refs.push(slot);
+        }
+        let options = self.options(slot);
+        if options.is_some_and(|options| options.first || options.resync.is_some()) {
+            loaded.of_special_kinds.push(slot);
+        }
+        if row.error.as_ref().is_some_and(|error| &*error.code == CYCLE_CODE) {
+            loaded.on_cycle_before.push(slot);
+        }
+    }
+
+    fn link_loaded(&mut self, loaded: &Loaded) {
+        for &slot in &loaded.with_refs {
             self.attach(slot);
+        }
+        for &slot in &loaded.of_special_kinds {
+            self.plan_resync(slot);
             self.gate_if_first(slot);
         }
-        let changes = self.find_cycles(&live, &BTreeSet::new());
-        let stale: Vec<Slot> = live
+        let changes = self.find_cycles(&loaded.with_refs, &BTreeSet::new());
+        let is_on_none = |slot: &Slot| self.slots[*slot].cycle.is_none();
+        let stale: Vec<Slot> = loaded
+            .on_cycle_before
             .iter()
             .copied()
-            .filter(|slot| self.slots[*slot].cycle.is_none())
+            .filter(is_on_none)
             .collect();
         self.write_cycle_errors(&changes.regrouped, &stale);
+        let is_deleted = |slot: &Slot| self.slots[*slot].life == Life::Deleted;
+        let deleted: Vec<Slot> = loaded.marked.iter().copied().filter(is_deleted).collect();
         self.order_loaded_deletes(&deleted);
-        for slot in slots {
+        for &slot in &loaded.marked {
             self.claim_former_names(slot);
-            let marks = &self.slots[slot].row.marks;
-            if marks.is_deleted() || marks.is_renamed() {
-                self.begin_op(slot);
-            }
+            self.begin_op(slot);
         }
     }
 

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use std::ops::{Index, IndexMut};
 
 use hashbrown::HashTable;
-use hashbrown::hash_table::OccupiedEntry;
+use hashbrown::hash_table::{Entry, OccupiedEntry};
 
 use crate::resource::{KindId, NameId, Slot};
 use crate::{Cause, Name, QuickHash};
@@ -56,9 +56,13 @@ impl Names {
 
     /// The entry of that name, made if need be.
     pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
-        if let Some(id) = self.find(kind, name) {
-            return id;
-        }
+        let entries = &mut self.entries;
+        let has_it = |id: &NameId| entries[id.0 as usize].name == *name;
+        let hash_of = |id: &NameId| hash(&entries[id.0 as usize].name);
+        let vacant = match of_kind(&mut self.by_kind, kind).entry(hash(name), has_it, hash_of) {
+            Entry::Occupied(found) => return *found.get(),
+            Entry::Vacant(vacant) => vacant,
+        };
         let entry = NameEntry {
             kind,
             name: name.clone(),
@@ -68,39 +72,25 @@ impl Names {
         };
         let id = match self.free.pop() {
             Some(id) => {
-                self.entries[id.0 as usize] = entry;
+                entries[id.0 as usize] = entry;
                 id
             }
             None => {
-                let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 names");
-                self.entries.push(entry);
+                let index = u32::try_from(entries.len()).expect("fewer than 2^32 names");
+                entries.push(entry);
                 NameId(index)
             }
         };
-        self.of_kind(kind, |ids, hash_of| {
-            drop(ids.insert_unique(hash(name), id, hash_of))
-        });
+        vacant.insert(id);
         id
-    }
-
-    /// Changes the index of a kind, with what tells the hash of a name in it.
-    fn of_kind(
-        &mut self,
-        kind: KindId,
-        change: impl FnOnce(&mut HashTable<NameId>, &dyn Fn(&NameId) -> u64),
-    ) {
-        let index = kind.0 as usize;
-        if self.by_kind.len() <= index {
-            self.by_kind.resize_with(index + 1, HashTable::new);
-        }
-        let entries = &self.entries;
-        change(&mut self.by_kind[index], &|id| hash(&entries[id.0 as usize].name));
     }
 
     /// Makes room for so many more of a kind.
     pub(crate) fn reserve(&mut self, kind: KindId, count: usize) {
         self.entries.reserve(count);
-        self.of_kind(kind, |ids, hash_of| ids.reserve(count, hash_of));
+        let entries = &self.entries;
+        let hash_of = |id: &NameId| hash(&entries[id.0 as usize].name);
+        of_kind(&mut self.by_kind, kind).reserve(count, hash_of);
     }
 
     /// Forgets a name that nothing has to do with any more.
@@ -162,6 +152,15 @@ impl Names {
         let ids = self.by_kind.iter().flat_map(HashTable::iter);
         ids.map(|id| (*id, &self[*id]))
     }
+}
+
+/// The index of a kind, made if need be.
+fn of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable<NameId> {
+    let index = kind.0 as usize;
+    if by_kind.len() <= index {
+        by_kind.resize_with(index + 1, HashTable::new);
+    }
+    &mut by_kind[index]
 }
 
 fn hash(name: &Name) -> u64 {

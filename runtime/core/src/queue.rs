@@ -237,7 +237,7 @@ impl Core {
                 *other != slot
                     && self.slots[*other]
                         .run()
-                        .is_some_and(|run| run.under.contains(&name))
+                        .is_some_and(|run| run.under.contains(name))
             })
         })
     }

@@ -86,6 +86,24 @@ pub(crate) enum Cancelled {
     ByShutdown,
 }
 
+/// The names that a resource had when its invocation started.
+#[derive(Clone, Debug)]
+pub(crate) struct Under {
+    pub(crate) name: NameId,
+    /// Those that it claimed beside its own.
+    pub(crate) claims: Box<[NameId]>,
+}
+
+impl Under {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = NameId> + '_ {
+        std::iter::once(self.name).chain(self.claims.iter().copied())
+    }
+
+    pub(crate) fn contains(&self, name: NameId) -> bool {
+        self.iter().any(|one| one == name)
+    }
+}
+
 /// An invocation that has not returned.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
@@ -101,7 +119,7 @@ pub(crate) struct Running {
     /// Set when something asked for the resource meanwhile.
     pub(crate) again: Option<Arc<Reason>>,
     /// Every name that the resource had at the start.
-    pub(crate) under: Vec<NameId>,
+    pub(crate) under: Under,
     /// What it sees; none for deletes and renames.
     pub(crate) seen: Option<Seen>,
     /// Whether it answers a request of the resource's own.

@@ -335,7 +335,7 @@ impl Core {
 
     /// Whatever waited for this invocation to be out of the way of a name is considered again.
     fn free_names(&mut self, slot: Slot, run: &Running) {
-        for &name in &run.under {
+        for name in run.under.iter() {
             let mut index = 0;
             while let Some(other) = self.names[name].others.get(index).copied() {
                 index += 1;

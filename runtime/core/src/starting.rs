@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Link, Running, Slot, Stage};
+use crate::resource::{Cancelled, Link, Running, Slot, Stage, Under};
 use crate::{Effect, InvocationId, KindOptions, Phase, Reason, RefView, Seen, SeenRef, Start, Why};
 
 impl Core {
@@ -36,7 +36,10 @@ impl Core {
             waited_since,
             cancelled: Cancelled::No,
             again: None,
-            under: resource.names().collect(),
+            under: Under {
+                name: resource.name,
+                claims: resource.claims.clone(),
+            },
             seen,
             answers,
             busy,

@@ -32,8 +32,8 @@ impl Core {
                 unreturned += 1;
                 let known = self.runs.get(&run.invocation) == Some(&slot);
                 findings.ensure_of(self, slot, known, || format!("{:?} is lost", run.invocation));
-                for name in &run.under {
-                    let other = under.insert(*name, slot).filter(|other| *other != slot);
+                for name in run.under.iter() {
+                    let other = under.insert(name, slot).filter(|other| *other != slot);
                     findings.ensure_of(self, slot, other.is_none(), || {
                         let other = other.map(|other| self.slots[other].row.key().to_string());
                         format!("runs under one name with {other:?}")
