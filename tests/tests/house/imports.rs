@@ -43,7 +43,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
 const TESTS: &str = "watershed-tests";
 
 /// Crates that hold plain data and do nothing by themselves: all that the core may use.
-const PLAIN_DATA: &[&str] = &["serde", "thiserror", "uuid", "indexmap", "smallvec", "rustc-hash"];
+const PLAIN_DATA: &[&str] = &[
+    "serde",
+    "thiserror",
+    "uuid",
+    "hashbrown",
+    "indexmap",
+    "smallvec",
+    "rustc-hash",
+];
 
 /// What must not be reachable from a crate, by any path: engines, runtimes, databases, the network.
 const PURE: &[(&str, &[&str])] = &[
