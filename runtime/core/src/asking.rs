@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
 use crate::timeline::Alarm;
-use crate::{Cause, Effect, OnTimedAncestor, Phase, Reason, Settled, Why};
+use crate::{Cause, Class, Effect, OnTimedAncestor, Phase, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.
 struct Frame {
@@ -169,7 +169,7 @@ impl Core {
     fn sum_up(&mut self, slot: Slot) {
         let rep = self.rep(slot);
         let was_busy = self.is_busy(rep);
-        let (mut next, mut path) = (0, 0);
+        let (mut next, mut path, mut lent) = (0, 0, Class::Parent);
         while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
             next += 1;
             let below = self.rep(referrer.slot);
@@ -177,12 +177,14 @@ impl Core {
                 continue;
             }
             path = path.max(self.slots[referrer.slot].path_ms);
+            lent = lent.min(self.class_to_lend(referrer.slot));
             if self.is_busy(below) {
                 self.slots[rep].busy_children += 1;
             }
         }
         self.slots[slot].path_ms = path.saturating_add(self.slots[slot].duration_ms);
         self.slots[slot].summing = false;
+        self.borrow_class(slot, lent);
         if !was_busy && self.is_busy(rep) {
             self.became_busy(rep);
         }
@@ -331,6 +333,32 @@ impl Core {
             }),
         );
         self.enqueue(slot);
+    }
+
+    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile, and lends it
+    /// its class; it lends its own to what it waits for (C12).
+    pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>) {
+        self.set_pending(slot, reason);
+        if !self.slots[slot].is_live() {
+            return;
+        }
+        let mut lent = Class::Parent;
+        let mut next = 0;
+        while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
+            next += 1;
+            self.counters.edges += 1;
+            if link.counted {
+                lent = lent.min(self.class_to_lend(referrer.slot));
+            }
+        }
+        self.borrow_class(slot, lent);
+        let class = self.class_to_lend(slot);
+        if class < Class::Parent {
+            let parents: Vec<Slot> = self.parents(slot).collect();
+            for parent in parents {
+                self.lend_class(parent, class);
+            }
+        }
     }
 
     pub(crate) fn set_stage(&mut self, slot: Slot, stage: Stage) {

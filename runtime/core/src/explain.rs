@@ -166,12 +166,19 @@ impl Core {
                 Some(at) => WhyNot::RetryIn(at.since(self.now.mono)),
                 None => WhyNot::Settled(Settled::Retrying),
             },
+            Stage::Settled(why @ Settled::WaitingForName { .. }) => {
+                // Another one may hold it by now, or the same one under another name.
+                WhyNot::Settled(self.held_name(slot).unwrap_or_else(|| why.clone()))
+            }
             Stage::Settled(why) => WhyNot::Settled(why.clone()),
             Stage::Pending(_) => match self.verdict(slot) {
                 Verdict::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
                 Verdict::Start(phase) => self.why_not_started(slot, phase),
                 Verdict::Wait => self.why_it_waits(slot),
-                Verdict::AskFirst(_) | Verdict::Release(_) => WhyNot::Next,
+                Verdict::AskFirst(first) => self
+                    .why_its_cycle_waits(slot)
+                    .unwrap_or_else(|| self.why_not(first)),
+                Verdict::Release(_) => WhyNot::Next,
             },
         }
     }
@@ -242,10 +249,26 @@ impl Core {
                 running: self.running_in(Phase::Delete),
             };
         }
+        if let Some(why) = self.why_its_cycle_waits(slot) {
+            return why;
+        }
         match self.runs_below(slot) {
             Some(below) => WhyNot::RunsBelow(self.subject(below)),
             None => WhyNot::Next,
         }
+    }
+
+    /// A cycle is settled as one when none of its members runs or is to be renamed.
+    fn why_its_cycle_waits(&self, slot: Slot) -> Option<WhyNot> {
+        self.slots[slot].cycle?;
+        let rep = self.rep(slot);
+        let members = || (0..).map_while(|index| self.member(rep, index));
+        if let Some(running) = members().find(|member| self.slots[*member].is_running()) {
+            return Some(WhyNot::RunsBelow(self.subject(running)));
+        }
+        let renames = |member: &Slot| matches!(self.verdict(*member), Verdict::Start(Phase::Rename));
+        let member = members().find(renames)?;
+        Some(self.why_not_started(member, Phase::Rename))
     }
 
     /// An invocation of the node itself or below it that has not returned.

@@ -82,9 +82,27 @@ impl Core {
         }
         self.slots[ready.slot].listed.ready = None;
         if !present {
-            self.enqueue(ready.slot);
+            // An entry of an earlier time must not cost it its turn: it is listed anew before anything else starts.
+            self.consider(ready.slot);
         }
         present
+    }
+
+    /// The class that something pending lends to what it waits for. That of a parent's request says nothing of its own.
+    pub(crate) fn class_to_lend(&self, slot: Slot) -> Class {
+        match &self.slots[slot].stage {
+            Stage::Pending(pending) => pending.class.min(Class::Parent),
+            _ => Class::Parent,
+        }
+    }
+
+    /// What waits for this resource lends it a class, if that is one of a request.
+    pub(crate) fn borrow_class(&mut self, slot: Slot, lent: Class) {
+        if lent < Class::Parent
+            && let Stage::Pending(pending) = &mut self.slots[slot].stage
+        {
+            pending.class = pending.class.min(lent);
+        }
     }
 
     /// A request of this class came for a pending resource: it counts for it, and for what it waits for.

@@ -107,7 +107,7 @@ impl Core {
             return self.op_failed(slot, run, error);
         }
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-        self.set_pending(slot, reason);
+        self.set_pending_again(slot, reason);
         if let Stage::Pending(pending) = &mut self.slots[slot].stage {
             pending.cancelled = run.cancelled == Cancelled::ByCaller;
             pending.since = run.waited_since;
@@ -188,11 +188,11 @@ impl Core {
     /// After a completed reconcile: run again, rename, or settle.
     fn go_on(&mut self, slot: Slot, run: &Running, past: bool) {
         if let Some(again) = &run.again {
-            self.set_pending(slot, again.clone());
+            self.set_pending_again(slot, again.clone());
         } else if let Op::Due { .. } = self.slots[slot].op {
             // It renamed itself meanwhile.
             self.slots[slot].own = true;
-            self.set_pending(slot, after_rename(run));
+            self.set_pending_again(slot, after_rename(run));
         } else {
             self.settle(slot, &self.rest(slot));
         }
@@ -225,7 +225,7 @@ impl Core {
         self.claim_former_names(slot);
         self.slots[slot].own = true;
         let reason = run.again.clone().filter(|again| again.why != Why::Parent);
-        self.set_pending(slot, reason.unwrap_or_else(|| after_rename(run)));
+        self.set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
     }
 
     fn conclude_delete(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
@@ -269,7 +269,7 @@ impl Core {
         );
         if self.slots[slot].is_live() {
             let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-            self.set_pending(slot, reason);
+            self.set_pending_again(slot, reason);
         } else {
             self.set_stage(slot, Stage::Settled(crate::Settled::Retrying));
             self.has_settled(slot);

@@ -17,7 +17,8 @@ impl World {
             0 => self.lose_lease()?,
             1 => self.shut_down()?,
             2 if self.store.in_flight.is_some() => self.fail_for_good()?,
-            3..6 => return Ok(()),
+            3 => return self.take_over(),
+            4..6 => return Ok(()),
             // It is killed; what it had handed to the store may have arrived.
             _ if self.store.in_flight.is_some() && self.rng.random_bool(0.5) => self.store.write(),
             _ => {}

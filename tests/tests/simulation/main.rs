@@ -7,16 +7,19 @@
 
 mod effects;
 mod endings;
+mod explaining;
 mod model;
 mod moves;
 mod mutations;
 mod operating;
+mod places;
 mod progress;
 mod quiescence;
 mod returns;
 mod rules;
 mod script;
 mod store;
+mod takeover;
 mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -40,6 +43,7 @@ fn run(seed: u64) -> Result<u64, (String, Vec<String>)> {
         for _ in 0..STEPS_PER_WORLD {
             world.advance()?;
             world.check_rules()?;
+            world.check_explanations()?;
             if world.rng.random_bool(0.01) {
                 world.settle()?;
             }

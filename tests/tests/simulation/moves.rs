@@ -20,6 +20,9 @@ impl World {
     /// One random thing happens.
     pub(crate) fn advance(&mut self) -> Check {
         self.begin_step();
+        if self.stale.is_some() && self.rng.random_bool(0.2) {
+            return self.advance_stale();
+        }
         if self.taste.steady && self.step > STEADY_FROM && self.rng.random_bool(0.9) {
             return self.advance_steadily();
         }
@@ -36,6 +39,7 @@ impl World {
             96 => self.pass(Duration::from_secs(61)),
             97 => self.forget(),
             98 => self.end(),
+            99 => self.clock_jumps(),
             _ => self.complete(),
         }
     }

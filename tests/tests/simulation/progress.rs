@@ -7,7 +7,7 @@ use watershed_core::{Mono, OnTimedAncestor, Phase, Uid};
 use crate::world::{Run, World};
 
 /// How long a timed request is put off before it is looked at again.
-const PUT_OFF: Duration = Duration::from_secs(1);
+pub(crate) const PUT_OFF: Duration = Duration::from_secs(1);
 
 impl World {
     /// When a timed request for this resource is looked at again, because something below has been kept waiting for

@@ -34,6 +34,7 @@ impl World {
 
     fn check_rest(&mut self) -> Check {
         self.check_rules()?;
+        self.check_explanations()?;
         ensure(self.is_durable(), "durability", || {
             "changes that nobody commits".into()
         })?;

@@ -205,6 +205,18 @@ impl World {
         self.input(Input::Time)
     }
 
+    /// Somebody sets the clock on the wall, by up to a day; the other one goes on.
+    pub(crate) fn clock_jumps(&mut self) -> Check {
+        let most = if self.rng.random_bool(0.5) {
+            20_000
+        } else {
+            86_400_000
+        };
+        self.now.wall.0 += self.rng.random_range(-most..=most);
+        self.time_falls_due();
+        self.input(Input::Time)
+    }
+
     /// Times fall due.
     fn time_falls_due(&mut self) {
         // One that is given up on meanwhile waits again from then on: that may change what is put off.

@@ -372,7 +372,7 @@ impl World {
         Ok(())
     }
 
-    fn has_room(&self, item: &Item) -> bool {
+    pub(crate) fn has_room(&self, item: &Item) -> bool {
         let options = self.kinds.iter().find(|options| options.kind == item.key.kind);
         let limit = options
             .and_then(|options| options.concurrency)
@@ -427,7 +427,7 @@ impl World {
     }
 
     /// C1 keeps it out.
-    fn clashes(&self, item: &Item) -> bool {
+    pub(crate) fn clashes(&self, item: &Item) -> bool {
         let names = item.names();
         self.running
             .values()
@@ -477,7 +477,7 @@ impl World {
             || self.may_be_gated(uid)
     }
 
-    fn cycle_of(&self, uid: Uid) -> BTreeSet<Uid> {
+    pub(crate) fn cycle_of(&self, uid: Uid) -> BTreeSet<Uid> {
         let below = self.catalog.descendants(uid);
         self.catalog
             .ancestors(uid)

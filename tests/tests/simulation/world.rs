@@ -14,6 +14,7 @@ use watershed_core::{
 use crate::model::{Catalog, Item};
 use crate::script::Taste;
 use crate::store::Store;
+use crate::takeover::Stale;
 
 /// An invocation as its start showed it.
 #[derive(Clone, Debug)]
@@ -156,6 +157,8 @@ pub(crate) struct World {
     /// It is being ended; and why it has stopped.
     pub(crate) stopping: bool,
     pub(crate) stopped: Option<StopReason>,
+    /// One that held the instance before and does not know that it is taken.
+    pub(crate) stale: Option<Stale>,
     /// What this step must and may cancel.
     pub(crate) must_cancel: BTreeSet<Uid>,
     pub(crate) may_cancel: BTreeSet<Uid>,
@@ -266,6 +269,7 @@ impl World {
             trace: Vec::new(),
             stopping: false,
             stopped: None,
+            stale: None,
             must_cancel: BTreeSet::new(),
             may_cancel: BTreeSet::new(),
             by_time: BTreeSet::new(),
@@ -357,6 +361,11 @@ impl World {
 
     /// The process dies, and another one takes up what is durable.
     pub(crate) fn restart(&mut self) -> Check {
+        self.restart_beside().map(drop)
+    }
+
+    /// Another one takes up what is durable; gives back the one before.
+    pub(crate) fn restart_beside(&mut self) -> Result<Core, String> {
         self.trace.push(format!("{} restart", self.step));
         let stored = self.store.reopen();
         self.running.clear();
@@ -415,8 +424,9 @@ impl World {
         }
         let (core, effects) = Core::open(self.now, self.limits, self.kinds.clone(), stored)
             .map_err(|error| error.to_string())?;
-        self.core = core;
-        self.carry_out(effects)
+        let before = std::mem::replace(&mut self.core, core);
+        self.carry_out(effects)?;
+        Ok(before)
     }
 
     /// A request of its own came for this resource in this step.
