@@ -278,8 +278,9 @@ fn what_a_run_says_is_followed_while_it_is_said() {
     let mut start = Going::settled(&project);
     let mut follow = Going::of(
         &project,
-        &["logs", "root", "-f", "--format", "jsonl", "--limit", "100"],
+        &["logs", "root", "-f", "--format", "jsonl", "--limit", "1"],
     );
+    follow.next(); // of the run before: from here on it follows
     project.write(
         "models/root.sql",
         "SELECT nothing AS n FROM (SELECT 1 AS something)\n",
