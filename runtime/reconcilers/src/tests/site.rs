@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Controller, Hidden, Key, Resource, store::MemoryStore};
-use watershed_core::{Error, RunResult, Uid, Work};
+use watershed_core::{Epoch, Error, InvocationId, RunResult, Uid, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
@@ -22,7 +22,7 @@ pub(super) struct Site {
     state: TempDir,
     store: MemoryStore,
     /// Runs of each resource up to the last look.
-    seen: BTreeMap<Uid, u64>,
+    seen: BTreeMap<Uid, Option<(Epoch, InvocationId)>>,
     variables: BTreeMap<String, String>,
 }
 
@@ -144,12 +144,10 @@ impl Site {
         let resources = controller.list(Hidden::Leave).resources;
         let mut works = Vec::new();
         for resource in &resources {
-            let is_new = self.seen.insert(resource.uid, resource.runs_total) != Some(resource.runs_total);
-            let result = resource
-                .last_run
-                .as_ref()
-                .filter(|_| is_new)
-                .map(|run| run.result);
+            let last = resource.last_run.as_ref();
+            let id = last.map(|run| (run.epoch, run.id));
+            let is_new = self.seen.insert(resource.uid, id) != Some(id);
+            let result = last.filter(|_| is_new).map(|run| run.result);
             let work = match result {
                 Some(RunResult::Done(Work::Built)) => "built",
                 Some(RunResult::Done(Work::Renamed)) => "renamed",

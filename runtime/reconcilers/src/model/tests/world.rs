@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::{
     Controller, Delete, Expect, Key, Refresh, Resource, declare, new_spec, store::MemoryStore,
 };
-use watershed_core::{Error, Ref, RunResult, Work};
+use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
@@ -30,7 +30,7 @@ pub(super) struct World {
     store: MemoryStore,
     running: Option<Running>,
     /// What each model did in its last run before the present check.
-    seen: BTreeMap<String, u64>,
+    seen: BTreeMap<String, Option<(Epoch, InvocationId)>>,
 }
 
 struct Running {
@@ -296,9 +296,10 @@ impl World {
         let mut told = Vec::new();
         for model in listing.resources {
             let name = model.name.to_string();
-            let runs = model.runs_total;
-            let is_new = self.seen.insert(name.clone(), runs) != Some(runs);
-            let result = model.last_run.as_ref().filter(|_| is_new).map(|run| run.result);
+            let last = model.last_run.as_ref();
+            let id = last.map(|run| (run.epoch, run.id));
+            let is_new = self.seen.insert(name.clone(), id) != Some(id);
+            let result = last.filter(|_| is_new).map(|run| run.result);
             match result {
                 Some(RunResult::Done(Work::Built)) => told.push(format!("built {name}")),
                 Some(RunResult::Done(Work::Renamed)) => told.push(format!("renamed {name}")),
