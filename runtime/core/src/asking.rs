@@ -74,7 +74,7 @@ impl Core {
     /// more. Each is told once.
     fn tell_below(&mut self, slot: Slot) {
         // What says no more itself would be told round a cycle for ever.
-        let says_more = |reason: Arc<Reason>| !reason.begins_with(Why::Start);
+        let says_more = |reason: Arc<Reason>| !reason.is_only_the_start();
         if !self.reason_to_come(slot).is_some_and(says_more) {
             return;
         }
@@ -87,7 +87,7 @@ impl Core {
                 self.counters.edges += 1;
                 let child = referrer.slot;
                 let knows_less = match &self.slots[child].stage {
-                    Stage::Pending(pending) => link.counted && pending.reason.begins_with(Why::Start),
+                    Stage::Pending(pending) => link.counted && pending.reason.is_only_the_start(),
                     _ => false,
                 };
                 if !knows_less {

@@ -305,9 +305,10 @@ impl Reason {
         chain
     }
 
-    /// Whether the first link of the chain is such a request.
-    pub(crate) fn begins_with(&self, why: Why) -> bool {
-        self.links().last().is_some_and(|first| first.why == why)
+    /// Whether the whole chain says no more than that the controller started.
+    pub(crate) fn is_only_the_start(&self) -> bool {
+        let says_no_more = |link: &Reason| matches!(link.why, Why::Start | Why::Parent) && link.cut.is_none();
+        self.links().all(says_no_more)
     }
 
     /// This reason and what led to it, the latest first.

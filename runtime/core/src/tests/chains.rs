@@ -201,3 +201,31 @@ fn what_a_start_asked_for_is_told_of_an_edit_above_it() {
     bench.finish("y");
     assert_eq!(told(&bench, "z"), "x edited in models/x.sql, y parent, z parent");
 }
+
+#[test]
+fn an_edit_made_by_what_the_start_asked_for_is_told_below_as_well() {
+    let mut bench = Bench::new();
+    bench.settled(&[("parser", &[]), ("x", &["parser"]), ("y", &["x"])]);
+    bench.restart();
+    let by = bench.running("parser").invocation;
+    let edit = Call::Apply(spec_of("x", "new", "models/x.sql").into());
+    bench.call_by(Some(by), edit);
+    bench.finish("parser");
+    bench.finish("x");
+    assert_eq!(
+        told(&bench, "y"),
+        "parser start, x edited in models/x.sql, y parent"
+    );
+}
+
+#[test]
+fn what_is_on_a_cycle_is_told_once() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
+    bench.edit_refs("b", &["a", "c"]);
+    bench.restart();
+    bench.reconcile("a");
+    bench.edit_spec("c", "new");
+    bench.finish_all();
+    assert!(bench.is_idle());
+}
