@@ -65,6 +65,7 @@ impl Cache {
     /// Drops what is not among some keys.
     pub(crate) fn retain(&mut self, live: &BTreeSet<CacheKey>) {
         self.analyses.retain(|key, _| live.contains(key));
+        self.passing.retain(|key| live.contains(key));
     }
 
     /// The analyses of some keys as bytes; `None` when they are just what was imported.
