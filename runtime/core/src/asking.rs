@@ -37,15 +37,13 @@ impl Core {
             Stage::Pending(pending) => {
                 pending.cancelled = false;
                 let raises = why.class() < pending.class;
-                let mut tells = false;
                 if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
-                    tells = why.cancels();
                     pending.reason = reason.clone();
                     pending.late = false;
                     self.touch_status(slot);
-                }
-                if tells {
-                    self.tell_below(slot);
+                    if why.cancels() {
+                        self.tell_below(slot);
+                    }
                 }
                 self.enqueue(slot);
                 if raises {

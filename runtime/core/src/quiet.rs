@@ -11,7 +11,8 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::resource::{Running, Slot};
 use crate::{
-    Epoch, InvocationId, LastRun, Outcome, Phase, Reason, Revision, Row, RunResult, Timestamp, Uid, Work,
+    Epoch, InvocationId, LastRun, Outcome, Phase, Reason, Revision, Row, RunResult, Seen, Timestamp, Uid,
+    Work,
 };
 
 /// The last run of a resource, where it found nothing to do.
@@ -47,7 +48,12 @@ impl QuietRun {
         let seen = row.last_run.as_ref().and_then(|run| run.seen.clone());
         row.runs_total = self.runs_total;
         row.last_success = Some(self.ended_at);
-        row.last_run = Some(Arc::new(LastRun {
+        row.last_run = Some(Arc::new(self.as_last_run(seen)));
+    }
+
+    /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
+    pub fn as_last_run(&self, seen: Option<Seen>) -> LastRun {
+        LastRun {
             id: self.id,
             epoch: self.epoch,
             phase: Phase::Reconcile,
@@ -56,7 +62,7 @@ impl QuietRun {
             ended_at: self.ended_at,
             result: RunResult::Done(self.work),
             seen,
-        }));
+        }
     }
 }
 

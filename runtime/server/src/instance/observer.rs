@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use watershed_controller::{
     Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, QuietRun, Ref,
-    Row, RunResult, Standing, StatusUpdate, Uid, Watch, Why,
+    Row, Standing, StatusUpdate, Uid, Watch, Why,
 };
 
 use self::missed::{Missed, Told};
@@ -253,14 +253,15 @@ impl Observer {
         };
         known.told = Some(id);
         known.runs = run.runs_total;
+        let last = run.as_last_run(None);
         let finished = Event::ResourceFinished {
-            at: Time::from_millis(run.ended_at.0),
+            at: Time::from_millis(last.ended_at.0),
             resource: known.name.clone(),
-            work: resource::work(RunResult::Done(run.work)),
+            work: resource::work(last.result),
             error: None,
-            run: resource::quiet_run(run, &known.key),
+            run: resource::last_run(&last, &known.key, None),
         };
-        self.done.add_run(run.uid, RunResult::Done(run.work), None);
+        self.done.add_run(run.uid, last.result, None);
         self.finished(run.uid, finished, events);
     }
 

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use watershed_core::{
-    Cause, Error, Key, LastRun as StoredRun, QuietRun, Reason as StoredReason, Row, RunResult,
-};
+use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
 
 use super::health::{Stand, is_dependency, own_error};
 use super::kinds;
@@ -75,19 +73,6 @@ pub(crate) fn last_run(run: &StoredRun, key: &Key, error: Option<&Arc<Error>>) -
         started_at: Time::from_millis(run.started_at.0),
         duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
         outcome: outcome(run.result, error.map(Arc::as_ref)),
-    }
-}
-
-/// A run that no row tells of.
-pub(crate) fn quiet_run(run: &QuietRun, key: &Key) -> LastRun {
-    LastRun {
-        id: run_id(run.epoch.0, run.id.0),
-        reason: Reason(run.reason.why),
-        cause: cause(&run.reason),
-        chain: chain(&run.reason, key),
-        started_at: Time::from_millis(run.started_at.0),
-        duration_ms: Time::from_millis(run.ended_at.0).since_ms(Time::from_millis(run.started_at.0)),
-        outcome: outcome(RunResult::Done(run.work), None),
     }
 }
 
