@@ -8,6 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::{Key, Kind, Name, Ref, Revision, SpecVersion, Uid};
 
 /// What a caller means by a resource.
+///
+/// ```
+/// use watershed_core::{Key, Name, Target, Uid};
+///
+/// let uid = Uid(uuid::Uuid::from_u128(1));
+/// assert_eq!(Target::from(Key::new("page", "home")), Target::Key(Key::new("page", "home")));
+/// assert_eq!(Target::from(uid), Target::Uid(uid));
+/// assert_eq!(Target::Name(Name::new("Home")), Target::Name(Name::new("home")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Target {
     /// By kind and name.
@@ -31,6 +40,15 @@ impl From<Uid> for Target {
 }
 
 /// What an edit expects to find. Never the revision, which others' work moves.
+///
+/// ```
+/// use watershed_core::{Edit, Expect, Key, SpecVersion};
+///
+/// let expect = Expect { spec_version: Some(SpecVersion(3)), ..Expect::default() };
+/// let edit = Edit::delete(Key::new("page", "home")).expecting(expect);
+/// assert_eq!(edit.expect.spec_version, Some(SpecVersion(3)));
+/// assert_eq!(edit.expect.uid, None, "any resource of that name will do");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Expect {
     /// The name stands for this resource.
@@ -40,6 +58,16 @@ pub struct Expect {
 }
 
 /// A resource to be created.
+///
+/// ```
+/// use watershed_core::{NewResource, Ref, Uid};
+///
+/// let uid = Uid(uuid::Uuid::from_u128(1));
+/// let new = NewResource::new(uid, "page", "home", *b"hello").with_refs([Ref::completed("style", "plain")]);
+/// assert_eq!(&*new.spec, b"hello");
+/// assert_eq!(new.refs.len(), 1);
+/// assert!(new.owner.is_none() && !new.hidden);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct NewResource {
     /// Fresh identity. Not used if a resource of this kind and name is taken up again.
@@ -102,6 +130,14 @@ impl NewResource {
 }
 
 /// New values for some columns; None leaves a column alone.
+///
+/// ```
+/// use watershed_core::{Change, Edit, Key, Update};
+///
+/// let hide = Update { hidden: Some(true), ..Update::default() };
+/// let edit = Edit::update(Key::new("page", "home"), hide.clone());
+/// assert_eq!(edit.change, Change::Update(hide));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Update {
     /// The spec and the version of its message.
@@ -126,6 +162,13 @@ fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Opti
 }
 
 /// What an edit does.
+///
+/// ```
+/// use watershed_core::{Change, Edit, Key, Name};
+///
+/// let edit = Edit::rename(Key::new("page", "home"), "start");
+/// assert_eq!(edit.change, Change::Rename(Name::new("start")));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// A new resource. Its target is its own kind and name; [`Edit::create`] sees to that.
@@ -141,6 +184,15 @@ pub enum Change {
 }
 
 /// One edit.
+///
+/// ```
+/// use watershed_core::{Change, Edit, Key, Target};
+///
+/// let edit = Edit::delete(Key::new("page", "home")).with_origin("pages/home.yaml");
+/// assert_eq!(edit.target, Target::Key(Key::new("page", "home")));
+/// assert_eq!(edit.change, Change::Delete);
+/// assert_eq!(edit.origin.as_deref(), Some("pages/home.yaml"));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Edit {
     /// The resource, as it was before the batch.
@@ -228,6 +280,17 @@ impl Edit {
 ///
 /// A batch names resources as they were before it and states how they are after it: its edits are simultaneous,
 /// and their order never matters. Delete and create of one name are one full update of the same uid.
+///
+/// ```
+/// use watershed_core::{Batch, Edit, Key};
+///
+/// // Two names change hands at once.
+/// let swap = Batch {
+///     edits: vec![Edit::rename(Key::new("page", "a"), "b"), Edit::rename(Key::new("page", "b"), "a")],
+/// };
+/// assert_eq!(swap.edits.len(), 2);
+/// assert_eq!(Batch::from(Edit::delete(Key::new("page", "a"))).edits.len(), 1);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Batch {
     /// The edits.
@@ -241,6 +304,31 @@ impl From<Edit> for Batch {
 }
 
 /// What a batch came to, committed.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// let new = NewResource::new(uid, "page", "home", *b"hello");
+/// let call = Call::Apply(Edit::create(new).into());
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
+/// # let mut applied = None;
+/// # for _ in 0..2 {
+/// #     core.flush(now, &mut effects);
+/// #     for effect in std::mem::take(&mut effects) {
+/// #         match effect {
+/// #             Effect::Commit(commit) => core.handle(now, Input::Committed(commit.id), &mut effects),
+/// #             Effect::Answer { answer: Answer::Applied(answer), .. } => applied = Some(answer),
+/// #             _ => {}
+/// #         }
+/// #     }
+/// # }
+/// // Once it is committed:
+/// assert_eq!(applied, Some(Applied { revision: Revision(1), uids: vec![uid] }));
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Applied {
     /// The catalog's revision with the batch in it; unchanged if the batch changed nothing.

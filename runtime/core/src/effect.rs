@@ -11,6 +11,13 @@ use crate::{
 };
 
 /// A ref as an invocation gets to see it.
+///
+/// ```
+/// use watershed_core::{Ref, RefView};
+///
+/// let missing = RefView { reference: Ref::completed("page", "home"), target: None, failed: false };
+/// assert!(missing.target.is_none() && !missing.failed, "what is not there has not failed");
+/// ```
 #[derive(Clone, Debug)]
 pub struct RefView {
     /// The ref.
@@ -48,6 +55,40 @@ pub enum Write {
 }
 
 /// An invocation that did something, failed or was cancelled; or a delete that gave up on the reconciler.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// let new = NewResource::new(uid, "page", "home", *b"hello");
+/// let call = Call::Apply(Edit::create(new).into());
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
+/// # let mut history: Vec<HistoryRow> = Vec::new();
+/// # for _ in 0..4 {
+/// #     core.flush(now, &mut effects);
+/// #     for effect in std::mem::take(&mut effects) {
+/// #         match effect {
+/// #             Effect::Start(start) => {
+/// #                 let result = Returned::Failed(Error::permanent("broken", "it does not work"));
+/// #                 core.handle(now, Input::Returned { invocation: start.invocation, result }, &mut effects);
+/// #             }
+/// #             Effect::Commit(commit) => {
+/// #                 history.extend(commit.history.iter().cloned());
+/// #                 core.handle(now, Input::Committed(commit.id), &mut effects);
+/// #             }
+/// #             _ => {}
+/// #         }
+/// #     }
+/// # }
+/// // Its first run failed.
+/// let row = &history[0];
+/// assert_eq!((row.uid, row.phase, row.result), (uid, Phase::Reconcile, RunResult::Failed));
+/// assert_eq!(row.reason.why, Why::Created);
+/// assert_eq!(row.error.as_ref().map(|error| &*error.code), Some("broken"));
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// Whose.
@@ -93,6 +134,14 @@ pub struct Commit {
 }
 
 /// A resource that is no longer in the catalog.
+///
+/// ```
+/// use watershed_core::{Gone, Key, Revision, Uid};
+///
+/// let uid = Uid(uuid::Uuid::from_u128(1));
+/// let gone = Gone { uid, key: Key::new("page", "home"), revision: Revision(7) };
+/// assert_eq!(gone.key.to_string(), "page/home");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gone {
     /// Its uid.
@@ -104,6 +153,15 @@ pub struct Gone {
 }
 
 /// An unnumbered update of where a resource stands.
+///
+/// ```
+/// use watershed_core::{Settled, Standing, Status, StatusUpdate, Uid};
+///
+/// let standing = Standing::Settled(Settled::Idle);
+/// let status = Status { standing, reason: None, progress: None };
+/// let update = StatusUpdate { uid: Uid(uuid::Uuid::from_u128(1)), status };
+/// assert!(matches!(update.status.standing, Standing::Settled(Settled::Idle)));
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatusUpdate {
     /// Whose.
@@ -130,6 +188,14 @@ pub struct Publish {
 }
 
 /// What became of a request for a reconcile.
+///
+/// ```
+/// use watershed_core::{InvocationId, Outcome, RunOutcome};
+///
+/// let done = RunOutcome::Done { invocation: InvocationId(1), outcome: Outcome::default() };
+/// assert!(matches!(done, RunOutcome::Done { outcome, .. } if outcome.retrigger.is_none()));
+/// assert_ne!(done, RunOutcome::Deleted);
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
@@ -157,6 +223,13 @@ pub enum RunOutcome {
 }
 
 /// How a wait for a resource and its descendants to settle ended.
+///
+/// ```
+/// use watershed_core::Settlement;
+///
+/// let is_known = |settlement: Settlement| settlement == Settlement::Settled;
+/// assert!(is_known(Settlement::Settled) && !is_known(Settlement::LeaseLost));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Settlement {
     /// Each has settled once after the request.
@@ -191,6 +264,14 @@ pub enum Answer {
 }
 
 /// Why the controller stopped.
+///
+/// ```
+/// use watershed_core::StopReason;
+///
+/// let is_for_good = |reason: &StopReason| matches!(reason, StopReason::Shutdown);
+/// assert!(is_for_good(&StopReason::Shutdown));
+/// assert!(!is_for_good(&StopReason::StoreFailed("the disk is full".into())));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopReason {
     /// It was shut down.
@@ -202,6 +283,18 @@ pub enum StopReason {
 }
 
 /// An invocation that had not returned when the controller stopped.
+///
+/// ```
+/// use watershed_core::{InvocationId, Key, Phase, Uid, Unreturned};
+///
+/// let stuck = Unreturned {
+///     invocation: InvocationId(4),
+///     uid: Uid(uuid::Uuid::from_u128(1)),
+///     key: Key::new("page", "home"),
+///     phase: Phase::Delete,
+/// };
+/// assert_eq!(format!("{} did not return", stuck.key), "page/home did not return");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreturned {
     /// Which one.

@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Key, Ref, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// What a person can do about a failed run, and whether trying again may help.
+///
+/// ```
+/// use watershed_core::{Error, ErrorKind, Ref};
+///
+/// assert_eq!(Error::permanent("broken", "it does not work").kind, ErrorKind::Permanent);
+/// let missing = ErrorKind::Dependency(Ref::completed("page", "home"));
+/// assert_ne!(missing, ErrorKind::Transient);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -20,6 +28,14 @@ pub enum ErrorKind {
 }
 
 /// A place in a file.
+///
+/// ```
+/// use watershed_core::{Error, Place};
+///
+/// let mut error = Error::permanent("unknown-column", "no column \"prise\"");
+/// error.place = Some(Place { path: "models/sales.sql".into(), line: 3, column: 8 });
+/// assert_eq!(error.place.map(|place| (place.line, place.column)), Some((3, 8)));
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Path relative to the project, `/` between parts.
@@ -31,6 +47,17 @@ pub struct Place {
 }
 
 /// Why a run failed, as plain data that is stored on the resource.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{Error, ErrorKind};
+///
+/// let mut busy = Error::transient("busy", "the server is busy");
+/// busy.retry_after = Some(Duration::from_secs(30));
+/// assert_eq!(busy.kind, ErrorKind::Transient);
+/// assert_eq!((&*busy.code, &*busy.message), ("busy", "the server is busy"));
+/// assert!(busy.hint.is_none());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Error {
     /// What sort of failure.
@@ -75,6 +102,17 @@ impl Error {
 }
 
 /// Why a call was not carried out. Unless it says otherwise, nothing has changed.
+///
+/// ```
+/// use watershed_core::{Key, Refusal, SpecVersion};
+///
+/// let stale = Refusal::StaleSpec {
+///     key: Key::new("page", "home"),
+///     expected: SpecVersion(2),
+///     found: SpecVersion(3),
+/// };
+/// assert_eq!(stale.to_string(), "\"page/home\" is at spec version 3, expected 2");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
 pub enum Refusal {
     /// No live resource is found by that.

@@ -20,6 +20,13 @@ const NAMES_MAX: usize = 16;
 type Seen = HashSet<Slot, QuickHash>;
 
 /// A resource that an explanation speaks of.
+///
+/// ```
+/// use watershed_core::{Key, Subject, Uid};
+///
+/// let subject = Subject { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
+/// assert_eq!(subject.key.to_string(), "page/home");
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Subject {
     /// Its uid.
@@ -29,6 +36,14 @@ pub struct Subject {
 }
 
 /// One thing that keeps a resource from running, or says that nothing does.
+///
+/// ```
+/// use watershed_core::{Settled, WhyNot};
+///
+/// let is_at_rest = |why: &WhyNot| matches!(why, WhyNot::Settled(Settled::Idle));
+/// assert!(is_at_rest(&WhyNot::Settled(Settled::Idle)));
+/// assert!(!is_at_rest(&WhyNot::ControllerFull(64)));
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {
@@ -80,6 +95,24 @@ pub enum WhyNot {
 }
 
 /// Why a resource is not running now.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// let new = NewResource::new(uid, "page", "home", *b"hello");
+/// let call = Call::Apply(Edit::create(new).into());
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
+///
+/// // What was just asked for waits until the store has it.
+/// let explanation = core.explain(&Key::new("page", "home").into()).expect("it is there");
+/// assert_eq!(explanation.standing, Standing::Pending);
+/// assert_eq!(explanation.because, WhyNot::AwaitsCommit(Revision(1)));
+/// assert_eq!(explanation.reason.map(|reason| reason.why), Some(Why::Created));
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Explanation {
     /// The resource.

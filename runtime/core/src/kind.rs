@@ -6,6 +6,15 @@ use std::time::Duration;
 use crate::Kind;
 
 /// Whether a kind's resources are asked for when the controller starts.
+///
+/// ```
+/// use watershed_core::{AtStart, KindOptions};
+///
+/// let mut kind = KindOptions::new("report");
+/// assert_eq!(kind.at_start, AtStart::AskAlways);
+/// kind.at_start = AtStart::AskIfUnsettled; // What is up to date is left alone.
+/// # assert_ne!(kind, KindOptions::new("report"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AtStart {
     /// All of them.
@@ -17,6 +26,15 @@ pub enum AtStart {
 }
 
 /// Whether a finished parent alone is a reason to run.
+///
+/// ```
+/// use watershed_core::{KindOptions, Parents};
+///
+/// let mut kind = KindOptions::new("report");
+/// assert_eq!(kind.parents, Parents::Completed);
+/// kind.parents = Parents::Changed; // A parent that found nothing to do is no reason to run.
+/// # assert_ne!(kind, KindOptions::new("report"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parents {
     /// It is, also if nothing changed.
@@ -28,6 +46,16 @@ pub enum Parents {
 }
 
 /// What becomes of a running invocation when a timed request comes for an ancestor.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{KindOptions, OnTimedAncestor};
+///
+/// let mut kind = KindOptions::new("model");
+/// assert_eq!(kind.on_timed_ancestor, OnTimedAncestor::Cancel);
+/// kind.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(3600)); // Long work.
+/// # assert_ne!(kind, KindOptions::new("model"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnTimedAncestor {
     /// It is cancelled.
@@ -38,6 +66,14 @@ pub enum OnTimedAncestor {
 }
 
 /// How nudges are debounced: the first counts at once, then at most one per interval.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::Nudging;
+///
+/// let lazy = Nudging { interval: Duration::from_secs(10), ..Nudging::default() };
+/// assert_eq!(lazy.longest_wait, Duration::from_secs(5));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nudging {
     /// A nudge within this time of the last accepted one waits until nudges pause for as long.
@@ -56,6 +92,21 @@ impl Default for Nudging {
 }
 
 /// Whether a transient error is tried again.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{KindOptions, RetryPolicy};
+///
+/// let mut kind = KindOptions::new("page");
+/// assert_eq!(kind.retry, RetryPolicy::Never);
+/// kind.retry = RetryPolicy::Backoff {
+///     base: Duration::from_secs(1),
+///     cap: Duration::from_secs(60),
+///     attempts: 5,
+///     reset_after: Duration::from_secs(600),
+/// };
+/// # assert_ne!(kind, KindOptions::new("page"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum RetryPolicy {
@@ -76,6 +127,15 @@ pub enum RetryPolicy {
 }
 
 /// Whether a resource is asked for when one that it owns has used up its attempts.
+///
+/// ```
+/// use watershed_core::{KindOptions, OnExhausted};
+///
+/// let mut group = KindOptions::new("group");
+/// assert_eq!(group.on_exhausted, OnExhausted::Nothing);
+/// group.on_exhausted = OnExhausted::AskOwner; // It decides what becomes of the rest.
+/// # assert_ne!(group, KindOptions::new("group"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnExhausted {
     /// It is not.
@@ -86,6 +146,16 @@ pub enum OnExhausted {
 }
 
 /// A limit that several kinds share: a connector's, for instance.
+///
+/// ```
+/// use watershed_core::{KindOptions, Pool};
+///
+/// let warehouse = Pool { name: "warehouse".into(), limit: 4, exclusive: false };
+/// let (mut table, mut view) = (KindOptions::new("table"), KindOptions::new("view"));
+/// table.pool = Some(warehouse.clone());
+/// view.pool = Some(warehouse); // Both together start at most four at once.
+/// assert_eq!(table.pool, view.pool);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pool {
     /// What it is called; kinds that say the same name share it, and the smallest of their limits holds.
@@ -97,6 +167,20 @@ pub struct Pool {
 }
 
 /// A kind as registered by the embedder.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{KindOptions, Parents};
+///
+/// let report = KindOptions {
+///     parents: Parents::Changed,
+///     concurrency: Some(2),
+///     deadline: Some(Duration::from_secs(300)),
+///     ..KindOptions::new("report")
+/// };
+/// assert_eq!(report.kind.as_str(), "report");
+/// assert_eq!(report.resync, None);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindOptions {
     /// What it is called.
@@ -161,6 +245,13 @@ impl KindOptions {
 }
 
 /// Bounds of one controller.
+///
+/// ```
+/// use watershed_core::Limits;
+///
+/// let small = Limits { concurrency: 2, ..Limits::default() };
+/// assert!(small.backlog > small.concurrency);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Most invocations at once, cancelled ones that have not returned included.

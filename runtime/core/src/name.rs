@@ -8,6 +8,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 /// A registered type of resource, written as in project files: `model`, `project_parser`.
+///
+/// ```
+/// use watershed_core::Kind;
+///
+/// assert_eq!(Kind::new("page").as_str(), "page");
+/// assert_ne!(Kind::from("page"), Kind::from("Page"));
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Kind(Arc<str>);
 
@@ -36,6 +43,15 @@ impl From<&str> for Kind {
 }
 
 /// The name of a resource: keeps its case, and is compared, ordered and hashed without it.
+///
+/// ```
+/// use watershed_core::Name;
+///
+/// let (one, other) = (Name::new("Flights"), Name::from("flights"));
+/// assert_eq!(one, other);
+/// assert!(!one.same_case(&other));
+/// assert_eq!(one.to_string(), "Flights");
+/// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Name(Arc<str>);
 
@@ -148,6 +164,14 @@ impl From<&str> for Name {
 }
 
 /// What finds a resource: its kind and name.
+///
+/// ```
+/// use watershed_core::Key;
+///
+/// let key = Key::new("page", "Home");
+/// assert_eq!(key, Key::new("page", "home"));
+/// assert_eq!(key.to_string(), "page/Home");
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Key {
     /// Its kind.
@@ -173,6 +197,14 @@ impl fmt::Display for Key {
 }
 
 /// What a ref needs of its target.
+///
+/// ```
+/// use watershed_core::{Ref, Required};
+///
+/// assert_eq!(Ref::completed("page", "home").required, Required::default());
+/// let strict = Ref { required: Required::Ready, ..Ref::completed("page", "home") };
+/// assert_ne!(strict, Ref::completed("page", "home"));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Required {
@@ -186,6 +218,14 @@ pub enum Required {
 }
 
 /// One resource that another reads.
+///
+/// ```
+/// use watershed_core::{Key, Ref, Required};
+///
+/// let reference = Ref::completed("page", "home");
+/// assert_eq!(reference.key(), Key::new("page", "home"));
+/// assert_eq!(reference.required, Required::Completed);
+/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ref {
     /// Kind of the target.

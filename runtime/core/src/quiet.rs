@@ -16,6 +16,23 @@ use crate::{
 };
 
 /// The last run of a resource, where it found nothing to do.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{Epoch, InvocationId, QuietRun, Reason, RunResult, Timestamp, Uid, Why, Work};
+///
+/// let quiet = QuietRun {
+///     uid: Uid(uuid::Uuid::from_u128(1)),
+///     id: InvocationId(5),
+///     epoch: Epoch(2),
+///     reason: Arc::new(Reason::bare(Why::Resync)),
+///     started_at: Timestamp(1_000),
+///     ended_at: Timestamp(1_020),
+///     work: Work::Checked,
+///     runs_total: 3,
+/// };
+/// assert_eq!(quiet.as_last_run(None).result, RunResult::Done(Work::Checked));
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct QuietRun {
     /// Whose.

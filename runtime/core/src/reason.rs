@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{CallId, Key, Uid};
 
 /// Who starts first where places are few: the least one (C12).
+///
+/// ```
+/// use watershed_core::{Class, Why};
+///
+/// assert!(Why::Requested.class() < Why::Edited.class(), "who asks comes first");
+/// assert_eq!(Class::Edit.raised(), Class::Explicit);
+/// assert_eq!(Class::Overdue.as_str(), "overdue");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
@@ -56,6 +64,14 @@ impl Class {
 }
 
 /// One of the ways in which a reconcile is asked for.
+///
+/// ```
+/// use watershed_core::Why;
+///
+/// assert_eq!(Why::RefChanged.to_string(), "ref_changed");
+/// assert!(Why::Edited.cancels() && !Why::Nudge.cancels());
+/// assert!(Why::Nudge.is_timed());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -167,6 +183,15 @@ impl fmt::Display for Why {
 }
 
 /// Which parent, which edit, which caller.
+///
+/// ```
+/// use watershed_core::{CallId, Cause, Key, Uid};
+///
+/// let uid = Uid(uuid::Uuid::from_u128(1));
+/// let parent = Cause::Resource { uid, key: Key::new("page", "home") };
+/// assert_eq!(parent.key(), Some(&Key::new("page", "home")));
+/// assert_eq!(Cause::Call(CallId(1)).key(), None);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -206,6 +231,21 @@ const LATEST_KEPT: usize = 2;
 const FIRST_KEPT: usize = 2;
 
 /// Links of a chain that were left out.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{CHAIN_MAX, Key, Reason, Why};
+///
+/// let mut reason = Arc::new(Reason::bare(Why::Edited));
+/// for _ in 0..20 {
+///     reason = Arc::new(Reason::bare(Why::Parent).after(Some(reason)));
+/// }
+/// let key = Key::new("page", "home");
+/// let chain = reason.chain(&key);
+/// assert!(chain.len() <= CHAIN_MAX);
+/// let cut = chain.iter().find_map(|link| link.reason.cut.as_ref()).expect("it is too long");
+/// assert_eq!(chain.len() + cut.links as usize, 21);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cut {
     /// How many.
@@ -219,6 +259,19 @@ pub struct Cut {
 /// Links are shared: all children of a resource have one reason, and that has the one of their parent behind it. A
 /// chain keeps its latest and its first links; of those between it is told how many there were. A link is always
 /// older than the one that it led to, so there are no circles.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{Cause, Key, Reason, Uid, Why};
+///
+/// let edited = Arc::new(Reason::bare(Why::Edited));
+/// let parent = Cause::Resource { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
+/// let below = Reason::because(Why::Parent, parent).after(Some(edited));
+///
+/// let index = Key::new("page", "index");
+/// let whys: Vec<Why> = below.chain(&index).iter().map(|link| link.reason.why).collect();
+/// assert_eq!(whys, [Why::Edited, Why::Parent]);
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Reason {
     /// The request.
@@ -237,6 +290,23 @@ pub struct Reason {
 }
 
 /// One link of a chain, as people read it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{Cause, Key, Reason, Uid, Why};
+///
+/// let edited = Arc::new(Reason::bare(Why::Edited));
+/// let parent = Cause::Resource { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
+/// let below = Reason::because(Why::Parent, parent).after(Some(edited));
+///
+/// let index = Key::new("page", "index");
+/// let told: Vec<String> = below
+///     .chain(&index)
+///     .iter()
+///     .map(|link| format!("{}: {}", link.key, link.reason.why))
+///     .collect();
+/// assert_eq!(told, ["page/home: edited", "page/index: parent"]);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link<'a> {
     /// The resource that was asked for.
@@ -350,86 +420,5 @@ impl Reason {
         link.before = at.before.clone();
         link.cut = (links > 0).then(|| Box::new(Cut { links, key: next }));
         Arc::new(link)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn key(name: &str) -> Key {
-        Key::new("thing", name)
-    }
-
-    fn parent(name: &str) -> Reason {
-        let (uid, key) = (Uid(uuid::Uuid::nil()), key(name));
-        Reason::because(Why::Parent, Cause::Resource { uid, key })
-    }
-
-    /// What a chain of `length` resources, the first of them edited, says of its last one.
-    fn after(length: usize) -> (Key, Arc<Reason>) {
-        let mut reason = Reason::bare(Why::Edited);
-        reason.origin = Some(Arc::from("a file"));
-        let mut reason = Arc::new(reason.after(Some(Arc::new(Reason::bare(Why::Nudge)))));
-        for index in 1..length {
-            reason = Arc::new(parent(&format!("n{}", index - 1)).after(Some(reason)));
-        }
-        (key(&format!("n{}", length - 1)), reason)
-    }
-
-    fn names<'a>(chain: &[Link<'a>]) -> Vec<&'a str> {
-        chain.iter().map(|link| link.key.name.as_str()).collect()
-    }
-
-    #[test]
-    fn a_chain_is_told_from_its_first_link() {
-        let (key, reason) = after(3);
-        let chain = reason.chain(&key);
-        assert_eq!(names(&chain), ["n0", "n0", "n1", "n2"]);
-        let whys: Vec<Why> = chain.iter().map(|link| link.reason.why).collect();
-        assert_eq!(whys, [Why::Nudge, Why::Edited, Why::Parent, Why::Parent]);
-        assert_eq!(chain[1].reason.origin.as_deref(), Some("a file"));
-    }
-
-    #[test]
-    fn a_long_chain_keeps_its_ends_and_says_what_it_left_out() {
-        for length in 1..200 {
-            let (key, reason) = after(length);
-            let chain = reason.chain(&key);
-            assert!(chain.len() <= CHAIN_MAX, "{length}: {chain:?}");
-            let omitted: u32 = chain.iter().map(|link| link.omitted).sum();
-            assert_eq!(chain.len() + omitted as usize, length + 1, "{chain:?}");
-            assert_eq!(chain[0].reason.why, Why::Nudge);
-            assert_eq!(
-                (chain[1].reason.why, chain[1].key.name.as_str()),
-                (Why::Edited, "n0")
-            );
-            // The name of every link is that of its place in the whole chain.
-            let mut place = chain.len() + omitted as usize;
-            for link in chain.iter().rev() {
-                place -= 1;
-                assert_eq!(link.key.name.as_str(), format!("n{}", place.saturating_sub(1)));
-                place -= link.omitted as usize;
-            }
-        }
-    }
-
-    #[test]
-    fn children_share_what_led_to_their_parent() {
-        let (_, before) = after(2);
-        let (one, other) = (
-            parent("n1").after(Some(before.clone())),
-            parent("n1").after(Some(before)),
-        );
-        assert!(Arc::ptr_eq(&one.before.unwrap(), &other.before.unwrap()));
-    }
-
-    #[test]
-    fn further_attempts_add_no_link() {
-        let (key, reason) = after(2);
-        let once = Arc::new(Reason::retried(&reason));
-        let twice = Reason::retried(&once);
-        assert_eq!(*once, twice);
-        assert_eq!(names(&twice.chain(&key)), ["n0", "n0", "n1", "n1"]);
     }
 }

@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, Key, Kind, LastRun, Name, Ref, Revision, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// That a resource is to be deleted.
+///
+/// ```
+/// use watershed_core::{Deletion, Revision, Timestamp};
+///
+/// let (first, second) = (Revision(3), Revision(4));
+/// let deletion = Deletion { at: Timestamp(1_000), revision: second };
+/// assert!(deletion.revision > first, "a create takes up this one");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
     /// When it was asked for.
@@ -18,6 +26,14 @@ pub struct Deletion {
 }
 
 /// What a resource still has to go through before it is regular work again.
+///
+/// ```
+/// use watershed_core::{Marks, Name};
+///
+/// let renamed = Marks { deletion: None, former_names: [Name::new("home")].into() };
+/// assert!(renamed.is_renamed() && !renamed.is_deleted());
+/// assert!(!Marks::default().is_renamed());
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Marks {
     /// Set while a delete is not finished. Such a resource is not live: its name is free.
@@ -40,6 +56,13 @@ impl Marks {
 }
 
 /// The two counters that a refresh raises and a reconciler compares with those in its state.
+///
+/// ```
+/// use watershed_core::Refreshes;
+///
+/// let (seen, now) = (Refreshes::default(), Refreshes { plain: 0, full: 1 });
+/// assert!(now.full > seen.full, "everything is to be done again");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Refreshes {
     /// Do the work again.
@@ -51,6 +74,31 @@ pub struct Refreshes {
 /// A resource with all of its stored columns, except the instance, which is the store's.
 ///
 /// Rows are shared: a change makes a new one, so a snapshot stays what it was.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// let new = NewResource::new(uid, "page", "Home", *b"hello");
+/// let call = Call::Apply(Edit::create(new).into());
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
+/// # core.flush(now, &mut effects);
+/// # let row = effects.iter().find_map(|effect| match effect {
+/// #     Effect::Commit(commit) => commit.writes.iter().find_map(|write| match write {
+/// #         Write::Put(row) => Some(row.clone()),
+/// #         Write::Remove(_) => None,
+/// #     }),
+/// #     _ => None,
+/// # });
+/// # let row = row.expect("it is to be stored");
+/// // What is stored of it:
+/// assert_eq!(row.key(), Key::new("page", "home"));
+/// assert_eq!((row.revision, row.spec_version), (Revision(1), SpecVersion(1)));
+/// assert!(row.error.is_none() && row.state.is_none());
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Row {
     /// Identity, and the key of the row within its instance.

@@ -7,6 +7,12 @@ use serde::{Deserialize, Serialize};
 use crate::{Epoch, InvocationId, Reason, Refreshes, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// Which method of the reconciler an invocation runs.
+///
+/// ```
+/// use watershed_core::Phase;
+///
+/// assert!(Phase::Delete < Phase::Rename && Phase::Rename < Phase::Reconcile, "in this order");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -19,6 +25,13 @@ pub enum Phase {
 }
 
 /// What a run did to the outside.
+///
+/// ```
+/// use watershed_core::{Outcome, Work};
+///
+/// let built = Outcome { work: Work::Built, retrigger: None };
+/// assert_ne!(built.work, Work::default());
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -36,6 +49,16 @@ pub enum Work {
 }
 
 /// What a successful run returns.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{Outcome, Timestamp, Work};
+///
+/// let now = Timestamp(1_000);
+/// let outcome = Outcome { work: Work::Checked, retrigger: Some(now.after(Duration::from_secs(60))) };
+/// assert_eq!(outcome.retrigger, Some(Timestamp(61_000)));
+/// assert_eq!(Outcome::default().work, Work::None);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// What it did.
@@ -45,6 +68,14 @@ pub struct Outcome {
 }
 
 /// How an invocation ended, as stored.
+///
+/// ```
+/// use watershed_core::{RunResult, Work};
+///
+/// let did_something = |result: RunResult| !matches!(result, RunResult::Done(Work::None | Work::Checked));
+/// assert!(did_something(RunResult::Done(Work::Built)) && did_something(RunResult::Failed));
+/// assert!(!did_something(RunResult::Done(Work::Checked)));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunResult {
@@ -57,6 +88,14 @@ pub enum RunResult {
 }
 
 /// What a run saw of one of its resource's refs.
+///
+/// ```
+/// use watershed_core::{SeenRef, StateVersion, Uid};
+///
+/// let target = Some((Uid(uuid::Uuid::from_u128(1)), StateVersion(3)));
+/// let (before, now) = (SeenRef { target, failed: true }, SeenRef { target, failed: false });
+/// assert_ne!(before, now, "what it reads works again");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeenRef {
     /// The target's uid and state version; none if there was no target.
@@ -66,6 +105,18 @@ pub struct SeenRef {
 }
 
 /// What a completed run saw. Two equal ones have nothing to tell a reconciler apart by.
+///
+/// ```
+/// use watershed_core::{Refreshes, Seen, SpecVersion};
+///
+/// let seen = Seen {
+///     spec_version: SpecVersion(1),
+///     refreshes: Refreshes::default(),
+///     formats: (1, 1),
+///     refs: [].into(),
+/// };
+/// assert_ne!(seen, Seen { spec_version: SpecVersion(2), ..seen.clone() }, "it was edited since");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// Spec version of its resource.
@@ -79,6 +130,25 @@ pub struct Seen {
 }
 
 /// The last invocation of a resource; stored as one blob.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{
+///     Epoch, InvocationId, LastRun, Phase, Reason, RunResult, Timestamp, Why, Work,
+/// };
+///
+/// let run = LastRun {
+///     id: InvocationId(5),
+///     epoch: Epoch(2),
+///     phase: Phase::Reconcile,
+///     reason: Arc::new(Reason::bare(Why::Edited)),
+///     started_at: Timestamp(1_000),
+///     ended_at: Timestamp(1_020),
+///     result: RunResult::Done(Work::Built),
+///     seen: None,
+/// };
+/// assert_eq!(run.ended_at.0 - run.started_at.0, 20, "milliseconds");
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LastRun {
     /// Its number, unique together with the epoch.

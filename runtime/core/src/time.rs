@@ -5,6 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// Wall time in milliseconds since the Unix epoch. Rows and retrigger times use it.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::Timestamp;
+///
+/// assert_eq!(Timestamp(1_000).after(Duration::from_secs(2)), Timestamp(3_000));
+/// assert_eq!(Timestamp(i64::MAX).after(Duration::from_secs(2)), Timestamp(i64::MAX));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
 

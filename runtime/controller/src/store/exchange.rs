@@ -13,6 +13,14 @@ use watershed_core::{CommitError, Epoch, HistoryRow, Revision, Row, Stored, Uid}
 use super::{BoxFuture, StoreError};
 
 /// A call that is left for the holder. Its text is JSON.
+///
+/// ```
+/// use watershed_controller::store::exchange::Asked;
+///
+/// let asked = Asked { id: uuid::Uuid::from_u128(1), call: "{}".into() };
+/// let again = asked.clone();
+/// assert_eq!(asked.id, again.id, "asking twice with one id is asking once");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Asked {
     /// Fresh; asking twice with one id is asking once.
@@ -22,6 +30,14 @@ pub struct Asked {
 }
 
 /// A call as the holder finds it.
+///
+/// ```
+/// use watershed_controller::store::exchange::{Asked, Taken};
+///
+/// let asked = Asked { id: uuid::Uuid::from_u128(1), call: "{}".into() };
+/// let taken = Taken { id: asked.id, call: asked.call, first: None };
+/// assert!(taken.first.is_none(), "no holder before this one has answered it");
+/// ```
 #[derive(Debug, Clone)]
 pub struct Taken {
     /// Its id.
@@ -33,6 +49,15 @@ pub struct Taken {
 }
 
 /// Answers to one call, by holder or for its caller; none is not given yet. Texts are JSON.
+///
+/// ```
+/// use watershed_controller::Revision;
+/// use watershed_controller::store::Given;
+///
+/// let id = uuid::Uuid::from_u128(1);
+/// let given = Given { id, first: Some("{}".into()), revision: Revision(7), ..Given::default() };
+/// assert!(given.outcome.is_none() && !given.done, "more is to come");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Given {
     /// Which call.
@@ -50,6 +75,14 @@ pub struct Given {
 }
 
 /// What was committed after a revision, all of one moment.
+///
+/// ```
+/// use watershed_controller::Revision;
+/// use watershed_controller::store::exchange::Later;
+///
+/// let nothing = Later { revision: Revision(7), ..Later::default() };
+/// assert!(nothing.rows.is_empty() && nothing.gone.is_empty());
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Later {
     /// The revision now.
@@ -61,6 +94,13 @@ pub struct Later {
 }
 
 /// What a process wants to be woken for.
+///
+/// ```
+/// use watershed_controller::store::exchange::Interest;
+///
+/// let caller = uuid::Uuid::from_u128(1);
+/// assert_ne!(Interest::Answers(caller), Interest::Calls);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Calls that are left for the holder.
@@ -70,6 +110,30 @@ pub enum Interest {
 }
 
 /// Wakes a process; now and then for nothing.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_controller::store::BoxFuture;
+/// use watershed_controller::store::exchange::Wake;
+///
+/// /// For a store that can't tell: looks every second.
+/// #[derive(Debug)]
+/// struct EverySecond;
+///
+/// impl Wake for EverySecond {
+///     fn next(&mut self) -> BoxFuture<'_, ()> {
+///         Box::pin(tokio::time::sleep(Duration::from_secs(1)))
+///     }
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// # tokio::time::pause();
+/// let before = tokio::time::Instant::now();
+/// EverySecond.next().await;
+/// assert!(before.elapsed() >= Duration::from_secs(1));
+/// # }
+/// ```
 pub trait Wake: fmt::Debug + Send {
     /// Waits until something of interest has happened, or may have.
     ///
@@ -78,6 +142,13 @@ pub trait Wake: fmt::Debug + Send {
 }
 
 /// One instance as its processes see it that do not, or not yet, hold it.
+///
+/// ```
+/// use watershed_controller::store::{MemoryStore, Store};
+///
+/// // A store in memory is no place for several processes; `PostgresStore` is one.
+/// assert!(MemoryStore::new().exchange("default").is_none());
+/// ```
 pub trait Exchange: fmt::Debug + Send + Sync + 'static {
     /// The whole catalog, with the revision at which something was last removed.
     fn read(&self) -> BoxFuture<'_, Result<(Stored, Revision), StoreError>>;

@@ -26,6 +26,13 @@ pub use stored::{Compared, Consistency};
 const FINDINGS_PER_RULE: usize = 20;
 
 /// What a finding breaks: a rule of the controller by its number, or what the machine needs for all of them.
+///
+/// ```
+/// use watershed_core::Rule;
+///
+/// assert_eq!(Rule::C6.to_string(), "C6");
+/// assert_eq!(Rule::Times.as_str(), "times");
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Rule {
     /// At most one invocation per resource, and one under each name.
@@ -102,6 +109,18 @@ impl fmt::Display for Rule {
 }
 
 /// Something that does not hold.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// assert_eq!(core.check_consistency(), [], "nothing is wrong");
+/// # core.handle(now, Input::Time, &mut effects);
+/// # assert_eq!(core.check_consistency(), []);
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// What it breaks.

@@ -10,6 +10,23 @@ use crate::resource::Life;
 use crate::{QuickHash, Revision, Stored, StoredRow, Subject, Uid};
 
 /// How far a stored catalog could be compared with the loaded one.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call: Call::Check(None) }, &mut effects);
+/// # core.flush(now, &mut effects);
+/// # let checked = effects.into_iter().find_map(|effect| match effect {
+/// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
+/// #     _ => None,
+/// # });
+/// # let checked = checked.expect("it was asked for");
+/// assert_eq!(checked.compared, Compared::Not, "no stored catalog was handed in");
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
@@ -22,6 +39,24 @@ pub enum Compared {
 }
 
 /// What a check came to.
+///
+/// ```
+/// # use watershed_core::*;
+/// # let now = Now::default();
+/// # let kinds = vec![KindOptions::new("page")];
+/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
+/// # let uid = Uid(uuid::Uuid::from_u128(1));
+/// core.handle(now, Input::Call { id: CallId(1), by: None, call: Call::Check(None) }, &mut effects);
+/// # core.flush(now, &mut effects);
+/// # let checked = effects.into_iter().find_map(|effect| match effect {
+/// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
+/// #     _ => None,
+/// # });
+/// # let checked = checked.expect("it was asked for");
+/// assert_eq!(checked.findings, []);
+/// assert!(checked.rules.contains(&Rule::C7));
+/// # Ok::<(), OpenError>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Consistency {
     /// The catalog's revision.

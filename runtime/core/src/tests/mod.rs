@@ -13,6 +13,7 @@ mod owners;
 mod places;
 mod progress;
 mod quiet;
+mod reasons;
 mod requests;
 mod retries;
 mod scheduling;

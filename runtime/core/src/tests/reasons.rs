@@ -1,0 +1,81 @@
+//! Chains of reasons: what led to a request, told from its first link.
+
+use std::sync::Arc;
+
+use crate::{CHAIN_MAX, Cause, Key, Link, Reason, Uid, Why};
+
+fn key(name: &str) -> Key {
+    Key::new("thing", name)
+}
+
+fn parent(name: &str) -> Reason {
+    let (uid, key) = (Uid(uuid::Uuid::nil()), key(name));
+    Reason::because(Why::Parent, Cause::Resource { uid, key })
+}
+
+/// What a chain of `length` resources, the first of them edited, says of its last one.
+fn after(length: usize) -> (Key, Arc<Reason>) {
+    let mut reason = Reason::bare(Why::Edited);
+    reason.origin = Some(Arc::from("a file"));
+    let mut reason = Arc::new(reason.after(Some(Arc::new(Reason::bare(Why::Nudge)))));
+    for index in 1..length {
+        reason = Arc::new(parent(&format!("n{}", index - 1)).after(Some(reason)));
+    }
+    (key(&format!("n{}", length - 1)), reason)
+}
+
+fn names<'a>(chain: &[Link<'a>]) -> Vec<&'a str> {
+    chain.iter().map(|link| link.key.name.as_str()).collect()
+}
+
+#[test]
+fn a_chain_is_told_from_its_first_link() {
+    let (key, reason) = after(3);
+    let chain = reason.chain(&key);
+    assert_eq!(names(&chain), ["n0", "n0", "n1", "n2"]);
+    let whys: Vec<Why> = chain.iter().map(|link| link.reason.why).collect();
+    assert_eq!(whys, [Why::Nudge, Why::Edited, Why::Parent, Why::Parent]);
+    assert_eq!(chain[1].reason.origin.as_deref(), Some("a file"));
+}
+
+#[test]
+fn a_long_chain_keeps_its_ends_and_says_what_it_left_out() {
+    for length in 1..200 {
+        let (key, reason) = after(length);
+        let chain = reason.chain(&key);
+        assert!(chain.len() <= CHAIN_MAX, "{length}: {chain:?}");
+        let omitted: u32 = chain.iter().map(|link| link.omitted).sum();
+        assert_eq!(chain.len() + omitted as usize, length + 1, "{chain:?}");
+        assert_eq!(chain[0].reason.why, Why::Nudge);
+        assert_eq!(
+            (chain[1].reason.why, chain[1].key.name.as_str()),
+            (Why::Edited, "n0")
+        );
+        // The name of every link is that of its place in the whole chain.
+        let mut place = chain.len() + omitted as usize;
+        for link in chain.iter().rev() {
+            place -= 1;
+            assert_eq!(link.key.name.as_str(), format!("n{}", place.saturating_sub(1)));
+            place -= link.omitted as usize;
+        }
+    }
+}
+
+#[test]
+fn children_share_what_led_to_their_parent() {
+    let (_, before) = after(2);
+    let (one, other) = (
+        parent("n1").after(Some(before.clone())),
+        parent("n1").after(Some(before)),
+    );
+    assert!(Arc::ptr_eq(&one.before.unwrap(), &other.before.unwrap()));
+}
+
+#[test]
+fn further_attempts_add_no_link() {
+    let (key, reason) = after(2);
+    let once = Arc::new(Reason::retried(&reason));
+    let twice = Reason::retried(&once);
+    assert_eq!(*once, twice);
+    assert_eq!(names(&twice.chain(&key)), ["n0", "n0", "n1", "n1"]);
+}
