@@ -1,9 +1,12 @@
 //! Tests of the whole machine, by the part of the contract that they hold it to.
 
 mod abandoning;
+mod asking;
 mod chains;
 mod cost;
 mod durability;
+mod edits;
+mod endings;
 mod exhaustive;
 mod explain;
 mod found;

@@ -118,8 +118,9 @@ impl World {
                 })?;
                 let waits = bits(above[index]).find(|parent| self.is_unsettled(*parent));
                 ensure(waits.is_none(), || format!("C3: {index} starts below {waits:?}"))?;
+                // A rename reads no refs, and may start below it by the same input, once its own edit is committed.
                 let below = self.running.iter().find(|other| {
-                    other.invocation != run.invocation && above[other.index] & (1 << index) != 0
+                    other.invocation < run.invocation && above[other.index] & (1 << index) != 0
                 });
                 ensure(below.is_none(), || format!("C3: {index} starts above {below:?}"))?;
                 let holder = self.claimant(index, &item);

@@ -1,0 +1,176 @@
+//! What asking leaves behind: the reason that is told, what lingers below, and how much was looked at for it.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, refs_edit, target};
+use crate::{Call, Edit, Key, KindOptions, Limits, OnTimedAncestor, Ref, Required, Why};
+
+/// One place, and something that has it; so what is asked for stays pending.
+fn crowded(resources: &[(&str, &[&str])]) -> Bench {
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.settled(&[("busy", &[])]);
+    bench.settled(resources);
+    bench.reconcile("busy");
+    bench.starts();
+    bench
+}
+
+fn why(bench: &Bench, name: &str) -> Why {
+    let told = bench.core.explain(&target(name)).expect("it is known");
+    told.reason.expect("it is asked for").why
+}
+
+fn nudge(bench: &mut Bench, name: &str) {
+    bench.call(Call::Nudge(target(name)));
+}
+
+#[test]
+fn what_is_pending_tells_its_own_request_and_of_these_the_first_that_cancels() {
+    let mut bench = crowded(&[("a", &[]), ("b", &["a"])]);
+    nudge(&mut bench, "a");
+    assert_eq!(why(&bench, "b"), Why::Parent);
+    nudge(&mut bench, "b");
+    assert_eq!(why(&bench, "b"), Why::Nudge);
+    bench.edit_spec("b", "new");
+    assert_eq!(why(&bench, "b"), Why::Edited);
+    bench.reconcile("b");
+    assert_eq!(why(&bench, "b"), Why::Edited);
+}
+
+#[test]
+fn what_runs_tells_of_the_first_request_of_its_own_that_came_meanwhile() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    bench.edit_spec("a", "new");
+    bench.reconcile("a");
+    bench.finish("a");
+    assert_eq!(bench.running("a").reason.why, Why::Edited);
+}
+
+fn long_work() -> KindOptions {
+    KindOptions {
+        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(3600)),
+        ..KindOptions::new("k")
+    }
+}
+
+/// `c` runs below `b`, which a nudge has made pending.
+fn lingering() -> Bench {
+    let mut bench = Bench::with(vec![long_work()], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
+    bench.reconcile("c");
+    nudge(&mut bench, "b");
+    assert!(!bench.is_cancelled("c"), "it may finish");
+    bench
+}
+
+#[test]
+fn c4_an_edit_cancels_what_lingers_below_a_pending_resource() {
+    for name in ["a", "b"] {
+        let mut bench = lingering();
+        bench.edit_spec(name, "new");
+        assert!(bench.is_cancelled("c"), "an edit of {name}");
+    }
+    let mut bench = lingering();
+    nudge(&mut bench, "a");
+    assert!(!bench.is_cancelled("c"));
+}
+
+/// Nodes and edges that were visited meanwhile.
+fn cost(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
+    bench.unchecked = true;
+    let before = bench.core.counters();
+    work(bench);
+    let after = bench.core.counters();
+    (after.nodes - before.nodes, after.edges - before.edges)
+}
+
+const LENGTH: usize = 100;
+
+/// Resources in a row, each below the one before.
+fn row() -> Bench {
+    let mut bench = Bench::new();
+    bench.unchecked = true;
+    let name = |index: usize| format!("n{index:03}");
+    let edits = (0..LENGTH).map(|index| {
+        let parent = index.checked_sub(1).map(name);
+        let parents: Vec<&str> = parent.iter().map(String::as_str).collect();
+        Edit::create(bench.new_resource(&name(index), &parents))
+    });
+    let edits: Vec<Edit> = edits.collect();
+    bench.apply(edits);
+    bench.finish_all();
+    bench
+}
+
+/// What is visited for each of them.
+fn each(mut bench: Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
+    let (nodes, edges) = cost(&mut bench, work);
+    let part = |count: u64| (count as f64 / LENGTH as f64).round() as u64;
+    (part(nodes), part(edges))
+}
+
+#[test]
+fn every_look_is_counted() {
+    let ask = |bench: &mut Bench| {
+        bench.reconcile("n000");
+    };
+    let run = |bench: &mut Bench| {
+        bench.reconcile("n000");
+        bench.finish_all();
+    };
+    let raise = |bench: &mut Bench| {
+        nudge(bench, "n000");
+        bench.reconcile("n099");
+    };
+    let close = |bench: &mut Bench| {
+        bench.apply(vec![refs_edit("n000", &["n099"])]);
+    };
+    let rename = |bench: &mut Bench| {
+        let keys: Vec<Key> = bench.rows.values().map(|row| row.key()).collect();
+        let rename = |key: Key| {
+            let name = format!("m{}", key.name);
+            Edit::rename(key, name.as_str())
+        };
+        bench.apply(keys.into_iter().map(rename).collect());
+    };
+    // Nodes and edges for each resource. Fewer are as good; none would mean that nobody counts.
+    assert_eq!((each(row(), ask), each(row(), run)), ((3, 1), (5, 2)));
+    assert_eq!(each(row(), raise), (4, 2));
+    assert_eq!(each(row(), close), (6, 7));
+    assert_eq!(each(row(), rename), (5, 1));
+    let mut started = row();
+    started.restart();
+    let told_again = each(started, |bench| {
+        bench.edit_spec("n000", "new");
+    });
+    assert_eq!(told_again, (0, 1));
+    let leaf = cost(&mut crowded(&[("a", &[])]), |bench| nudge(bench, "a"));
+    assert_eq!(leaf, (3, 0));
+    let lingers = cost(&mut lingering(), |bench| {
+        bench.edit_spec("a", "new");
+    });
+    assert_eq!(lingers, (7, 3));
+}
+
+#[test]
+fn what_need_only_be_there_waits_for_nobody_who_refers_to_it() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    let exists = Ref {
+        required: Required::Exists,
+        ..Ref::completed("k", "a")
+    };
+    let new = bench.new_resource("c", &[]).with_refs([exists]);
+    bench.apply(vec![Edit::create(new)]);
+    // It runs, and refers to what is asked for now.
+    assert_eq!(bench.starts(), ["c"]);
+    bench.reconcile("a");
+    assert_eq!(bench.starts(), ["a"]);
+    assert!(!bench.is_cancelled("c"));
+}
