@@ -2,6 +2,7 @@
 
 mod abandoning;
 mod asking;
+mod batches;
 mod chains;
 mod cost;
 mod durability;
@@ -20,3 +21,5 @@ mod reasons;
 mod requests;
 mod retries;
 mod scheduling;
+mod times;
+mod waiting;

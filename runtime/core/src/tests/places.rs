@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, Edit, Key, KindOptions, Limits, Pool};
+use crate::{Call, Edit, Error, Key, KindOptions, Limits, Pool, RetryPolicy, Returned};
 
 fn narrow() -> Bench {
     let limits = Limits {
@@ -123,4 +123,110 @@ fn c10_an_abandoned_invocation_keeps_its_place_in_an_exclusive_pool() {
     assert!(bench.starts().is_empty());
     bench.finish("a");
     assert_eq!(bench.finish_all(), ["b", "a"]);
+}
+
+#[test]
+fn c12_what_is_asked_for_takes_the_class_of_what_waits_for_it_already() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
+    bench.reconcile("child");
+    bench.edit_spec("edited", "new");
+    bench.call(Call::Nudge(target("z")));
+    assert_eq!(bench.finish_all(), ["z", "child", "edited"]);
+}
+
+#[test]
+fn c12_what_a_parent_asks_for_lends_it_nothing() {
+    let second = Duration::from_secs(1);
+    let looked_at = KindOptions {
+        resync: Some(10 * second),
+        ..KindOptions::new("k")
+    };
+    let retried = KindOptions {
+        retry: RetryPolicy::Backoff {
+            base: 10 * second,
+            cap: 10 * second,
+            attempts: 9,
+            reset_after: second,
+        },
+        ..KindOptions::new("y")
+    };
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![looked_at, retried, KindOptions::new("z")], limits);
+    bench.create(&[("a", &[])]);
+    let (child, flaky) = (
+        bench.new_of("z", "child", &["a"]),
+        bench.new_of("y", "flaky", &[]),
+    );
+    let busy = bench.new_of("z", "busy", &[]);
+    bench.apply(vec![Edit::create(child), Edit::create(flaky), Edit::create(busy)]);
+    while let Some(start) = bench.running.first().cloned() {
+        match start.resource.name.as_str() {
+            "flaky" => bench.returns("flaky", Returned::Failed(Error::transient("flaky", "not now"))),
+            name => bench.finish(&name.to_owned()),
+        }
+    }
+    bench.call(Call::Reconcile(Key::new("z", "busy").into()));
+    bench.starts();
+    bench.pass(10 * second);
+    // A retry comes before a look for drift, though something waits for that.
+    bench.finish("busy");
+    assert_eq!(bench.starts(), ["flaky"]);
+}
+
+#[test]
+fn c12_a_request_that_was_cancelled_lends_its_place_to_no_later_one() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("a", &[]), ("edited", &[])]);
+    bench.reconcile("a");
+    bench.call(Call::Cancel(target("a")));
+    bench.call(Call::Nudge(target("a")));
+    bench.edit_spec("edited", "new");
+    assert_eq!(bench.finish_all(), ["edited", "a"]);
+}
+
+#[test]
+fn c12_of_those_that_have_waited_too_long_the_oldest_comes_first() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("a", &[]), ("b", &[]), ("c", &[])]);
+    let patience = Duration::from_secs(30);
+    bench.reconcile("b");
+    bench.pass(patience / 2);
+    bench.reconcile("a");
+    // The first is raised as soon as it has waited for long enough, and the other not yet.
+    bench.pass(patience / 2);
+    bench.pass(patience);
+    bench.reconcile("c");
+    assert_eq!(bench.finish_all(), ["b", "a", "c"]);
+}
+
+#[test]
+fn c12_only_what_has_waited_for_long_enough_is_raised() {
+    let mut bench = narrow();
+    busy(&mut bench, &[("edited", &[]), ("nudged", &[])]);
+    bench.edit_spec("edited", "new");
+    bench.pass(Duration::from_secs(29));
+    bench.call(Call::Nudge(target("nudged")));
+    bench.pass(Duration::from_secs(1));
+    bench.reconcile("busy");
+    bench.finish("busy");
+    // The edit counts as a request by now, and is raised no further by the next look, which is too early for it.
+    assert_eq!(bench.starts(), ["busy"]);
+    bench.finish("busy");
+    assert_eq!(bench.finish_all(), ["edited", "nudged"]);
+}
+
+#[test]
+fn c12_after_a_restart_a_cancelled_run_says_nothing_of_how_long_one_takes() {
+    let mut bench = narrow();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.reconcile("b");
+    bench.pass(Duration::from_secs(9));
+    bench.call(Call::Cancel(target("b")));
+    bench.finish("b");
+    bench.restart();
+    assert_eq!(bench.finish_all(), ["a", "b"]);
 }

@@ -219,3 +219,56 @@ fn a_handle_waits_for_what_came_below_since_an_earlier_one() {
     bench.finish("c");
     assert!(bench.answers_to(second).contains(&settled));
 }
+
+#[test]
+fn request_1_asks_for_what_was_made_by_another_version_of_its_kind() {
+    let kind = |spec_format, state_format| KindOptions {
+        at_start: AtStart::AskIfUnsettled,
+        spec_format,
+        state_format,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind(1, 1)], Limits::default());
+    bench.settled(&[("a", &[])]);
+    for (versions, starts) in [((1, 1), 0), ((2, 1), 1), ((2, 1), 0), ((2, 2), 1), ((2, 2), 0)] {
+        bench.register(vec![kind(versions.0, versions.1)]);
+        bench.restart();
+        assert_eq!(bench.finish_all().len(), starts, "{versions:?}");
+    }
+}
+
+#[test]
+fn a_state_is_stored_with_the_version_of_its_message() {
+    let kind = KindOptions {
+        state_format: 7,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind], Limits::default());
+    bench.create(&[("a", &[])]);
+    let by = bench.running("a").invocation;
+    let state = b"made".as_slice().into();
+    bench.call_by(
+        Some(by),
+        Call::WriteState {
+            state,
+            expected: None,
+        },
+    );
+    assert_eq!(bench.row("a").state_format, 7);
+}
+
+#[test]
+fn progress_is_shown_while_it_runs() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    let invocation = bench.running("a").invocation;
+    let text: std::sync::Arc<str> = "half way".into();
+    bench.input(crate::Input::Progress {
+        invocation,
+        text: text.clone(),
+    });
+    let slot = bench.core.slots.find(bench.row("a").uid).expect("it is there");
+    assert_eq!(bench.core.status(slot).progress, Some(text));
+    bench.finish("a");
+    assert_eq!(bench.core.status(slot).progress, None);
+}
