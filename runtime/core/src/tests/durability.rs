@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
-use crate::testing::{Bench, Store};
-use crate::{Answer, CommitError, Input, Limits, Refusal, StopReason};
+use crate::testing::{Bench, Store, target};
+use crate::{
+    Answer, CommitError, Edit, Input, KindOptions, Limits, Outcome, Refusal, Returned, Revision, RunOutcome,
+    Settlement, Standing, StopReason, Work, Write,
+};
 
 #[test]
 fn nothing_is_released_before_its_rows_are_committed() {
@@ -131,4 +134,142 @@ fn a_second_shutdown_hardly_waits_for_a_commit_that_hangs() {
     }
     bench.pass(Duration::from_secs(1));
     assert!(matches!(bench.stopped, Some((StopReason::StoreFailed(_), _))));
+}
+
+#[test]
+fn a_failed_commit_is_tried_again_after_a_wait_that_doubles_up_to_its_cap() {
+    let mut bench = Bench::new();
+    bench.store = Store::ByHand;
+    bench.create(&[("a", &[])]);
+    let first = bench.commits[0].id;
+    for wait in [50, 100, 200, 400, 800, 1_600, 2_000, 2_000] {
+        bench.fail_commit(CommitError::Failed("disk full".into()));
+        let wait = Duration::from_millis(wait);
+        assert_eq!(bench.timer, Some(bench.now.mono.after(wait)));
+        bench.pass(wait);
+        assert_eq!(bench.commits.last().map(|commit| commit.id), Some(first));
+    }
+}
+
+#[test]
+fn whatever_waits_for_the_store_counts_against_the_bound_on_calls() {
+    let limits = Limits {
+        backlog: 9,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.settled(&[("a", &[]), ("b", &[]), ("c", &[])]);
+    bench.reconcile("a");
+    bench.store = Store::ByHand;
+    bench.edit_spec("b", "1");
+    // One row, one resource that is gone, five answers, and a run that no row tells of.
+    bench.edit_spec("b", "2");
+    let looked = Outcome {
+        work: Work::Checked,
+        retrigger: None,
+    };
+    bench.returns("a", Returned::Done(looked));
+    bench.apply(vec![Edit::force_delete(target("c"))]);
+    assert_eq!(bench.core.commits.backlog(), 8);
+    assert!(bench.core.accepts_calls());
+    bench.edit_spec("a", "1");
+    assert!(!bench.core.accepts_calls());
+    while !bench.commits.is_empty() {
+        bench.commit();
+    }
+    assert_eq!(bench.core.commits.backlog(), 0);
+}
+
+#[test]
+fn a_shutdown_waits_for_a_commit_that_nobody_waits_for() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.store = Store::ByHand;
+    bench.finish("a");
+    bench.input(Input::Shutdown {
+        grace: Duration::from_secs(5),
+    });
+    assert!(bench.stopped.is_none());
+    bench.commit();
+    assert!(matches!(bench.stopped, Some((StopReason::Shutdown, _))));
+    assert_eq!(
+        bench.rows.values().map(|row| row.runs_total).collect::<Vec<_>>(),
+        [1]
+    );
+}
+
+#[test]
+fn a_commit_carries_out_the_answers_up_to_its_revision() {
+    let mut bench = Bench::new();
+    bench.store = Store::ByHand;
+    let first = bench.apply(vec![]);
+    assert!(bench.answer_to(first).is_some(), "it changes nothing");
+    bench.create(&[("a", &[])]);
+    bench.create(&[("b", &[])]);
+    let through = |revision| bench.core.answers_through(Revision(revision)).count();
+    assert_eq!([through(0), through(1), through(2)], [0, 1, 2]);
+}
+
+#[test]
+fn the_store_hears_nothing_of_what_it_never_had_and_of_the_rest_once() {
+    let mut bench = Bench::new();
+    bench.store = Store::ByHand;
+    bench.create(&[("busy", &[])]);
+    bench.create(&[("a", &[])]);
+    bench.apply(vec![Edit::force_delete(target("a"))]);
+    bench.create(&[("b", &[])]);
+    bench.commit();
+    let written = bench.commits[0].writes.iter().map(|write| match write {
+        Write::Put(row) => row.name.to_string(),
+        Write::Remove(uid) => format!("without {uid}"),
+    });
+    assert_eq!(written.collect::<Vec<_>>(), ["b"]);
+}
+
+#[test]
+fn readers_are_told_how_a_new_resource_stands_though_nothing_happens_to_it() {
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    bench.create(&[("a", &[]), ("b", &[])]);
+    assert_eq!(bench.standing("b"), Standing::Pending);
+    let is_cancelled = |bench: &Bench| match bench.standing("a") {
+        Standing::Running { cancelled, .. } => cancelled,
+        other => panic!("{other:?}"),
+    };
+    assert!(!is_cancelled(&bench));
+    bench.edit_spec("a", "new");
+    assert!(is_cancelled(&bench));
+}
+
+#[test]
+fn who_waits_for_an_outcome_is_told_that_none_will_come() {
+    let stops = [
+        (Input::LeaseLost, RunOutcome::LeaseLost, Settlement::LeaseLost),
+        (
+            Input::Shutdown {
+                grace: Duration::from_secs(5),
+            },
+            RunOutcome::ShutDown,
+            Settlement::ShutDown,
+        ),
+    ];
+    for (stop, outcome, settled) in stops {
+        let mut bench = Bench::new();
+        bench.settled(&[("a", &[]), ("b", &["a"])]);
+        let both = bench.reconcile("a");
+        let one = bench.reconcile("b");
+        bench.finish("a");
+        let gone = bench.answers_to(both).len();
+        bench.input(stop);
+        let told = |call, from: usize| bench.answers_to(call)[from..].to_vec();
+        assert_eq!(
+            told(both, gone),
+            [Answer::Settled(settled)],
+            "its outcome is known"
+        );
+        assert_eq!(told(one, 1), [Answer::Outcome(outcome), Answer::Settled(settled)]);
+    }
 }

@@ -21,5 +21,6 @@ mod reasons;
 mod requests;
 mod retries;
 mod scheduling;
+mod starts;
 mod times;
 mod waiting;

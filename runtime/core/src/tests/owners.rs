@@ -81,3 +81,20 @@ fn c15_a_batch_that_edits_what_it_takes_along_contradicts_itself() {
     ));
     assert!(bench.starts().is_empty() && bench.rows.len() == 4);
 }
+
+#[test]
+fn c15_what_is_owned_may_be_deleted_beside_its_owner() {
+    let mut bench = Bench::new();
+    bench.settled(&[("owner", &[])]);
+    let owner = Some(bench.row("owner").uid);
+    let owned = crate::NewResource {
+        owner,
+        ..bench.new_resource("owned", &[])
+    };
+    bench.apply(vec![Edit::create(owned)]);
+    bench.finish_all();
+    let both = ["owner", "owned"].map(|name| Edit::delete(crate::testing::target(name)));
+    bench.apply(both.into());
+    assert_eq!(bench.finish_all(), ["delete owned", "delete owner"]);
+    assert!(bench.rows.is_empty());
+}

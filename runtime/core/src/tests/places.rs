@@ -230,3 +230,28 @@ fn c12_after_a_restart_a_cancelled_run_says_nothing_of_how_long_one_takes() {
     bench.restart();
     assert_eq!(bench.finish_all(), ["a", "b"]);
 }
+
+#[test]
+fn c10_an_abandoned_invocation_gives_its_place_in_another_pool_back() {
+    let kind = KindOptions {
+        pool: Some(Pool {
+            name: "warehouse".into(),
+            limit: 1,
+            exclusive: false,
+        }),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &[]), ("c", &[])]);
+    bench.reconcile("a");
+    bench.call(Call::Cancel(target("a")));
+    bench.reconcile("b");
+    bench.reconcile("c");
+    bench.starts();
+    bench.pass(Duration::from_secs(600));
+    assert_eq!(bench.starts(), ["b"], "one place");
+    bench.finish("a");
+    assert!(bench.starts().is_empty(), "it had none to give");
+    bench.finish("b");
+    assert_eq!(bench.starts().len(), 1);
+}

@@ -272,3 +272,46 @@ fn progress_is_shown_while_it_runs() {
     bench.finish("a");
     assert_eq!(bench.core.status(slot).progress, None);
 }
+
+#[test]
+fn a_handle_waits_for_what_is_below_at_the_time_of_its_own_request() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    let before = bench.reconcile("a");
+    bench.create(&[("c", &["a"])]);
+    let after = bench.reconcile("a");
+    bench.finish("a");
+    bench.finish("a");
+    bench.finish("b");
+    let settled = |call| {
+        bench
+            .answers_to(call)
+            .contains(&Answer::Settled(Settlement::Settled))
+    };
+    assert!(settled(before) && !settled(after));
+    bench.finish("c");
+    assert_eq!(bench.answer_to(after), Some(Answer::Settled(Settlement::Settled)));
+}
+
+#[test]
+fn a_handle_of_what_is_to_be_deleted_is_told_so_though_the_delete_fails() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let call = bench.reconcile("a");
+    bench.delete("a");
+    bench.finish("a");
+    bench.fail("a");
+    assert!(
+        bench
+            .answers_to(call)
+            .contains(&Answer::Outcome(RunOutcome::Failed {
+                invocation: crate::InvocationId(3),
+                error: bench
+                    .published
+                    .values()
+                    .next()
+                    .and_then(|row| row.error.clone())
+                    .expect("it failed"),
+            }))
+    );
+}
