@@ -1,6 +1,6 @@
 //! Group commit, and the order of release: answers, snapshots and events come after the rows they speak of.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::quiet::Untold;
 use crate::resource::{Life, Slot, Stage};
 use crate::timeline::Alarm;
 use crate::{
-    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, Publish, QuietRun,
-    Revision, Row, Standing, Status, StatusUpdate, StopReason, Write,
+    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, Publish, QuickHash,
+    QuietRun, Revision, Row, Standing, Status, StatusUpdate, StopReason, Uid, Write,
 };
 
 /// The first wait before a failed commit is tried again; it doubles up to the cap.
@@ -301,7 +301,8 @@ impl Core {
         }
         self.commits.statuses = touched;
         let gone = std::mem::take(&mut self.commits.departed);
-        let quiet = self.commits.quiet.take(self.commits.durable);
+        let mut quiet = self.commits.quiet.take(self.commits.durable);
+        leave_out_told(&mut quiet, &rows);
         if !(rows.is_empty() && gone.is_empty() && quiet.is_empty() && statuses.is_empty()) {
             self.out.push(Effect::Publish(Publish {
                 revision: self.commits.durable,
@@ -337,4 +338,13 @@ impl Core {
             },
         }
     }
+}
+
+/// Leaves out the runs that a row tells of which comes with them: it was written while they waited.
+fn leave_out_told(quiet: &mut Vec<Arc<QuietRun>>, rows: &[Arc<Row>]) {
+    if quiet.is_empty() || rows.is_empty() {
+        return;
+    }
+    let rows: HashMap<Uid, &Row, QuickHash> = rows.iter().map(|row| (row.uid, &**row)).collect();
+    quiet.retain(|run| rows.get(&run.uid).is_none_or(|row| !run.is_in(row)));
 }

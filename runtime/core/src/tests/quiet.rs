@@ -102,3 +102,25 @@ fn a_restart_forgets_what_was_only_counted_and_asks_again() {
     let counts: Vec<u64> = told(&bench).into_iter().map(|(_, count)| count).collect();
     assert_eq!(counts, [before + 1, before + 1]);
 }
+
+#[test]
+fn a_run_that_waits_for_the_store_is_told_once_though_its_row_is_written_meanwhile() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.reconcile("a");
+    bench.store = Store::ByHand;
+    bench.edit_spec("b", "on its way");
+    bench.edit_spec("b", "before it");
+    look(&mut bench, "a");
+    bench.edit_spec("a", "after it");
+    while !bench.commits.is_empty() {
+        bench.commit();
+    }
+    let run = bench.row("a").last_run.clone().expect("it has run");
+    assert_eq!(
+        run.result,
+        crate::RunResult::Done(Work::Checked),
+        "its row tells of it"
+    );
+    assert_eq!(told(&bench), []);
+}
