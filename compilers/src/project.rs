@@ -264,10 +264,14 @@ impl Project {
         &self.variables
     }
 
-    /// What was learned from the engine's parser, to be kept between processes; `None` if it is just what was
-    /// imported.
-    pub fn export_cache(&self) -> Option<Vec<u8>> {
-        self.cache.export(&self.live_statements())
+    /// What was learned from the engine's parser, to be kept between processes; `None` if that is about what was
+    /// imported or last exported: what a few edits taught is soon learned again, and is not worth a file each time.
+    pub fn export_cache(&mut self) -> Option<Vec<u8>> {
+        if !self.cache.is_worth_an_export() {
+            return None;
+        }
+        let live = self.live_statements();
+        self.cache.export(&live)
     }
 
     /// Takes what an earlier process learned. Bytes that can't be read, or of another version, are ignored.

@@ -24,10 +24,6 @@ use crate::{
 /// Statements that the engine's parser is handed at once: bounds the memory of their trees.
 const BATCH: usize = 256;
 
-/// Analyses of texts that are gone are kept, so that an undone edit costs nothing, up to these and this many a group.
-const MAX_SPARE: usize = 1_000;
-const SPARE_SHARE: usize = 4;
-
 /// What an `apply` has to look at.
 #[derive(Default)]
 pub(super) struct Work {
@@ -266,7 +262,7 @@ impl Project {
             self.attach_analyses(&mut group, &version);
             self.groups.insert(key.clone(), group);
         }
-        if self.cache.len() > MAX_SPARE + SPARE_SHARE * self.groups.len() {
+        if self.cache.has_many_spares() {
             let live = self.live_statements();
             self.cache.retain(&live);
         }

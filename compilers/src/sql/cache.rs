@@ -12,6 +12,13 @@ use super::SqlAnalysis;
 /// Begins every exported cache; changes with what an analysis holds.
 const MAGIC: &[u8] = b"watershed sql 1\n";
 
+/// So many analyses may have come since the last time that those of texts that are gone were dropped. They are kept
+/// that long because an edit that is undone then costs nothing.
+const MAX_SPARE: usize = 256;
+
+/// So many analyses may be learned again by the next process rather than be exported at once.
+const MAX_UNEXPORTED: usize = 64;
+
 /// Stands for a text and the parser that reads it.
 pub(crate) type CacheKey = [u8; 16];
 
@@ -19,9 +26,14 @@ pub(crate) type CacheKey = [u8; 16];
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     analyses: BTreeMap<CacheKey, Arc<SqlAnalysis>>,
-    imported: BTreeSet<CacheKey>,
+    /// What the last export or the import holds.
+    exported: BTreeSet<CacheKey>,
+    /// How many lasting ones were added since the last export; none before the first.
+    unexported: Option<usize>,
     /// Keys of analyses that are not to outlive the process.
     passing: BTreeSet<CacheKey>,
+    /// How many were left when spare ones were last dropped.
+    retained: usize,
 }
 
 #[derive(Clone, PartialEq, prost::Message)]
@@ -54,25 +66,36 @@ impl Cache {
     pub(crate) fn insert(&mut self, key: CacheKey, analysis: SqlAnalysis, lasting: bool) {
         if !lasting {
             self.passing.insert(key);
+        } else if let Some(count) = &mut self.unexported {
+            *count += 1;
         }
         self.analyses.insert(key, Arc::new(analysis));
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.analyses.len()
+    /// Whether it is time to [`retain`](Self::retain) only those of texts that are there.
+    pub(crate) fn has_many_spares(&self) -> bool {
+        self.analyses.len() > self.retained + MAX_SPARE
     }
 
     /// Drops what is not among some keys.
     pub(crate) fn retain(&mut self, live: &BTreeSet<CacheKey>) {
         self.analyses.retain(|key, _| live.contains(key));
         self.passing.retain(|key| live.contains(key));
+        self.retained = self.analyses.len();
     }
 
-    /// The analyses of some keys as bytes; `None` when they are just what was imported.
-    pub(crate) fn export(&self, live: &BTreeSet<CacheKey>) -> Option<Vec<u8>> {
-        if *live == self.imported {
+    /// Whether there was no export yet, or much was learned since.
+    pub(crate) fn is_worth_an_export(&self) -> bool {
+        self.unexported.is_none_or(|count| count >= MAX_UNEXPORTED)
+    }
+
+    /// The analyses of some keys as bytes; `None` when they are just what was imported or exported last.
+    pub(crate) fn export(&mut self, live: &BTreeSet<CacheKey>) -> Option<Vec<u8>> {
+        self.unexported = Some(0);
+        if *live == self.exported {
             return None;
         }
+        self.exported.clone_from(live);
         let entries = live.difference(&self.passing).filter_map(|key| {
             let analysis = self.analyses.get(key)?;
             Some(ExportedEntry {
@@ -104,7 +127,7 @@ impl Cache {
         };
         for entry in exported.entries {
             if let (Ok(key), Some(analysis)) = (CacheKey::try_from(entry.key.as_slice()), entry.analysis) {
-                self.imported.insert(key);
+                self.exported.insert(key);
                 self.analyses.entry(key).or_insert_with(|| Arc::new(analysis));
             }
         }
@@ -140,7 +163,7 @@ mod tests {
 
     #[test]
     fn what_was_exported_is_there_after_an_import_and_not_exported_again() {
-        let (first, keys) = cache(&["a", "b"]);
+        let (mut first, keys) = cache(&["a", "b"]);
         let bytes = first.export(&keys).expect("something was learned");
         let mut second = Cache::default();
         second.import(&bytes);
@@ -153,8 +176,40 @@ mod tests {
     }
 
     #[test]
+    fn a_few_new_analyses_are_not_worth_an_export() {
+        let (mut cache, mut live) = cache(&["a"]);
+        assert!(cache.is_worth_an_export(), "the first");
+        cache.export(&live).expect("something was learned");
+        for n in 0..MAX_UNEXPORTED {
+            assert!(!cache.is_worth_an_export(), "after {n}");
+            let key = Cache::key("engine 1", &format!("edit {n}"));
+            cache.insert(key, SqlAnalysis::default(), true);
+            live.insert(key);
+        }
+        assert!(cache.is_worth_an_export());
+        assert!(cache.export(&live).is_some());
+        assert!(!cache.is_worth_an_export());
+    }
+
+    #[test]
+    fn spare_analyses_are_bounded() {
+        let (mut cache, live) = cache(&["a", "b"]);
+        for n in 0..10_000 {
+            cache.insert(
+                Cache::key("engine 1", &n.to_string()),
+                SqlAnalysis::default(),
+                true,
+            );
+            if cache.has_many_spares() {
+                cache.retain(&live);
+            }
+            assert!(cache.analyses.len() <= live.len() + MAX_SPARE);
+        }
+    }
+
+    #[test]
     fn damaged_bytes_are_ignored() {
-        let (first, keys) = cache(&["a"]);
+        let (mut first, keys) = cache(&["a"]);
         let mut bytes = first.export(&keys).expect("something was learned");
         if let Some(last) = bytes.last_mut() {
             *last ^= 1;
@@ -163,17 +218,17 @@ mod tests {
         [bytes.as_slice(), b"", b"something else"]
             .iter()
             .for_each(|bytes| other.import(bytes));
-        assert_eq!(other.len(), 0);
+        assert_eq!(other.analyses.len(), 0);
     }
 
     #[test]
     fn what_is_no_longer_used_is_dropped_by_the_next_export() {
-        let (first, keys) = cache(&["a", "b"]);
+        let (mut first, keys) = cache(&["a", "b"]);
         let mut second = Cache::default();
         second.import(&first.export(&keys).expect("learned"));
         let live = BTreeSet::from([Cache::key("engine 1", "a")]);
         let mut third = Cache::default();
         third.import(&second.export(&live).expect("one entry is no longer used"));
-        assert_eq!(third.len(), 1);
+        assert_eq!(third.analyses.len(), 1);
     }
 }

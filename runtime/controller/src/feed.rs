@@ -2,10 +2,12 @@
 //!
 //! Invariants:
 //! 1. Entries are numbered without gaps; the feed holds those from `first` to `first + entries.len()`.
-//! 2. What it holds weighs at most its bound, except that the newest entry may weigh more and then stands alone.
+//! 2. After a push, what it holds weighs at most `bound`, and what every reader has read at most `kept` of that; the
+//!    newest entry may weigh more, and then stands alone.
 //! 3. A push never waits for a reader. A reader whose next entry is gone is told that it has lagged.
+//! 4. `places` counts the readers by the number of the entry that each reads next.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -20,8 +22,16 @@ pub(crate) struct Feed<T> {
 struct Shared<T> {
     log: Mutex<Log<T>>,
     grew: Notify,
-    /// The most that the entries may weigh together, in bytes.
-    bound: usize,
+    bounds: Bounds,
+}
+
+/// How much a feed holds, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// For readers that come later, of what all others have read.
+    pub(crate) kept: usize,
+    /// In all: how far behind a reader may fall.
+    pub(crate) bound: usize,
 }
 
 #[derive(Debug)]
@@ -29,8 +39,46 @@ struct Log<T> {
     first: u64,
     entries: VecDeque<(usize, Arc<T>)>,
     weight: usize,
-    readers: usize,
+    places: BTreeMap<u64, usize>,
     ended: bool,
+}
+
+impl<T> Log<T> {
+    /// Drops from the front what is held in vain.
+    fn trim(&mut self, bounds: Bounds) -> Vec<Arc<T>> {
+        let mut gone = Vec::new();
+        let slowest = self.places.keys().next().copied().unwrap_or(u64::MAX);
+        while self.entries.len() > 1 {
+            let bound = if self.first < slowest {
+                bounds.kept
+            } else {
+                bounds.bound
+            };
+            if self.weight <= bound {
+                break;
+            }
+            let Some((weight, entry)) = self.entries.pop_front() else {
+                break;
+            };
+            self.weight -= weight;
+            self.first += 1;
+            gone.push(entry);
+        }
+        gone
+    }
+
+    fn enter(&mut self, place: u64) {
+        *self.places.entry(place).or_default() += 1;
+    }
+
+    fn leave(&mut self, place: u64) {
+        if let Some(count) = self.places.get_mut(&place) {
+            *count -= 1;
+            if *count == 0 {
+                self.places.remove(&place);
+            }
+        }
+    }
 }
 
 impl<T> Clone for Feed<T> {
@@ -42,38 +90,30 @@ impl<T> Clone for Feed<T> {
 }
 
 impl<T> Feed<T> {
-    /// An empty log that keeps entries of at most `bound` bytes.
-    pub(crate) fn new(bound: usize) -> Self {
+    /// An empty log.
+    pub(crate) fn new(bounds: Bounds) -> Self {
         let log = Log {
             first: 0,
             entries: VecDeque::new(),
             weight: 0,
-            readers: 0,
+            places: BTreeMap::new(),
             ended: false,
         };
         Self {
             shared: Arc::new(Shared {
                 log: Mutex::new(log),
                 grew: Notify::new(),
-                bound,
+                bounds,
             }),
         }
     }
 
     /// Appends an entry that weighs `weight` bytes and returns what had to go for it, oldest first.
     pub(crate) fn push(&self, weight: usize, entry: T) -> Vec<Arc<T>> {
-        let mut gone = Vec::new();
         let mut log = self.shared.lock();
         log.entries.push_back((weight, Arc::new(entry)));
         log.weight += weight;
-        while log.weight > self.shared.bound && log.entries.len() > 1 {
-            let Some((weight, entry)) = log.entries.pop_front() else {
-                break;
-            };
-            log.weight -= weight;
-            log.first += 1;
-            gone.push(entry);
-        }
+        let gone = log.trim(self.shared.bounds);
         drop(log);
         self.shared.grew.notify_waiters();
         gone
@@ -81,7 +121,7 @@ impl<T> Feed<T> {
 
     /// Whether anybody follows the log at this moment.
     pub(crate) fn has_readers(&self) -> bool {
-        self.shared.lock().readers > 0
+        !self.shared.lock().places.is_empty()
     }
 
     /// Lets readers come to an end once they have read what is there.
@@ -95,7 +135,7 @@ impl<T> Feed<T> {
         let mut log = self.shared.lock();
         let passed = log.entries.iter().take_while(|(_, entry)| passed(entry)).count();
         let next = log.first + passed as u64;
-        log.readers += 1;
+        log.enter(next);
         Reader {
             feed: self.clone(),
             next,
@@ -148,15 +188,18 @@ impl<T> Reader<T> {
 
     /// The next entry if there is one now.
     pub(crate) fn try_read(&mut self) -> Option<Read<T>> {
-        let log = self.feed.shared.lock();
+        let mut log = self.feed.shared.lock();
         if self.next < log.first {
             return Some(Read::Lagged);
         }
         let at = (self.next - log.first) as usize;
-        match log.entries.get(at) {
-            Some((_, entry)) => {
+        let entry = log.entries.get(at).map(|(_, entry)| Arc::clone(entry));
+        match entry {
+            Some(entry) => {
+                log.leave(self.next);
                 self.next += 1;
-                Some(Read::Entry(Arc::clone(entry)))
+                log.enter(self.next);
+                Some(Read::Entry(entry))
             }
             None if log.ended => Some(Read::Ended),
             None => None,
@@ -166,13 +209,20 @@ impl<T> Reader<T> {
 
 impl<T> Drop for Reader<T> {
     fn drop(&mut self) {
-        self.feed.shared.lock().readers -= 1;
+        self.feed.shared.lock().leave(self.next);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn at_most(bytes: usize) -> Feed<u32> {
+        Feed::new(Bounds {
+            kept: bytes,
+            bound: bytes,
+        })
+    }
 
     fn entry(read: Option<Read<u32>>) -> Option<u32> {
         match read {
@@ -183,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_reader_gets_every_entry_from_its_place_on() {
-        let feed = Feed::new(100);
+        let feed = at_most(100);
         for n in 0..5 {
             feed.push(1, n);
         }
@@ -199,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_reader_that_falls_behind_the_bound_is_told_so() {
-        let feed = Feed::new(3);
+        let feed = at_most(3);
         let mut reader = feed.follow(|_| true);
         for n in 0..4 {
             feed.push(1, n);
@@ -208,8 +258,42 @@ mod tests {
     }
 
     #[test]
+    fn a_reader_may_fall_behind_by_more_than_is_kept_for_those_who_come_later() {
+        let feed = Feed::new(Bounds { kept: 2, bound: 5 });
+        let mut reader = feed.follow(|_| true);
+        assert_eq!((0..5).map(|n| feed.push(1, n).len()).sum::<usize>(), 0);
+        let read = (0..4).map(|_| entry(reader.try_read()).unwrap());
+        assert_eq!(read.collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(feed.push(1, 5).len(), 4, "two are still to be read");
+        drop(reader);
+        assert_eq!(feed.push(1, 6).len(), 1);
+        assert_eq!(entry(feed.follow(|_| false).try_read()), Some(5));
+    }
+
+    #[test]
+    fn the_slowest_reader_counts() {
+        let feed = Feed::new(Bounds { kept: 1, bound: 4 });
+        let (mut fast, mut slow) = (feed.follow(|_| true), feed.follow(|_| true));
+        for n in 0..4 {
+            feed.push(1, n);
+            assert_eq!(entry(fast.try_read()), Some(n));
+        }
+        assert_eq!(entry(slow.try_read()), Some(0));
+        assert_eq!(
+            feed.push(1, 4).len(),
+            1,
+            "what the slow one has read is over the bound"
+        );
+        assert_eq!(entry(slow.try_read()), Some(1));
+        assert_eq!([feed.push(1, 5).len(), feed.push(1, 6).len()], [1, 1]);
+        assert_eq!(feed.push(1, 7).len(), 1);
+        assert!(matches!(slow.try_read(), Some(Read::Lagged)));
+        assert_eq!(entry(fast.try_read()), Some(4));
+    }
+
+    #[test]
     fn an_entry_heavier_than_the_bound_stands_alone() {
-        let feed = Feed::new(3);
+        let feed = at_most(3);
         feed.push(1, 0);
         assert_eq!(feed.push(10, 1).len(), 1);
         assert_eq!(entry(feed.follow(|_| false).try_read()), Some(1));
@@ -218,7 +302,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_waiting_reader_is_woken_by_a_push_and_by_the_end() {
-        let feed = Feed::new(3);
+        let feed = at_most(3);
         let mut reader = feed.follow(|_| true);
         assert!(feed.has_readers());
         let (read, ()) = tokio::join!(reader.read(), async {

@@ -6,17 +6,24 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use watershed_core::{Gone, Publish, QuietRun, Revision, Row, StatusUpdate};
+use watershed_core::{Gone, LastRun, Publish, QuietRun, Revision, Row, StatusUpdate};
 
-use crate::feed::{Feed, Read, Reader};
+use crate::feed::{Bounds, Feed, Read, Reader};
 use crate::view::View;
 
-/// The most that published changes kept for watchers may weigh, in bytes: a minute of editing by hand, a moment of a
-/// storm. Every controller of a process fills its own, and a reader that falls behind lists again.
-const FEED_BOUND: usize = 8 << 20;
+/// How much of what was published is held, in bytes: for those who watch, a moment of a storm; for those who come back
+/// later, some minutes of editing by hand. Every controller of a process fills its own, and a reader that falls behind
+/// lists again.
+const FEED_BOUNDS: Bounds = Bounds {
+    kept: 1 << 20,
+    bound: 16 << 20,
+};
 
-/// What a change weighs beyond its spec and state, about.
-const ROW_WEIGHT: usize = 512;
+/// What a removal or a change of standing weighs, about.
+const CHANGE_WEIGHT: usize = 256;
+
+/// What a row weighs on the heap beyond what is counted: its reason, and the counts of what it shares.
+const SHARED_WEIGHT: usize = 512;
 
 /// What a run weighs that no row tells of, about.
 const QUIET_WEIGHT: usize = 128;
@@ -151,7 +158,7 @@ impl Watching {
     /// Nothing was published yet but the catalog as it was found.
     pub(crate) fn since(revision: Revision, last_removal: Option<Revision>) -> Self {
         Self {
-            feed: Feed::new(FEED_BOUND),
+            feed: Feed::new(FEED_BOUNDS),
             gone: Mutex::new(revision),
             last_removal: AtomicU64::new(last_removal.unwrap_or(revision).0),
         }
@@ -168,7 +175,7 @@ impl Watching {
     pub(crate) fn publish(&self, publish: Publish) {
         if !publish.rows.is_empty() || !publish.gone.is_empty() {
             let (revision, rows, gone) = (publish.revision, publish.rows, publish.gone);
-            let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + gone.len() * ROW_WEIGHT;
+            let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + gone.len() * CHANGE_WEIGHT;
             self.push(weight, Event::Changed(Changes { revision, rows, gone }));
         }
         if !self.feed.has_readers() {
@@ -179,7 +186,7 @@ impl Watching {
         }
         if !publish.statuses.is_empty() {
             self.push(
-                publish.statuses.len() * ROW_WEIGHT,
+                publish.statuses.len() * CHANGE_WEIGHT,
                 Event::Status(publish.statuses),
             );
         }
@@ -252,6 +259,12 @@ impl Watching {
     }
 }
 
+/// What a version of a row weighs if nothing else holds it. Refs, paths and labels are left out: versions share them.
 fn weight(row: &Row) -> usize {
-    ROW_WEIGHT + row.spec.len() + row.state.as_ref().map_or(0, |state| state.len())
+    let run = row.last_run.as_ref().map_or(0, |run| {
+        let refs = run.seen.as_ref().map_or(0, |seen| size_of_val(&*seen.refs));
+        size_of::<LastRun>() + refs
+    });
+    let state = row.state.as_ref().map_or(0, |state| state.len());
+    size_of::<Row>() + SHARED_WEIGHT + run + row.spec.len() + state
 }

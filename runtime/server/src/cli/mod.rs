@@ -11,6 +11,7 @@ mod init;
 mod logging;
 mod logs;
 mod look;
+mod memory;
 mod operate;
 mod present;
 mod project;
@@ -34,6 +35,7 @@ use crate::{Files, Options};
 
 /// Runs the program with the arguments of the process.
 pub fn main() -> ExitCode {
+    memory::give_back();
     apologise_on_panic();
     if completions::answer() {
         return Exit::Converged.into();
