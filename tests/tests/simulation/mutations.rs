@@ -112,7 +112,15 @@ fn plant(workspace: &Path, mutations: &[Mutation]) {
 const SWITCH: &str = r#"
 fn mutated(number: usize) -> bool {
     static MUTANT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
-    let read = || std::env::var("WATERSHED_MUTANT").ok()?.parse().ok();
+    let read = || {
+        let mutant = std::env::var("WATERSHED_MUTANT").ok()?.parse().ok();
+        // One that never ends is noticed as well.
+        std::thread::spawn(|| {
+            std::thread::sleep(std::time::Duration::from_secs(1_800));
+            std::process::exit(1)
+        });
+        mutant
+    };
     *MUTANT.get_or_init(read) == Some(number)
 }
 "#;

@@ -154,7 +154,7 @@ fn a_failed_commit_is_tried_again_after_a_wait_that_doubles_up_to_its_cap() {
 #[test]
 fn whatever_waits_for_the_store_counts_against_the_bound_on_calls() {
     let limits = Limits {
-        backlog: 9,
+        backlog: 10,
         ..Limits::default()
     };
     let mut bench = Bench::with(vec![KindOptions::new("k")], limits);

@@ -125,6 +125,7 @@ fn a_rename_to_the_name_that_it_has_changes_nothing_and_one_of_its_case_does() {
     assert_eq!((bench.core.revision(), bench.is_idle()), (before, true));
     bench.rename("a", "A");
     assert_eq!(bench.starts(), ["rename A"]);
+    assert!(bench.core.revision() > before && !bench.is_idle());
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, RetryPolicy, Returned, Settled, Subject,
-    WhyNot,
+    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, Pool, RetryPolicy, Returned, Settled,
+    Subject, WhyNot,
 };
 
 fn explain(bench: &Bench, name: &str) -> Explanation {
@@ -133,4 +133,66 @@ fn it_costs_what_it_looks_at_in_a_long_chain() {
     bench.apply(edits);
     let told = explain(&bench, "n19999");
     assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "n00000")));
+}
+
+#[test]
+fn it_names_the_limit_that_is_reached() {
+    let narrow = KindOptions {
+        concurrency: Some(1),
+        ..KindOptions::new("k")
+    };
+    let first = KindOptions {
+        first: true,
+        pool: Some(Pool {
+            name: "files".into(),
+            limit: 1,
+            exclusive: false,
+        }),
+        ..KindOptions::new("parser")
+    };
+    let mut bench = Bench::with(vec![narrow, first], Limits::default());
+    let create = |bench: &mut Bench, kind: &str, names: &[&str]| {
+        let new = names
+            .iter()
+            .map(|name| Edit::create(bench.new_of(kind, name, &[])));
+        let new = new.collect();
+        bench.apply(new);
+    };
+    create(&mut bench, "k", &["a", "b"]);
+    assert_eq!(because(&bench, "b"), WhyNot::KindFull(1));
+    bench.finish_all();
+    create(&mut bench, "parser", &["p", "q"]);
+    let told = |bench: &Bench, name: &str| bench.core.explain(&Key::new("parser", name).into());
+    let because_of = |bench: &Bench, name: &str| told(bench, name).map(|told| told.because);
+    assert_eq!(because_of(&bench, "q"), Ok(WhyNot::PoolFull("files".into())));
+    bench.reconcile("a");
+    match because(&bench, "a") {
+        WhyNot::Gate(first) => assert_eq!(first.key, Key::new("parser", "p")),
+        other => panic!("{other:?}"),
+    }
+    bench.finish_all();
+    bench.reconcile("a");
+    assert!(matches!(because(&bench, "a"), WhyNot::Runs { .. }));
+}
+
+#[test]
+fn it_says_what_a_cycle_waits_for() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("x", &[])]);
+    bench.reconcile("b");
+    bench.apply(vec![crate::testing::refs_edit("a", &["b"])]);
+    for name in ["a", "b"] {
+        match because(&bench, name) {
+            WhyNot::RunsBelow(running) => assert_eq!(running.key.name.as_str(), "b"),
+            WhyNot::Runs { cancelled: true, .. } => assert_eq!(name, "b"),
+            other => panic!("{other:?}"),
+        }
+    }
+    bench.finish("b");
+    bench.delete("x");
+    bench.rename("a", "c");
+    match because(&bench, "b") {
+        WhyNot::Settled(Settled::Idle) | WhyNot::DeletesFirst { .. } | WhyNot::Next => {}
+        other => panic!("{other:?}"),
+    }
 }

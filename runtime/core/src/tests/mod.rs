@@ -24,3 +24,4 @@ mod scheduling;
 mod starts;
 mod times;
 mod waiting;
+mod words;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CHAIN_MAX, Cause, Key, Link, Reason, Uid, Why};
+use crate::{CHAIN_MAX, Cause, Class, Key, Link, Reason, Uid, Why};
 
 fn key(name: &str) -> Key {
     Key::new("thing", name)
@@ -78,4 +78,34 @@ fn further_attempts_add_no_link() {
     let twice = Reason::retried(&once);
     assert_eq!(*once, twice);
     assert_eq!(names(&twice.chain(&key)), ["n0", "n0", "n1", "n1"]);
+}
+
+#[test]
+fn a_chain_that_just_fits_is_kept_whole_and_a_longer_one_by_both_of_its_ends() {
+    let omitted = |length| {
+        let (key, reason) = after(length);
+        let chain = reason.chain(&key);
+        let omitted: Vec<u32> = chain.iter().map(|link| link.omitted).collect();
+        (chain.len(), omitted)
+    };
+    // There is one more link, that before the edit.
+    assert_eq!(omitted(CHAIN_MAX - 2), (CHAIN_MAX - 1, vec![0; CHAIN_MAX - 1]));
+    assert_eq!(omitted(CHAIN_MAX - 1), (5, vec![0, 0, 3, 0, 0]));
+}
+
+#[test]
+fn every_word_is_its_own() {
+    let words: Vec<&str> = Why::ALL.iter().map(|why| why.as_str()).collect();
+    let classes: Vec<&str> = Why::ALL.iter().map(|why| why.class().as_str()).collect();
+    assert_eq!(
+        words.iter().collect::<std::collections::BTreeSet<_>>().len(),
+        Why::ALL.len()
+    );
+    let expected = [
+        "parent", "edit", "edit", "edit", "edit", "edit", "parent", "explicit", "explicit", "schedule",
+        "resync", "retry", "schedule", "parent",
+    ];
+    assert_eq!(classes, expected);
+    let raised = |class: Class| class.raised().as_str();
+    assert_eq!([Class::Explicit, Class::Overdue].map(raised), ["overdue"; 2]);
 }
