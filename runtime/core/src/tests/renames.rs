@@ -1,0 +1,131 @@
+//! Deletes and renames that no longer hold others back, and what they still keep out.
+
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{Call, Edit, Error, Key, KindOptions, Limits, Refusal};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn c3_a_rename_that_holds_nobody_back_any_more_keeps_what_is_above_it_waiting() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("other", &[])]);
+    bench.rename("b", "c");
+    bench.starts();
+    bench.pass(MINUTE);
+    bench.reconcile("a");
+    bench.reconcile("other");
+    assert_eq!(bench.starts(), ["other"]);
+    bench.finish("c");
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn c3_so_does_one_that_is_tried_again() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("other", &[])]);
+    bench.rename("b", "c");
+    bench.fail("c");
+    bench.finish_all();
+    bench.call(Call::Retry(target("c")));
+    assert_eq!(bench.starts(), ["rename c"]);
+    bench.reconcile("a");
+    bench.reconcile("other");
+    assert_eq!(bench.starts(), ["other"]);
+    bench.finish("c");
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn c3_so_does_one_that_starts_while_what_waited_has_its_turn() {
+    let patient = KindOptions {
+        hold_limit: 100 * MINUTE,
+        ..KindOptions::new("k")
+    };
+    let narrow = KindOptions {
+        concurrency: Some(1),
+        ..KindOptions::new("n")
+    };
+    let mut bench = Bench::with(vec![patient, narrow], Limits::default());
+    for name in ["busy", "p"] {
+        let new = bench.new_of("n", name, &[]);
+        bench.apply(vec![Edit::create(new)]);
+    }
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("x", &[]), ("other", &[])]);
+    // One has the place of its kind, and another one waits for it, when the stretch is over.
+    bench.call(Call::Reconcile(Key::new("n", "busy").into()));
+    bench.rename("x", "y");
+    bench.call(Call::Reconcile(Key::new("n", "p").into()));
+    bench.pass(MINUTE);
+    bench.starts();
+    bench.rename("b", "c");
+    bench.reconcile("a");
+    bench.reconcile("other");
+    assert_eq!(bench.starts(), ["rename c", "other"]);
+    bench.finish("c");
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn c6_a_rename_that_counts_holds_all_regular_work_back() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("other", &[])]);
+    bench.rename("b", "c");
+    bench.starts();
+    bench.reconcile("a");
+    bench.reconcile("other");
+    assert!(bench.starts().is_empty());
+    bench.finish("c");
+    assert_eq!(bench.starts(), ["a", "other"]);
+}
+
+#[test]
+fn a_name_is_not_held_by_what_nobody_can_delete() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.delete("a");
+    bench.fail("a");
+    bench.restart_with(|row| (row.name.as_str() == "a").then(|| Error::permanent("format", "unknown")));
+    bench.finish_all();
+    bench.rename("b", "a");
+    assert_eq!(bench.finish_all(), ["rename a", "a"]);
+}
+
+#[test]
+fn two_resources_do_not_get_one_name() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    let renames = ["a", "b"].map(|name| Edit::rename(target(name), "c"));
+    let call = bench.apply(renames.into());
+    assert!(matches!(
+        bench.answer_to(call),
+        Some(crate::Answer::Refused(Refusal::NameTaken { .. }))
+    ));
+}
+
+#[test]
+fn a_delete_that_runs_is_not_begun_again_by_hand() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.delete("a");
+    bench.call(Call::Retry(target("a")));
+    assert_eq!(bench.starts(), ["delete a"]);
+    bench.finish("a");
+    assert!(bench.rows.is_empty() && bench.is_idle());
+}
+
+#[test]
+fn c10_what_waits_beside_its_abandoned_invocation_may_be_given_up_on() {
+    let mut bench = Bench::new();
+    bench.settled(&[("top", &[]), ("a", &["top"])]);
+    bench.reconcile("a");
+    bench.call(Call::Cancel(target("a")));
+    bench.pass(10 * MINUTE);
+    bench.reconcile("top");
+    bench.apply(vec![Edit::force_delete(target("a"))]);
+    bench.finish("top");
+    assert!(bench.is_idle() && bench.rows.len() == 1);
+    bench.finish("a");
+    assert!(bench.is_idle());
+}
