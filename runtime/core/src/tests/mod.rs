@@ -4,6 +4,7 @@ mod abandoning;
 mod asking;
 mod batches;
 mod chains;
+mod checks;
 mod cost;
 mod durability;
 mod edits;

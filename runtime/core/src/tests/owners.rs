@@ -98,3 +98,14 @@ fn c15_what_is_owned_may_be_deleted_beside_its_owner() {
     assert_eq!(bench.finish_all(), ["delete owned", "delete owner"]);
     assert!(bench.rows.is_empty());
 }
+
+#[test]
+fn c15_what_could_not_be_read_outlives_its_owner() {
+    let mut bench = owned();
+    bench
+        .restart_with(|row| (row.name.as_str() == "a").then(|| crate::Error::permanent("format", "unknown")));
+    bench.finish_all();
+    bench.delete("owner");
+    assert_eq!(bench.finish_all(), ["delete owner"]);
+    assert_eq!(bench.row("a").name.as_str(), "a");
+}

@@ -166,7 +166,7 @@ fn c12_what_a_parent_asks_for_lends_it_nothing() {
     while let Some(start) = bench.running.first().cloned() {
         match start.resource.name.as_str() {
             "flaky" => bench.returns("flaky", Returned::Failed(Error::transient("flaky", "not now"))),
-            name => bench.finish(&name.to_owned()),
+            name => bench.finish(name),
         }
     }
     bench.call(Call::Reconcile(Key::new("z", "busy").into()));

@@ -315,3 +315,20 @@ fn a_handle_of_what_is_to_be_deleted_is_told_so_though_the_delete_fails() {
             }))
     );
 }
+
+#[test]
+fn who_is_gone_is_told_nothing_more() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let handle = bench.reconcile("a");
+    let (gone, stays) = (bench.call(Call::WaitUntilIdle), bench.call(Call::WaitUntilIdle));
+    for call in [handle, gone] {
+        bench.input(crate::Input::Forget(call));
+    }
+    bench.finish("a");
+    assert_eq!(bench.answers_to(handle).len(), 1, "that the request stands");
+    assert_eq!(
+        (bench.answer_to(gone), bench.answer_to(stays)),
+        (None, Some(Answer::Done))
+    );
+}
