@@ -143,6 +143,33 @@ impl<'f> Fields<'f> {
         Some(texts)
     }
 
+    /// Regular expressions: one, or a list of them.
+    pub(crate) fn patterns(&mut self, key: &str) -> Vec<String> {
+        let at = |node: &Node| node.scalar_text().map(|text| (text, node.at));
+        let places: Vec<(String, At)> = match self.map.get(key).map(|entry| &entry.value) {
+            Some(node) => match node.as_list() {
+                Some(items) => items.iter().filter_map(at).collect(),
+                None => at(node).into_iter().collect(),
+            },
+            None => Vec::new(),
+        };
+        for (pattern, at) in places {
+            if let Err(error) = regex::Regex::new(&pattern) {
+                let why = match error {
+                    regex::Error::Syntax(text) => text.lines().last().unwrap_or_default().to_owned(),
+                    other => other.to_string(),
+                };
+                let message = format!(
+                    "\"{pattern}\" is no pattern: {}",
+                    why.trim_start_matches("error: ")
+                );
+                let hint = "a regular expression that is searched for in an error's message";
+                self.findings.add_with_hint(at, Code::InvalidValue, message, hint);
+            }
+        }
+        self.texts(key).unwrap_or_default()
+    }
+
     pub(crate) fn list(&mut self, key: &str) -> Option<Vec<Node>> {
         let node = self.take(key)?.value;
         match node.data {

@@ -230,7 +230,7 @@ impl Reader<'_, '_> {
             attempts: fields.count("attempts"),
             delay_seconds: fields.seconds("delay"),
             exponential_backoff: fields.bool("exponential_backoff"),
-            if_error_matches: fields.texts("if_error_matches").unwrap_or_default(),
+            if_error_matches: fields.patterns("if_error_matches"),
         };
         fields.finish(&["attempts", "delay", "exponential_backoff", "if_error_matches"]);
         Some(retry)

@@ -104,7 +104,8 @@ pub fn fresh_uid() -> Uid {
 /// A resource to be created, with a [`fresh_uid`] and this spec; its fields say the rest.
 ///
 /// ```
-/// use watershed_controller::{Ref, declare, json_message, new_spec};
+/// use std::time::Duration;
+/// use watershed_controller::{Ref, RetryPolicy, declare, json_message, new_spec};
 ///
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Page(String);
@@ -112,6 +113,14 @@ pub fn fresh_uid() -> Uid {
 ///
 /// let mut index = declare("page", "index", &Page("all".into()))?.with_refs([Ref::completed("page", "home")]);
 /// index.hidden = true;
+/// // It is tried again more often than its kind says.
+/// let index = index.with_retry(RetryPolicy::Backoff {
+///     base: Duration::from_secs(1),
+///     cap: Duration::from_secs(60),
+///     attempts: 10,
+///     reset_after: Duration::from_secs(600),
+/// });
+/// assert!(index.retry.is_some());
 ///
 /// let update = new_spec(&Page("everything".into()))?;
 /// assert!(update.spec.is_some() && update.refs.is_none());

@@ -29,6 +29,8 @@ struct Tally {
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
     to_bind: Vec<Slot>,
+    /// Those that have another policy for retries.
+    policies: Vec<Slot>,
 }
 
 /// Who makes a batch, and what is told of where it comes from.
@@ -96,7 +98,11 @@ impl Core {
             self.bind(slot);
         }
         self.free_what_is_kept_out(&marked);
+        let policies = std::mem::take(&mut tally.policies);
         self.ask_for_changed(tally, own, &by);
+        for slot in policies {
+            self.follow_new_policy(slot);
+        }
         self.wake_for_freed_names();
         self.names.forget_unused();
     }
@@ -208,6 +214,7 @@ impl Core {
             error: None,
             next_reconcile: None,
             attempts: 0,
+            retry: new.retry.map(Arc::new),
             paused: false,
             hidden: new.hidden,
             refreshes: Refreshes::default(),
@@ -314,6 +321,8 @@ impl Core {
         let name = self.slots[slot].name;
         self.names.unclaim(name, slot);
         self.slots[slot].life = Life::Live;
+        // Whoever takes it up, also its own delete: what it waited for before was that delete (C17).
+        self.slots[slot].disturbed = self.now.mono;
         self.gate_if_first(slot);
         self.cancel_run(slot, Cancelled::ToRunAgain);
         match self.slots[slot].run_mut() {
@@ -361,6 +370,9 @@ impl Core {
             }
             overwrite(row, update);
         });
+        if self.slots[slot].row.retry != before.retry {
+            tally.policies.push(slot);
+        }
         self.set_owner(slot, before.owner, self.slots[slot].row.owner);
         if let Some(name) = name.clone() {
             self.rename(slot, name, take_up);
@@ -542,6 +554,9 @@ fn update_is_idle(row: &Row, update: &Update) -> bool {
         && same(&update.labels, &row.labels)
         && same(&update.owner, &row.owner)
         && same(&update.hidden, &row.hidden)
+        && !update
+            .retry
+            .is_some_and(|retry| retry.as_ref() != row.retry.as_deref())
 }
 
 fn overwrite(row: &mut Row, update: Update) {
@@ -553,4 +568,7 @@ fn overwrite(row: &mut Row, update: Update) {
     row.labels = update.labels.unwrap_or_else(|| row.labels.clone());
     row.owner = update.owner.unwrap_or(row.owner);
     row.hidden = update.hidden.unwrap_or(row.hidden);
+    if let Some(retry) = update.retry {
+        row.retry = retry.map(Arc::new);
+    }
 }

@@ -289,6 +289,7 @@ fn all_columns(new: NewResource) -> Update {
         labels: Some(new.labels),
         owner: Some(new.owner),
         hidden: Some(new.hidden),
+        retry: Some(new.retry),
     }
 }
 
@@ -300,6 +301,7 @@ fn merge(into: &mut Update, update: &Update) -> bool {
         & agree_all(&mut into.labels, &update.labels)
         & agree_all(&mut into.owner, &update.owner)
         & agree_all(&mut into.hidden, &update.hidden)
+        & agree_all(&mut into.retry, &update.retry)
 }
 
 fn agree_all<T: Clone + PartialEq>(into: &mut Option<T>, value: &Option<T>) -> bool {

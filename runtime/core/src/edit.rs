@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, Kind, Name, Ref, Revision, SpecVersion, Uid};
+use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 
 /// What a caller means by a resource.
 ///
@@ -91,6 +91,9 @@ pub struct NewResource {
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Left out of listings unless asked for.
     pub hidden: bool,
+    /// Whether and when it is tried again after a failure; none for what its kind says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
 }
 
 /// What a resource without labels has: most have none, and share it.
@@ -118,7 +121,15 @@ impl NewResource {
             paths: Arc::default(),
             labels: no_labels(),
             hidden: false,
+            retry: None,
         }
+    }
+
+    /// The same with a policy of its own for retries, instead of that of its kind.
+    #[must_use]
+    pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = Some(policy);
+        self
     }
 
     /// The same with these refs.
@@ -154,10 +165,18 @@ pub struct Update {
     pub owner: Option<Option<Uid>>,
     /// Whether it is left out of listings. Asks for nothing.
     pub hidden: Option<bool>,
+    /// Its own policy for retries, or none for that of its kind. Asks for nothing, and holds at once: also for a
+    /// failure that stands already.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
+    pub retry: Option<Option<RetryPolicy>>,
 }
 
-/// An owner that is there, be it none, is one that was spoken of.
-fn said<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Uid>>, D::Error> {
+/// What is there, be it none, is what was spoken of.
+fn said<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
     Option::deserialize(deserializer).map(Some)
 }
 

@@ -10,7 +10,8 @@ use crate::core::Core;
 use crate::queue::Verdict;
 use crate::resource::{Slot, Stage};
 use crate::{
-    InvocationId, Key, Phase, QuickHash, Reason, Refusal, Revision, Settled, Standing, Target, Timestamp, Uid,
+    InvocationId, Key, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing, Target,
+    Timestamp, Uid,
 };
 
 /// How many names a list of an explanation holds at most.
@@ -131,6 +132,8 @@ pub struct Explanation {
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
+    /// Whether and when it is tried again after one: its own policy, or that of its kind.
+    pub retry: RetryPolicy,
 }
 
 impl Core {
@@ -152,6 +155,7 @@ impl Core {
             blocked_by: self.failed_roots(slot),
             next_reconcile: resource.row.next_reconcile,
             attempts: resource.row.attempts,
+            retry: self.retry_policy(slot),
         })
     }
 

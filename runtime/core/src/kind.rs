@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Kind;
 
 /// Whether a kind's resources are asked for when the controller starts.
@@ -107,7 +109,8 @@ impl Default for Nudging {
 /// };
 /// # assert_ne!(kind, KindOptions::new("page"));
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum RetryPolicy {
     /// Not by itself.
@@ -207,7 +210,7 @@ pub struct KindOptions {
     pub timed_patience: Duration,
     /// How long one unfinished delete or rename may hold others back.
     pub hold_limit: Duration,
-    /// Whether transient errors are tried again.
+    /// Whether transient errors are tried again, unless a resource has a policy of its own.
     pub retry: RetryPolicy,
     /// Whether its resources are asked for when what they own has used up its attempts.
     pub on_exhausted: OnExhausted,

@@ -1,6 +1,7 @@
 //! One resource as the machine holds it: its row and where it stands.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::timeline::Nudged;
 use crate::{
@@ -162,10 +163,19 @@ pub(crate) struct Listed {
     pub(crate) status_dirty: bool,
 }
 
+/// A transient failure, as far as its retry depends on it: another policy for it may come later.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) at: Mono,
+    pub(crate) retry_after: Option<Duration>,
+}
+
 /// What only few resources have at a time.
 #[derive(Default, Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Extra {
+    /// The transient failure that stands, until its retry is taken up.
+    pub(crate) failure: Option<Failure>,
     /// When a failed reconcile is tried again.
     pub(crate) retry_at: Option<Mono>,
     /// When its failures are forgotten if it stays successful.
@@ -183,6 +193,7 @@ pub(crate) struct Extra {
 }
 
 static NOTHING_EXTRA: Extra = Extra {
+    failure: None,
     retry_at: None,
     forgive_at: None,
     resync_at: None,

@@ -5,17 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Slot};
+use crate::resource::{Cancelled, Failure, Slot, Stage};
 use crate::timeline::Alarm;
-use crate::{Cause, Error, ErrorKind, InvocationId, Mono, OnExhausted, Reason, RetryPolicy, Why};
+use crate::{Cause, Error, ErrorKind, InvocationId, Mono, OnExhausted, Reason, RetryPolicy, Settled, Why};
 
 /// The code of the error of an invocation that took too long.
 pub(crate) const DEADLINE_CODE: &str = "deadline";
 
 impl Core {
-    fn retry_policy(&self, slot: Slot) -> RetryPolicy {
-        self.options(slot)
-            .map_or(RetryPolicy::Never, |options| options.retry)
+    /// The policy in force: the resource's own, or that of its kind. What can't run here is not tried again.
+    pub(crate) fn retry_policy(&self, slot: Slot) -> RetryPolicy {
+        match (self.options(slot), &self.slots[slot].row.retry) {
+            (None, _) => RetryPolicy::Never,
+            (Some(_), Some(own)) => **own,
+            (Some(options), None) => options.retry,
+        }
     }
 
     /// How many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
@@ -59,9 +63,23 @@ impl Core {
         let Some(error) = error.filter(|error| error.kind == ErrorKind::Transient) else {
             return false;
         };
-        let RetryPolicy::Backoff {
-            base, cap, attempts, ..
-        } = self.retry_policy(slot)
+        self.slots[slot].extra_mut().failure = Some(Failure {
+            at: self.now.mono,
+            retry_after: error.retry_after,
+        });
+        self.set_retry(slot)
+    }
+
+    /// Sets when the failure that stands is tried again, if its policy has it so. Gives back whether the attempts are
+    /// used up.
+    fn set_retry(&mut self, slot: Slot) -> bool {
+        let policy = self.retry_policy(slot);
+        let (
+            Some(failure),
+            RetryPolicy::Backoff {
+                base, cap, attempts, ..
+            },
+        ) = (self.slots[slot].extra().failure, policy)
         else {
             return false;
         };
@@ -71,11 +89,43 @@ impl Core {
         }
         let doublings = failures.saturating_sub(1).min(31);
         let wait = base.saturating_mul(1 << doublings).min(cap);
-        let wait = error.retry_after.unwrap_or_else(|| self.spread(slot, wait));
-        let at = self.now.mono.after(wait);
+        let wait = failure.retry_after.unwrap_or_else(|| self.spread(slot, wait));
+        let at = failure.at.after(wait).max(self.now.mono);
         self.slots[slot].extra_mut().retry_at = Some(at);
         self.timeline.set(at, Alarm::Retry(slot));
         false
+    }
+
+    /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
+    /// failed. Asks for nothing by itself.
+    pub(crate) fn follow_new_policy(&mut self, slot: Slot) {
+        if !self.slots[slot].is_live() {
+            return;
+        }
+        let was_set = self.drop_retry_time(slot);
+        let exhausted = self.set_retry(slot);
+        self.follow_new_reset(slot);
+        let (rest, resource) = (self.rest(slot), &self.slots[slot]);
+        if let Stage::Settled(before @ (Settled::Failed | Settled::Retrying)) = &resource.stage
+            && *before != rest
+            && !resource.has_op()
+        {
+            self.set_stage(slot, Stage::Settled(rest));
+        }
+        if exhausted && was_set {
+            self.ask_owner(slot);
+        }
+    }
+
+    /// What is to be forgotten for its success is so by the new policy, from now on.
+    fn follow_new_reset(&mut self, slot: Slot) {
+        if self.slots[slot].extra().forgive_at.is_some() {
+            self.clear_forgiving(slot);
+            let attempts = self.attempts_after(slot, false);
+            if attempts != self.slots[slot].row.attempts {
+                self.write(slot, |row| row.attempts = attempts);
+            }
+        }
     }
 
     /// The same wait every time under test; else somewhere in its second half.
@@ -90,11 +140,20 @@ impl Core {
     }
 
     fn clear_retry(&mut self, slot: Slot) {
-        if let Some(extra) = &mut self.slots[slot].extra
-            && let Some(at) = extra.retry_at.take()
-        {
-            self.timeline.clear(at, Alarm::Retry(slot));
+        self.drop_retry_time(slot);
+        if let Some(extra) = &mut self.slots[slot].extra {
+            extra.failure = None;
         }
+    }
+
+    /// Gives back whether there was one.
+    fn drop_retry_time(&mut self, slot: Slot) -> bool {
+        let extra = self.slots[slot].extra.as_mut();
+        let Some(at) = extra.and_then(|extra| extra.retry_at.take()) else {
+            return false;
+        };
+        self.timeline.clear(at, Alarm::Retry(slot));
+        true
     }
 
     /// Request 7. One that runs already tries again by that.
@@ -104,12 +163,14 @@ impl Core {
             .run()
             .is_some_and(|run| run.cancelled == Cancelled::No);
         if runs || !self.is_serving() {
+            self.slots[slot].extra_mut().failure = None;
             return;
         }
         if let Some(later) = self.put_off(slot) {
             self.slots[slot].extra_mut().retry_at = Some(later);
             return self.timeline.set(later, Alarm::Retry(slot));
         }
+        self.slots[slot].extra_mut().failure = None;
         let reason = self.reason_to_retry(slot);
         self.ask(slot, &reason);
     }

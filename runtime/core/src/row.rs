@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Key, Kind, LastRun, Name, Ref, Revision, SpecVersion, StateVersion, Timestamp, Uid};
+use crate::{
+    Error, Key, Kind, LastRun, Name, Ref, RetryPolicy, Revision, SpecVersion, StateVersion, Timestamp, Uid,
+};
 
 /// That a resource is to be deleted.
 ///
@@ -129,6 +131,8 @@ pub struct Row {
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
+    /// Whether and when it is tried again after one, if not as its kind says.
+    pub retry: Option<Arc<RetryPolicy>>,
     /// Whether further reconciles are held back.
     pub paused: bool,
     /// Left out of listings unless asked for.

@@ -6,6 +6,7 @@
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
 //! | [`pattern`] | which paths these may have, for whoever watches |
+//! | [`retries`] | when a failed build is tried again |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
 //! | `run` | one reconcile: look, decide, act |
 //!
@@ -16,6 +17,7 @@ pub mod files;
 pub mod pattern;
 pub mod plan;
 pub mod record;
+pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;

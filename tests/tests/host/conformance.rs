@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -10,10 +11,24 @@ use watershed_controller::store::{Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE,
 use watershed_controller::store::{SqliteStore, Store};
 use watershed_controller::{
     Cause, Cut, Epoch, Error, HistoryRow, InvocationId, Key, LastRun, Name, Phase, Place, Reason, Ref,
-    Refreshes, Required, Revision, Row, RunResult, Seen, SeenRef, SpecVersion, StateVersion, Timestamp, Uid,
-    Why, Work,
+    Refreshes, Required, RetryPolicy, Revision, Row, RunResult, Seen, SeenRef, SpecVersion, StateVersion,
+    Timestamp, Uid, Why, Work,
 };
 use watershed_core::{Commit, CommitError, CommitId, Deletion, Marks, Write};
+
+/// Any policy for retries, with times that no milliseconds hold.
+fn policy(random: &mut SmallRng) -> RetryPolicy {
+    let mut wait = || Duration::from_nanos(random.random_range(0..1 << 60));
+    match wait().subsec_nanos() % 4 {
+        0 => RetryPolicy::Never,
+        _ => RetryPolicy::Backoff {
+            base: wait(),
+            cap: wait(),
+            attempts: wait().subsec_millis(),
+            reset_after: wait(),
+        },
+    }
+}
 
 /// Opens the same data anew each time.
 trait Reopen: AsyncFn() -> Box<dyn Store> {}
@@ -383,6 +398,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         error: random.random::<bool>().then(|| Arc::new(error)),
         next_reconcile: random.random::<bool>().then_some(Timestamp(-5)),
         attempts: random.random_range(0..9),
+        retry: random.random::<bool>().then(|| Arc::new(policy(random))),
         paused: random.random(),
         hidden: random.random(),
         refreshes: Refreshes {

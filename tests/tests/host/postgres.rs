@@ -199,3 +199,26 @@ async fn readers_elsewhere_hear_of_commits() {
     assert_eq!(reader.recent("default", 10).await.unwrap().len(), 1);
     controller.shutdown(SOON).await.unwrap();
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_catalog_of_the_version_before_is_migrated_and_keeps_its_rows() {
+    let Some(server) = Server::start() else { return };
+    let first = start(store(&server, TERM).await).await;
+    first.create(task("a", &Task::Build("x".into()))).await.unwrap();
+    first.wait_until_idle(SOON).await.unwrap();
+    first.shutdown(SOON).await.unwrap();
+    // As a process of that version would have left it.
+    let pool = pool(&server, 1).await;
+    for sql in [
+        "ALTER TABLE watershed_resources DROP COLUMN retry",
+        "DELETE FROM watershed_migrations WHERE version = 3",
+    ] {
+        sqlx::query(sql).execute(&pool).await.unwrap();
+    }
+    let second = start(store(&server, TERM).await).await;
+    second.wait_until_idle(SOON).await.unwrap();
+    let found = second.get(key("a")).unwrap();
+    assert_eq!(state_of(&second, "a").as_deref(), Some("x"));
+    assert_eq!((found.retry.clone(), found.attempts), (None, 0));
+    second.shutdown(SOON).await.unwrap();
+}

@@ -18,6 +18,7 @@
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
 //! | `renames` | renames of every kind, live and between runs |
+//! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `together` | several calls at a time, and calls that are stopped |
@@ -39,6 +40,7 @@ mod mends;
 mod operating;
 mod pages;
 mod renames;
+mod retries;
 mod sandbox;
 mod storms;
 mod together;

@@ -30,6 +30,7 @@ fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
         error: None,
         next_reconcile: None,
         attempts: 0,
+        retry: None,
         paused: false,
         hidden: false,
         refreshes: Refreshes::default(),

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Answer, Call, CallId, Edit, Expect, Key, NewResource, Ref, Refusal, SpecVersion, Uid, Update};
+use crate::{
+    Answer, Call, CallId, Edit, Expect, Key, NewResource, Ref, Refusal, RetryPolicy, SpecVersion, Uid, Update,
+};
 
 fn refusal(bench: &Bench, call: CallId) -> Option<Refusal> {
     match bench.answer_to(call) {
@@ -96,6 +98,7 @@ fn updates_of_one_resource_contradict_each_other_in_any_column() {
         labels: Some(labels("one")),
         owner: Some(uid(1)),
         hidden: Some(true),
+        retry: Some(Some(RetryPolicy::Never)),
     };
     let others = [
         Update {
@@ -122,6 +125,10 @@ fn updates_of_one_resource_contradict_each_other_in_any_column() {
             hidden: Some(false),
             ..one.clone()
         },
+        Update {
+            retry: Some(None),
+            ..one.clone()
+        },
     ];
     for other in others {
         let edits = [one.clone(), other.clone()].map(|update| Edit::update(target("a"), update));
@@ -139,6 +146,7 @@ fn updates_of_one_resource_contradict_each_other_in_any_column() {
             refs: None,
             labels: None,
             hidden: None,
+            retry: None,
             ..one.clone()
         },
     ];
@@ -151,6 +159,7 @@ fn updates_of_one_resource_contradict_each_other_in_any_column() {
         labels: Some(row.labels.clone()),
         owner: Some(row.owner),
         hidden: Some(row.hidden),
+        retry: Some(row.retry.as_deref().copied()),
     };
     assert_eq!(whole, one);
 }

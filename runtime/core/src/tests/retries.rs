@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::testing::{Bench, target};
 use crate::{
     Answer, Call, Edit, Error, Key, KindOptions, Limits, OnExhausted, RetryPolicy, Returned, RunOutcome,
-    Settled, Standing, Why,
+    Settled, Standing, Update, Why, WhyNot,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -240,4 +240,153 @@ fn c19_a_paused_resource_runs_once_by_force_and_is_renamed_and_deleted() {
     assert_eq!(bench.finish_all(), ["rename b"]);
     bench.delete("b");
     assert_eq!(bench.finish_all(), ["delete b"]);
+}
+
+fn backoff(base: Duration, attempts: u32) -> RetryPolicy {
+    RetryPolicy::Backoff {
+        base,
+        cap: 60 * SECOND,
+        attempts,
+        reset_after: 10 * SECOND,
+    }
+}
+
+/// `a` of a kind that has this policy, made with its own.
+fn overridden(of_kind: RetryPolicy, own: RetryPolicy) -> Bench {
+    let options = KindOptions {
+        retry: of_kind,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    let new = bench.new_resource("a", &[]).with_retry(own);
+    bench.apply(vec![Edit::create(new)]);
+    bench.starts();
+    bench
+}
+
+fn set_policy(bench: &mut Bench, policy: Option<RetryPolicy>) {
+    let update = Update {
+        retry: Some(policy),
+        ..Update::default()
+    };
+    bench.apply(vec![Edit::update(Key::new("k", "a"), update)]);
+}
+
+fn retries_in(bench: &Bench) -> Option<Duration> {
+    match bench.core.explain(&target("a")).unwrap().because {
+        WhyNot::RetryIn(wait) => Some(wait),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_policy_of_its_own_holds_instead_of_that_of_the_kind() {
+    let mut own = overridden(RetryPolicy::Never, backoff(5 * SECOND, 2));
+    own.returns("a", flaky());
+    assert_eq!(retries_in(&own), Some(5 * SECOND));
+    own.pass(5 * SECOND);
+    own.returns("a", flaky());
+    assert_eq!(own.standing("a"), Standing::Settled(Settled::Failed), "used up");
+
+    let mut never = overridden(backoff(SECOND, 9), RetryPolicy::Never);
+    never.returns("a", flaky());
+    assert_eq!(never.standing("a"), Standing::Settled(Settled::Failed));
+    assert_eq!(never.row("a").attempts, 1);
+    never.pass(600 * SECOND);
+    assert!(never.starts().is_empty());
+}
+
+#[test]
+fn a_policy_and_its_attempts_survive_a_restart() {
+    let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 3));
+    bench.returns("a", flaky());
+    bench.restart();
+    bench.returns("a", flaky());
+    assert_eq!(bench.row("a").attempts, 2);
+    assert_eq!(retries_in(&bench), Some(2 * SECOND));
+    bench.restart();
+    bench.returns("a", flaky());
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed), "used up");
+}
+
+#[test]
+fn another_policy_asks_for_nothing_cancels_nothing_and_is_no_change_of_the_spec() {
+    let mut bench = overridden(RetryPolicy::Never, RetryPolicy::Never);
+    let version = bench.row("a").spec_version;
+    set_policy(&mut bench, Some(backoff(SECOND, 2)));
+    assert!(!bench.is_cancelled("a"));
+    assert_eq!(bench.row("a").spec_version, version);
+    bench.finish("a");
+    assert!(bench.starts().is_empty());
+    let revision = bench.row("a").revision;
+    set_policy(&mut bench, Some(backoff(SECOND, 2)));
+    assert_eq!(bench.row("a").revision, revision, "it was so before");
+    set_policy(&mut bench, None);
+    assert_eq!(bench.row("a").retry, None);
+    assert!(bench.starts().is_empty());
+}
+
+#[test]
+fn another_policy_holds_also_for_the_failure_that_stands() {
+    let mut bench = overridden(backoff(SECOND, 9), backoff(30 * SECOND, 9));
+    bench.returns("a", flaky());
+    bench.pass(4 * SECOND);
+    set_policy(&mut bench, Some(backoff(10 * SECOND, 9)));
+    assert_eq!(retries_in(&bench), Some(6 * SECOND), "counted from the failure");
+    set_policy(&mut bench, Some(RetryPolicy::Never));
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    bench.pass(60 * SECOND);
+    assert!(bench.starts().is_empty());
+    // What its kind has it wait for is over long since.
+    set_policy(&mut bench, None);
+    bench.pass(Duration::ZERO);
+    assert_eq!(bench.running("a").reason.why, Why::Retry);
+}
+
+#[test]
+fn more_attempts_revive_what_had_used_them_up_and_fewer_end_it() {
+    let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 1));
+    bench.returns("a", flaky());
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    set_policy(&mut bench, Some(backoff(SECOND, 2)));
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Retrying));
+    set_policy(&mut bench, Some(backoff(SECOND, 1)));
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Failed));
+    bench.pass(60 * SECOND);
+    assert!(bench.starts().is_empty());
+}
+
+#[test]
+fn another_policy_brings_back_no_retry_that_was_taken_up() {
+    let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 9));
+    bench.returns("a", flaky());
+    bench.pass(SECOND);
+    assert!(bench.is_running("a"));
+    bench.call(Call::Cancel(target("a")));
+    bench.finish("a");
+    bench.starts();
+    set_policy(&mut bench, Some(backoff(2 * SECOND, 9)));
+    bench.pass(60 * SECOND);
+    assert!(bench.starts().is_empty(), "it was cancelled by a caller");
+}
+
+#[test]
+fn failures_are_forgotten_by_the_policy_that_is_in_force() {
+    let mut bench = overridden(RetryPolicy::Never, backoff(SECOND, 9));
+    bench.returns("a", flaky());
+    bench.pass(SECOND);
+    bench.finish("a");
+    assert_eq!(bench.row("a").attempts, 1);
+    set_policy(&mut bench, Some(backoff(2 * SECOND, 9)));
+    assert_eq!(bench.row("a").attempts, 1);
+    bench.pass(9 * SECOND);
+    assert_eq!(bench.row("a").attempts, 1, "counted from the change");
+    set_policy(&mut bench, None);
+    assert_eq!(bench.row("a").attempts, 0);
+}
+
+#[test]
+fn a_resource_without_a_policy_costs_one_pointer() {
+    let bench = bench(retrying(9));
+    assert_eq!(size_of_val(&bench.row("a").retry), size_of::<usize>());
 }

@@ -18,7 +18,7 @@ use super::{
     KIND, ModelReconciler, failure, files, inputs,
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
-    statement,
+    retries, statement,
 };
 use crate::{connector, messages::Proto, outputs::Found, refs};
 
@@ -57,7 +57,7 @@ impl<'a> Run<'a> {
 
     pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
         let result = self.converge().await;
-        result.map_err(|error| self.tell_what_stays(error))
+        result.map_err(|error| retries::judged(self.spec(), self.tell_what_stays(error)))
     }
 
     async fn converge(&self) -> Result<Outcome, Error> {

@@ -18,10 +18,11 @@ use std::{
 };
 
 use watershed_compilers::{Health, Kind, Resource, Spec};
-use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, Row, Uid, Update};
+use watershed_core::{Batch, Edit, Key, Name, NewResource, Ref, RetryPolicy, Row, Uid, Update};
 use watershed_proto::{Diagnostic, Fault, Message, Severity};
 
 use super::renames::{self, Candidate};
+use crate::model::retries;
 
 /// The kind that others read by name.
 const MODEL: &str = Kind::Model.as_str();
@@ -54,6 +55,8 @@ struct Wanted<'a> {
     resource: &'a Resource,
     spec: Vec<u8>,
     refs: Vec<Ref>,
+    /// Its own policy for retries, if it says one.
+    retry: Option<RetryPolicy>,
 }
 
 impl Diff {
@@ -155,17 +158,19 @@ impl<'a> Comparison<'a> {
                 resource,
                 spec: resource.spec.encode(),
                 refs: declared().collect(),
+                retry: retries::policy(&resource.spec),
             };
         }
         let last_good = row.and_then(spec_of);
-        let refs = match (&last_good, row) {
-            (Some(_), Some(row)) => row.refs.to_vec(),
-            _ => declared().collect(),
+        let (refs, retry) = match (&last_good, row) {
+            (Some(_), Some(row)) => (row.refs.to_vec(), row.retry.as_deref().copied()),
+            _ => (declared().collect(), None),
         };
         let fault = self.fault(resource.paths.iter().map(String::as_str));
         let spec = last_good.or_else(|| Spec::empty(kind)).unwrap_or(Spec::None);
         Wanted {
             resource,
+            retry,
             spec: spec.with_fault(fault).encode(),
             refs,
         }
@@ -307,9 +312,15 @@ impl<'a> Comparison<'a> {
     }
 
     fn create(&self, wanted: &Wanted<'_>, uid: Uid) -> NewResource {
-        let Wanted { resource, spec, refs } = wanted;
+        let Wanted {
+            resource,
+            spec,
+            refs,
+            retry,
+        } = wanted;
         NewResource {
             owner: Some(self.parser),
+            retry: *retry,
             paths: paths(resource),
             labels: labels(resource),
             ..NewResource::new(uid, resource.kind.as_str(), resource.name.as_str(), spec.clone())
@@ -318,7 +329,12 @@ impl<'a> Comparison<'a> {
     }
 
     fn change(&self, row: &Row, wanted: &Wanted<'_>) -> Vec<Edit> {
-        let Wanted { resource, spec, refs } = wanted;
+        let Wanted {
+            resource,
+            spec,
+            refs,
+            retry,
+        } = wanted;
         let (refs, paths, labels) = (
             Arc::<[Ref]>::from(refs.as_slice()),
             paths(resource),
@@ -332,6 +348,7 @@ impl<'a> Comparison<'a> {
             refs: new_refs.then_some(refs),
             paths: (paths != row.paths).then_some(paths),
             labels: (labels != row.labels).then_some(labels),
+            retry: (retry.as_ref() != row.retry.as_deref()).then_some(*retry),
             ..Update::default()
         };
         let name = Name::from(resource.name.as_str());

@@ -53,12 +53,25 @@ pub struct Explained {
     pub chain: Vec<Link>,
     /// Failures in a row.
     pub attempts: u32,
+    /// When a failure that may pass by itself is tried again; none if it is not.
+    pub retry: Option<Retry>,
     /// When it asked to be run again.
     pub next_run_at: Option<Time>,
     /// Its last run.
     pub last_run: Option<LastRun>,
     /// When it last succeeded.
     pub last_success_at: Option<Time>,
+}
+
+/// The policy for retries that is in force.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Retry {
+    /// So many failures in a row are the last.
+    pub attempts: u32,
+    /// The first wait; each further one is twice as long.
+    pub delay_ms: u64,
+    /// The longest wait.
+    pub longest_delay_ms: u64,
 }
 
 /// One thing that keeps resources from running.

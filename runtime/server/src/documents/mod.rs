@@ -25,7 +25,7 @@ pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::Event;
-pub use explain::{ExplainDocument, Explained, RootCause, WhyNot};
+pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument};

@@ -245,6 +245,7 @@ fn row(project: &Project, declared: &Resource, built: Built) -> Row {
         error: error(project, declared).map(Arc::new),
         next_reconcile: None,
         attempts: 0,
+        retry: None,
         paused: false,
         hidden: false,
         refreshes: Refreshes::default(),

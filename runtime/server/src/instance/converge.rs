@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Key, Refresh, RequestError, Target, Uid, WaitError};
+use watershed_controller::{Key, Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
 
 use super::Instance;
 use super::observer::Observer;
@@ -20,6 +20,8 @@ use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest};
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 const UNTIL_DONE: Duration = Duration::MAX;
+/// Retries that are due within this are waited for.
+const SOON: Duration = Duration::from_secs(60);
 /// How long cancelled work has to return before a shutdown goes on without it.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -237,7 +239,7 @@ impl Instance {
 
     /// Tells events until everything is settled or something ends the run.
     pub(super) async fn follow(&self, wish: Wish, course: &mut Course<'_>) -> Result<Ended, Refusal> {
-        let settled = self.carry_out(wish, course.occasion.started_at);
+        let settled = self.carry_out(wish, course.occasion.started_at, course.occasion.command);
         tokio::pin!(settled);
         loop {
             // Every arm is cancel-safe: the wish is pinned outside of the loop, the observer keeps its place.
@@ -269,10 +271,12 @@ impl Instance {
     }
 
     /// What the start asked for comes first, so that names are those of the files as they are now.
-    async fn carry_out(&self, wish: Wish, began: Time) -> Result<(), Halt> {
+    ///
+    /// A command that ends when all is done waits for retries too; one that stays is not to be held up by them.
+    async fn carry_out(&self, wish: Wish, began: Time, command: Command) -> Result<(), Halt> {
         self.controller.wait_until_idle(UNTIL_DONE).await?;
         match wish {
-            Wish::Start => return Ok(()),
+            Wish::Start => {}
             Wish::Everything => {
                 self.look_at_everything();
                 let parsers = self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER);
@@ -293,7 +297,39 @@ impl Instance {
             }
             Wish::Retry(names) => self.retry(&names, began).await?,
         }
-        Ok(self.controller.wait_until_idle(UNTIL_DONE).await?)
+        self.controller.wait_until_idle(UNTIL_DONE).await?;
+        while command != Command::Start
+            && let Some(wait) = self.next_retry().await?
+        {
+            tokio::time::sleep(wait).await;
+            self.controller.wait_until_idle(UNTIL_DONE).await?;
+        }
+        Ok(())
+    }
+
+    /// How long it is until the first retry of a failed run, if that is soon. Deletes and renames that fail are tried
+    /// again for ever, so they are no reason to wait.
+    async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
+        let (mut next, entries) = (None, self.entries());
+        let retrying = entries.iter().filter(|entry| {
+            let marks = &entry.row.marks;
+            let is_retrying = entry.status.standing == Standing::Settled(Settled::Retrying);
+            is_retrying && !marks.is_deleted() && !marks.is_renamed()
+        });
+        for entry in retrying {
+            use watershed_controller::Refusal::Unknown;
+            let wait = match self.controller.explain(Target::Uid(entry.row.uid)).await {
+                Ok(explanation) => match explanation.because {
+                    WhyNot::RetryIn(wait) => Some(wait),
+                    _ => Some(Duration::ZERO),
+                },
+                Err(RequestError::Refused(Unknown(_))) => None,
+                Err(_) => return Err(Halt::Ended),
+            };
+            let soon = wait.filter(|wait| *wait <= SOON);
+            next = [next, soon].into_iter().flatten().min();
+        }
+        Ok(next)
     }
 
     /// Tries what has failed, but for what was tried since the command began: a start asks for everything.

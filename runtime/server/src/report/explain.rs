@@ -1,8 +1,10 @@
 //! Why something is not running, in words: the root causes, each once.
 
+mod retries;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use watershed_core::{Explanation, Key, Settled, Standing, Subject, Uid, WhyNot as Why};
+use watershed_core::{Explanation, Key, RetryPolicy, Settled, Standing, Subject, Uid, WhyNot as Why};
 
 use super::document::{Project, findings};
 use super::health::{Stand, Standings};
@@ -94,7 +96,10 @@ impl<'a> Inquiry<'a> {
             root: self.project.root.display().to_string(),
             environment: self.project.environment.clone(),
             live: self.life == Life::Live,
-            resource: about.and_then(|entry| Some(explained(entry, self.standings.get(&entry.row)?))),
+            resource: about.and_then(|entry| {
+                let policy = retries::policy(entry, said);
+                Some(explained(entry, self.standings.get(&entry.row)?, policy))
+            }),
             causes,
             more: more as u64,
         }
@@ -305,7 +310,8 @@ impl<'a> Inquiry<'a> {
             },
             _ => format!("`watershed retry {id}` tries it now"),
         };
-        let cause = self.plain(code, &id, failure(entry)).hint(hint);
+        let failure = retries::failure(entry, retries::policy(entry, said));
+        let cause = self.plain(code, &id, failure).hint(hint);
         RootCause {
             error,
             at,
@@ -396,20 +402,6 @@ fn runs(entry: &Entry) -> String {
     }
 }
 
-/// What of it failed, and how often in a row.
-fn failure(entry: &Entry) -> String {
-    let marks = &entry.row.marks;
-    let what = match (marks.is_deleted(), marks.is_renamed()) {
-        (true, _) => "its delete failed",
-        (_, true) => "its rename failed",
-        _ => "its last run failed",
-    };
-    match entry.row.attempts {
-        0 | 1 => what.to_owned(),
-        several => format!("{what}, {several} times in a row"),
-    }
-}
-
 /// What keeps a pending resource from starting, and what may help.
 fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
     let names = |subjects: &[Subject]| {
@@ -474,7 +466,7 @@ fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
     }
 }
 
-fn explained(entry: &Entry, stand: &Stand) -> Explained {
+fn explained(entry: &Entry, stand: &Stand, policy: RetryPolicy) -> Explained {
     let (row, reason) = (&entry.row, entry.status.reason.as_deref());
     let reason = reason.filter(|_| is_moving(entry));
     Explained {
@@ -486,6 +478,7 @@ fn explained(entry: &Entry, stand: &Stand) -> Explained {
         cause: reason.map(resource::cause).unwrap_or_default(),
         chain: reason.map_or_else(Vec::new, |reason| resource::chain(reason, &row.key())),
         attempts: row.attempts,
+        retry: retries::shown(policy),
         next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
         last_run: row
             .last_run

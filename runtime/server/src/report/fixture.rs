@@ -29,6 +29,7 @@ pub(crate) fn model(name: &str, refs: &[&str]) -> Row {
         error: None,
         next_reconcile: None,
         attempts: 0,
+        retry: None,
         paused: false,
         hidden: false,
         refreshes: Refreshes::default(),

@@ -45,7 +45,8 @@ pub(super) fn bind(rows: &[&Row], arguments: &mut PgArguments) -> Result<(), Col
     columns.add(|row| row.last_run.as_ref().map(json).transpose())?;
     columns.add(|row| Ok(row.last_success.map(|time| time.0)))?;
     columns.add(|row| Ok(row.spec.to_vec()))?;
-    columns.add(|row| Ok(row.state.as_deref().map(<[u8]>::to_vec)))
+    columns.add(|row| Ok(row.state.as_deref().map(<[u8]>::to_vec)))?;
+    columns.add(|row| row.retry.as_ref().map(json).transpose())
 }
 
 /// Rows on their way into arrays.
@@ -85,6 +86,7 @@ pub(super) fn read(row: &PgRow) -> Result<StoredRow, ColumnError> {
         error: tolerance.optional_json(row, 11, "error"),
         next_reconcile: row.try_get::<Option<i64>, _>(12)?.map(Timestamp),
         attempts: u32::try_from(row.try_get::<i64, _>(13)?)?,
+        retry: tolerance.optional_json(row, 27, "retry"),
         paused: row.try_get(14)?,
         hidden: row.try_get(15)?,
         refreshes: Refreshes {

@@ -30,6 +30,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "calls of other processes",
         sql: CALLS,
     },
+    Migration {
+        version: 3,
+        name: "retries of single resources",
+        sql: RETRY,
+    },
 ];
 
 /// The table that says which steps were done.
@@ -99,6 +104,9 @@ const INITIAL: &str = "
     );
 
     CREATE INDEX {p}history_by_age ON {p}history (instance, ended_at)";
+
+/// Without a policy of its own a resource has that of its kind.
+const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
 /// What other processes ask, and what they need to follow: the rows after a revision, and what went after it.
 const CALLS: &str = "

@@ -7,7 +7,7 @@ use super::super::TablePrefix;
 
 /// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read, with the
 /// types of their arrays.
-pub(super) const COLUMNS: [(&str, &str); 27] = [
+pub(super) const COLUMNS: [(&str, &str); 28] = [
     ("uid", "uuid"),
     ("kind", "text"),
     ("name", "text"),
@@ -35,6 +35,7 @@ pub(super) const COLUMNS: [(&str, &str); 27] = [
     ("last_success", "bigint"),
     ("spec", "bytea"),
     ("state", "bytea"),
+    ("retry", "text"),
 ];
 
 /// Columns of an entry of history after `instance`, `epoch` and `revision`.
@@ -105,11 +106,11 @@ impl Statements {
                  WHERE instance = $1 AND epoch = $2",
             ),
             release: fixed(
-                "WITH patience AS MATERIALIZED (
-                     SELECT set_config('idle_in_transaction_session_timeout', $3, true) AS of
+                "WITH released AS (
+                     UPDATE {p}instances SET holder = NULL, expires_at = clock_timestamp()
+                     WHERE instance = $1 AND epoch = $2 RETURNING 1
                  )
-                 UPDATE {p}instances SET holder = NULL, expires_at = clock_timestamp() FROM patience
-                 WHERE instance = $1 AND epoch = $2 AND patience.of IS NOT NULL",
+                 SELECT pg_notify('{p}events', $3) FROM released",
             ),
             notify: fixed("SELECT pg_notify('{p}events', $1)"),
             instance: fixed("SELECT epoch, revision, removed_at FROM {p}instances WHERE instance = $1"),

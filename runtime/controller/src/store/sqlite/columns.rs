@@ -17,7 +17,7 @@ use watershed_core::{
 use super::super::ColumnError;
 
 /// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read.
-pub(super) const COLUMNS: [&str; 27] = [
+pub(super) const COLUMNS: [&str; 28] = [
     "uid",
     "kind",
     "name",
@@ -45,7 +45,11 @@ pub(super) const COLUMNS: [&str; 27] = [
     "last_success",
     "spec",
     "state",
+    RETRY,
 ];
+
+/// The one that came last: catalogs of earlier versions don't have it.
+pub(super) const RETRY: &str = "retry";
 
 /// Binds the columns of a row, in the order of [`COLUMNS`].
 pub(super) fn bind(row: &Row, arguments: &mut SqliteArguments) -> Result<(), ColumnError> {
@@ -75,7 +79,8 @@ pub(super) fn bind(row: &Row, arguments: &mut SqliteArguments) -> Result<(), Col
     arguments.add(row.last_run.as_ref().map(serde_json::to_vec).transpose()?)?;
     arguments.add(row.last_success.map(|time| time.0))?;
     arguments.add(&*row.spec)?;
-    arguments.add(row.state.as_deref())
+    arguments.add(row.state.as_deref())?;
+    arguments.add(row.retry.as_ref().map(json).transpose()?)
 }
 
 /// Reads the columns of a row.
@@ -94,6 +99,7 @@ pub(super) fn read(row: &SqliteRow) -> Result<StoredRow, ColumnError> {
     let marks = from_json(row, 7).unwrap_or_else(|e| default(&mut tolerate, "marks", e));
     let error = optional_json(row, 11).unwrap_or_else(|e| default(&mut tolerate, "error", e));
     let last_run = optional_json(row, 23).unwrap_or_else(|e| default(&mut tolerate, "last_run", e));
+    let retry = optional_json(row, 27).unwrap_or_else(|e| default(&mut tolerate, RETRY, e));
     let row = Row {
         uid: uid(row.try_get(0)?)?,
         kind: Kind::new(row.try_get::<&str, _>(1)?),
@@ -109,6 +115,7 @@ pub(super) fn read(row: &SqliteRow) -> Result<StoredRow, ColumnError> {
         error,
         next_reconcile: row.try_get::<Option<i64>, _>(12)?.map(Timestamp),
         attempts: row.try_get(13)?,
+        retry,
         paused: row.try_get(14)?,
         hidden: row.try_get(15)?,
         refreshes: Refreshes {

@@ -17,10 +17,10 @@ use super::{HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database};
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
 
-/// The catalog of an instance whose epoch and revision are in `instance_row`.
+/// The catalog of an instance whose epoch and revision are in `instance_row`, by the statement `load`.
 pub(super) async fn stored(
     connection: &mut SqliteConnection,
-    statements: &Statements,
+    load: &Arc<str>,
     instance: &str,
     instance_row: &SqliteRow,
 ) -> Result<Stored, StoreError> {
@@ -31,7 +31,7 @@ pub(super) async fn stored(
             .map_err(unreadable(CATALOG))?,
         rows: Vec::new(),
     };
-    let query = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
+    let query = sqlx::query(AssertSqlSafe(Arc::clone(load))).bind(instance);
     let mut rows = query.fetch(connection);
     while let Some(row) = rows.try_next().await.map_err(database(CATALOG))? {
         stored

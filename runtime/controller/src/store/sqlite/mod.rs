@@ -224,7 +224,7 @@ async fn take_lease(
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(&failed)?;
     let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
     let lease = lease.fetch_one(&mut *transaction).await.map_err(&failed)?;
-    let stored = load::stored(&mut transaction, statements, instance, &lease).await?;
+    let stored = load::stored(&mut transaction, &statements.load, instance, &lease).await?;
     let removed = columns::natural(&lease, 2).map_err(load::unreadable("read the catalog"))?;
     transaction.commit().await.map_err(failed)?;
     crash_point(LEASE_AFTER);
@@ -269,7 +269,8 @@ impl Catalog for SqliteCatalog {
             let query = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.instance)));
             let found = query.bind(&*self.instance).fetch_one(&mut *transaction).await;
             let found = found.map_err(&failed)?;
-            let stored = load::stored(&mut transaction, &shared.statements, &self.instance, &found).await?;
+            let stored =
+                load::stored(&mut transaction, &shared.statements.load, &self.instance, &found).await?;
             transaction.rollback().await.map_err(failed)?;
             Ok(stored)
         })

@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use watershed_core::{HistoryRow, Stored, Uid};
 
 use super::open::{self, Found};
-use super::schema::{MIGRATIONS, OLDEST_READABLE};
+use super::schema::{MIGRATIONS, OLDEST_READABLE, WITH_RETRY};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
 
@@ -44,11 +44,15 @@ impl SqliteReader {
     /// When the file is damaged, of another version, or can't be read.
     pub async fn read(&self, instance: &str) -> Result<Stored, StoreError> {
         let statements = &self.statements;
-        self.look(async |connection| {
+        self.look(async |connection, version| {
+            let load = match version < WITH_RETRY {
+                true => &statements.load_older,
+                false => &statements.load,
+            };
             let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
             let known = known.fetch_optional(&mut *connection).await;
             match known.map_err(database("read the catalog"))? {
-                Some(row) => load::stored(connection, statements, instance, &row).await,
+                Some(row) => load::stored(connection, load, instance, &row).await,
                 None => Ok(Stored::default()),
             }
         })
@@ -60,8 +64,10 @@ impl SqliteReader {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn history(&self, instance: &str, uid: Uid, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
-        self.look(async |connection| load::history(connection, &self.statements, instance, uid, limit).await)
-            .await
+        self.look(async |connection, _| {
+            load::history(connection, &self.statements, instance, uid, limit).await
+        })
+        .await
     }
 
     /// The newest entries of the whole instance, newest first, those of deleted resources among them.
@@ -69,7 +75,7 @@ impl SqliteReader {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn recent(&self, instance: &str, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
-        self.look(async |connection| load::recent(connection, &self.statements, instance, limit).await)
+        self.look(async |connection, _| load::recent(connection, &self.statements, instance, limit).await)
             .await
     }
 
@@ -78,7 +84,7 @@ impl SqliteReader {
     /// # Errors
     /// As [`read`](Self::read).
     pub async fn integrity(&self) -> Result<Vec<String>, StoreError> {
-        self.look(async |connection| {
+        self.look(async |connection, _| {
             let found = sqlx::query_scalar::<_, String>("PRAGMA integrity_check");
             let found = found.fetch_all(&mut *connection).await;
             let found = found.map_err(database("check the catalog's file"))?;
@@ -87,13 +93,13 @@ impl SqliteReader {
         .await
     }
 
-    /// Reads through a connection that can't write.
+    /// Reads through a connection that can't write; `read` is told of which version the catalog is.
     ///
     /// Without a journal the file is all there is, and SQLite is told so, for it would make side files otherwise.
     /// Should somebody begin to write meanwhile, the look is taken again.
     async fn look<T: Default>(
         &self,
-        read: impl AsyncFn(&mut SqliteConnection) -> Result<T, StoreError>,
+        read: impl AsyncFn(&mut SqliteConnection, u32) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         for _ in 0..LOOKS {
             let before = self.stamp();
@@ -113,23 +119,23 @@ impl SqliteReader {
     async fn look_once<T: Default>(
         &self,
         journal: bool,
-        read: &impl AsyncFn(&mut SqliteConnection) -> Result<T, StoreError>,
+        read: &impl AsyncFn(&mut SqliteConnection, u32) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let found = open::inspect_version(&self.path, &TablePrefix::default(), journal).await?;
         let known = MIGRATIONS.last().map_or(0, |step| step.version);
-        match found {
+        let version = match found {
             Found::Nothing => return Ok(T::default()),
             Found::Version(found) if found > known => return Err(StoreError::Newer { found, known }),
             Found::Version(found) if found < OLDEST_READABLE => {
                 return Err(StoreError::Older { found, known });
             }
-            Found::Version(_) => {}
-        }
+            Found::Version(found) => found,
+        };
         let failed = database("read the catalog");
         let options = open::reading(&self.path).immutable(!journal);
         let mut connection = options.connect().await.map_err(&failed)?;
         let mut transaction = connection.begin().await.map_err(&failed)?;
-        let result = read(&mut transaction).await;
+        let result = read(&mut transaction, version).await;
         transaction.rollback().await.map_err(&failed)?;
         connection.close().await.map_err(failed)?;
         result

@@ -26,7 +26,15 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         name: "the revision of the last removal",
         sql: LAST_REMOVAL,
     },
+    Migration {
+        version: 3,
+        name: "retries of single resources",
+        sql: RETRY,
+    },
 ];
+
+/// From this version on resources have a policy for retries.
+pub(super) const WITH_RETRY: u32 = 3;
 
 /// The oldest version that can be read without being migrated.
 pub(super) const OLDEST_READABLE: u32 = 1;
@@ -43,6 +51,9 @@ pub(super) const MIGRATIONS_TABLE: &str = "
 const LAST_REMOVAL: &str = "
     ALTER TABLE {p}instances ADD COLUMN removed_at INTEGER NOT NULL DEFAULT 0;
     UPDATE {p}instances SET removed_at = revision";
+
+/// Without a policy of its own a resource has that of its kind.
+const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
 /// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by
 /// row, so the swap of two names would break it. Times are milliseconds since 1970.

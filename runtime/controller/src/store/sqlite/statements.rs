@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::TablePrefix;
-use super::columns::COLUMNS;
+use super::columns::{COLUMNS, RETRY};
 
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
 const SIZES: [usize; 3] = [128, 16, 1];
@@ -13,6 +13,8 @@ const SIZES: [usize; 3] = [128, 16, 1];
 pub(super) struct Statements {
     pub(super) open: Arc<str>,
     pub(super) load: Arc<str>,
+    /// The same from a catalog that knows no policies for retries.
+    pub(super) load_older: Arc<str>,
     pub(super) advance: Arc<str>,
     pub(super) put: Sized,
     pub(super) remove: Sized,
@@ -47,6 +49,7 @@ impl Sized {
 impl Statements {
     pub(super) fn new(prefix: &TablePrefix) -> Self {
         let columns = COLUMNS.join(", ");
+        let older = columns.replace(RETRY, &format!("NULL AS {RETRY}"));
         let fixed = |sql: &str| Arc::from(prefix.apply(sql));
         Self {
             open: fixed(
@@ -56,6 +59,7 @@ impl Statements {
             load: fixed(&format!(
                 "SELECT {columns} FROM {{p}}resources WHERE instance = ?1"
             )),
+            load_older: fixed(&format!("SELECT {older} FROM {{p}}resources WHERE instance = ?1")),
             advance: fixed(
                 "UPDATE {p}instances SET revision = ?2, removed_at = iif(?4, ?2, removed_at)
                  WHERE instance = ?1 AND epoch = ?3",

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sqlx::ConnectOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
@@ -29,6 +30,7 @@ fn row(number: u128, name: &str) -> watershed_core::Row {
         error: None,
         next_reconcile: None,
         attempts: 0,
+        retry: None,
         paused: false,
         hidden: false,
         refreshes: watershed_core::Refreshes::default(),
@@ -41,6 +43,21 @@ fn row(number: u128, name: &str) -> watershed_core::Row {
         last_success: None,
         spec: new.spec,
         state: None,
+    }
+}
+
+/// One with a policy of its own for retries.
+fn stubborn() -> watershed_core::Row {
+    let policy = watershed_core::RetryPolicy::Backoff {
+        base: Duration::from_secs(1),
+        cap: Duration::from_secs(60),
+        attempts: 5,
+        reset_after: Duration::ZERO,
+    };
+    watershed_core::Row {
+        retry: Some(Arc::new(policy)),
+        attempts: 3,
+        ..row(2, "two")
     }
 }
 
@@ -59,7 +76,7 @@ async fn make(path: &Path) {
     let store = SqliteStore::open(path).await.unwrap();
     let Opened { stored, catalog } = Store::open(&store, "flights").await.unwrap();
     catalog
-        .commit(&put(stored.epoch, vec![row(1, "one"), row(2, "two")]))
+        .commit(&put(stored.epoch, vec![row(1, "one"), stubborn()]))
         .await
         .unwrap();
     catalog.close().await;
@@ -224,7 +241,7 @@ async fn columns_that_cannot_be_read_are_reported_and_kept() {
     };
     let message = &by_name("one").unreadable.as_ref().unwrap().message;
     assert!(message.contains("`last_run`"), "{message}");
-    assert_eq!(*by_name("two").row, row(2, "two"));
+    assert_eq!(*by_name("two").row, stubborn());
 }
 
 #[tokio::test]
@@ -283,6 +300,7 @@ async fn a_stored_catalog_of_every_schema_version_opens() {
         let folder = TempDir::new().unwrap();
         let path = catalog_in(&folder);
         fs::copy(stored.join(format!("v{version}.db")), &path).unwrap();
+        let read = SqliteReader::new(&path).read("flights").await.unwrap();
         let store = SqliteStore::open(&path).await.unwrap();
         let opened = Store::open(&store, "flights").await.unwrap().stored;
         let mut names: Vec<_> = opened
@@ -296,6 +314,18 @@ async fn a_stored_catalog_of_every_schema_version_opens() {
             (vec!["one".to_owned(), "two".to_owned()], Epoch(2))
         );
         assert!(opened.rows.iter().all(|entry| entry.unreadable.is_none()));
+        let two = |stored: &Stored| {
+            let mut rows = stored.rows.iter().map(|entry| &entry.row);
+            let two = rows.find(|row| row.name.as_str() == "two").unwrap();
+            (two.retry.clone(), two.attempts)
+        };
+        let expected = stubborn();
+        let expected = match version < schema::WITH_RETRY {
+            true => (None, 0),
+            false => (expected.retry, expected.attempts),
+        };
+        assert_eq!(two(&opened), expected);
+        assert_eq!(two(&read), expected, "a look at it before it is migrated");
     }
 }
 

@@ -139,6 +139,7 @@ impl Catalog {
                     update.refs.is_some().then_some("refs"),
                     update.paths.is_some().then_some("paths"),
                     update.labels.is_some().then_some("labels"),
+                    update.retry.is_some().then_some("retry"),
                 ];
                 let columns = columns.into_iter().flatten().collect::<Vec<_>>().join("+");
                 format!("update {} {columns}", self.row(&edit.target).name)
@@ -161,6 +162,7 @@ impl Catalog {
                 row.refs = update.refs.unwrap_or(row.refs);
                 row.paths = update.paths.unwrap_or(row.paths);
                 row.labels = update.labels.unwrap_or(row.labels);
+                row.retry = update.retry.map_or(row.retry, |retry| retry.map(Arc::new));
             }
             _ => {
                 self.rows.remove(&uid);
@@ -201,6 +203,7 @@ fn row(new: NewResource) -> Row {
         error: None,
         next_reconcile: None,
         attempts: 0,
+        retry: new.retry.map(Arc::new),
         paused: false,
         hidden: new.hidden,
         refreshes: Refreshes::default(),
@@ -422,4 +425,38 @@ fn resources_of_somebody_else_and_deleted_ones_are_left_alone() {
         });
     });
     assert_eq!(catalog.parse(&[], &[]), NOTHING);
+}
+
+#[test]
+fn a_policy_for_retries_is_told_beside_the_spec() {
+    let patient = |attempts| {
+        let mut resource = model("a", "1", &[]);
+        if let Spec::Model(spec) = &mut resource.spec {
+            spec.retry = Some(watershed_proto::Retry {
+                attempts: Some(attempts),
+                ..watershed_proto::Retry::default()
+            });
+        }
+        resource
+    };
+    let attempts = |catalog: &Catalog| match catalog.rows.values().next().unwrap().retry.as_deref() {
+        Some(RetryPolicy::Backoff { attempts, .. }) => Some(*attempts),
+        _ => None,
+    };
+    let mut catalog = Catalog::of(&[patient(4)]);
+    assert_eq!(attempts(&catalog), Some(4));
+    assert_eq!(catalog.parse(&[patient(4)], &[]), NOTHING);
+    assert_eq!(catalog.parse(&[patient(6)], &[]), ["update a retry"]);
+    // A file that does not compile keeps what it said.
+    catalog.parse(&[broken("a")], &["models/a.sql"]);
+    assert_eq!(attempts(&catalog), Some(6));
+    assert_eq!(
+        catalog.parse(&[model("a", "1", &[])], &[]),
+        ["update a spec+retry"]
+    );
+    assert_eq!(attempts(&catalog), None);
+    // So it is in a catalog of a version that knew no policies.
+    catalog.parse(&[patient(4)], &[]);
+    catalog.edit_row("a", |row| row.retry = None);
+    assert_eq!(catalog.parse(&[patient(4)], &[]), ["update a retry"]);
 }

@@ -113,6 +113,7 @@ fn a_controller_that_is_full_is_told_with_what_waits_for_it() {
         blocked_by: Vec::new(),
         next_reconcile: None,
         attempts: 0,
+        retry: watershed_core::RetryPolicy::Never,
     };
     let entries = [waiting];
     let project = project();

@@ -1,0 +1,48 @@
+//! Failures in words: how often something failed, and how often it may.
+
+use std::time::Duration;
+
+use watershed_core::RetryPolicy;
+
+use super::Said;
+use crate::documents::Retry;
+use crate::report::Entry;
+
+/// The policy that is in force: only the controller knows that of a kind, and kinds of projects have none.
+pub(super) fn policy(entry: &Entry, said: &Said) -> RetryPolicy {
+    let own = || entry.row.retry.as_deref().copied().unwrap_or_default();
+    said.get(&entry.row.uid).map_or_else(own, |said| said.retry)
+}
+
+/// What of it failed, how often in a row, and how often it may.
+pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
+    let marks = &entry.row.marks;
+    let what = match (marks.is_deleted(), marks.is_renamed()) {
+        (true, _) => "its delete failed",
+        (_, true) => "its rename failed",
+        _ => "its last run failed",
+    };
+    let is_regular = !marks.is_deleted() && !marks.is_renamed();
+    match (entry.row.attempts, policy) {
+        (failed @ 1.., RetryPolicy::Backoff { attempts, .. }) if is_regular && failed <= attempts => {
+            format!("{what}, attempt {failed} of {attempts}")
+        }
+        (0 | 1, _) => what.to_owned(),
+        (several, _) => format!("{what}, {several} times in a row"),
+    }
+}
+
+/// As documents tell it; none if nothing is tried again.
+pub(super) fn shown(policy: RetryPolicy) -> Option<Retry> {
+    let ms = |wait: Duration| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    match policy {
+        RetryPolicy::Backoff {
+            base, cap, attempts, ..
+        } => Some(Retry {
+            attempts,
+            delay_ms: ms(base),
+            longest_delay_ms: ms(cap),
+        }),
+        _ => None,
+    }
+}
