@@ -24,7 +24,6 @@ impl World {
             format!("{:?}", start.invocation)
         })?;
         self.last_invocation = start.invocation.0;
-        self.starts += 1;
         let item = self
             .catalog
             .items
@@ -71,6 +70,9 @@ impl World {
             sees_refs_of: self.step,
         };
         self.check_c1(&run, &key)?;
+        if start.phase == Phase::Reconcile {
+            self.take_what_is_owed(uid)?;
+        }
         self.running.insert(start.invocation, run);
         ensure(self.active().count() <= self.limits.concurrency, "C12", || {
             "too many invocations".into()
@@ -148,7 +150,6 @@ impl World {
         let wait = options.map(|options| options.cancel_deadline);
         let at = self.now.mono.after(wait.unwrap_or_default());
         run.abandon_at = Some(at);
-        self.budget += 1;
         let uid = run.uid;
         self.count_timed_cancel(uid);
         ensure(self.may_cancel.contains(&uid) || self.stopping, "C4", || {
@@ -225,6 +226,7 @@ impl World {
             if update.status.standing == Standing::Pending && why == Some(Why::Recovered) {
                 self.note_disturbed(update.uid);
             }
+            self.note_standing(update.uid, &update.status.standing);
             self.standings.insert(update.uid, update.status.standing);
         }
         if self.store.in_flight.is_none() {

@@ -34,6 +34,7 @@ impl World {
         let row = self.store.rows.get(&uid);
         if let Some(row) = row.filter(|_| self.is_durable()) {
             is_true(said.attempts == row.attempts, "attempts")?;
+            is_true(said.retry == self.policy(uid), "the policy")?;
             is_true(said.next_reconcile == row.next_reconcile, "the next time")?;
             is_true(self.standings.get(&uid) == Some(&said.standing), "the standing")?;
         }

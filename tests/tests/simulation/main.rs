@@ -12,6 +12,7 @@ mod model;
 mod moves;
 mod mutations;
 mod operating;
+mod owing;
 mod places;
 mod progress;
 mod quiescence;

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_core::{
-    Batch, Change, Edit, Key, Name, NewResource, Ref, Refreshes, Required, Row, SpecVersion, StateVersion,
-    Target, Uid, Update,
+    Batch, Change, Edit, Key, Name, NewResource, Ref, Refreshes, Required, RetryPolicy, Row, SpecVersion,
+    StateVersion, Target, Uid, Update,
 };
 
 /// One resource as the edits so far say that it is.
@@ -18,6 +18,8 @@ pub(crate) struct Item {
     pub(crate) hidden: bool,
     pub(crate) paused: bool,
     pub(crate) owner: Option<Uid>,
+    /// Its own policy for retries.
+    pub(crate) retry: Option<RetryPolicy>,
     pub(crate) spec_version: SpecVersion,
     pub(crate) state_version: StateVersion,
     pub(crate) state: Option<Vec<u8>>,
@@ -41,6 +43,7 @@ impl Item {
             hidden: new.hidden,
             paused: false,
             owner: new.owner,
+            retry: new.retry,
             spec_version: SpecVersion(1),
             state_version: StateVersion(0),
             state: None,
@@ -59,6 +62,7 @@ impl Item {
             hidden: row.hidden,
             paused: row.paused,
             owner: row.owner,
+            retry: row.retry.as_deref().copied(),
             spec_version: row.spec_version,
             state_version: row.state_version,
             state: row.state.as_ref().map(|state| state.to_vec()),
@@ -90,6 +94,8 @@ pub(crate) struct Asked {
     pub(crate) edited: BTreeSet<Uid>,
     /// Those one of whose refs names something that appeared or went.
     pub(crate) ref_changed: BTreeSet<Uid>,
+    /// Those whose policy for retries changed.
+    pub(crate) repoliced: BTreeSet<Uid>,
     /// Those whose refs changed.
     pub(crate) rewired: BTreeSet<Uid>,
     pub(crate) deleted: BTreeSet<Uid>,
@@ -381,6 +387,7 @@ impl Catalog {
                 refs,
                 hidden,
                 owner,
+                retry,
                 ..
             }) => {
                 if let Some((spec, _)) = spec {
@@ -391,6 +398,7 @@ impl Catalog {
                 }
                 item.hidden = hidden.unwrap_or(item.hidden);
                 item.owner = owner.unwrap_or(item.owner);
+                item.retry = retry.unwrap_or(item.retry);
             }
             Change::Rename(name) if !name.same_case(&item.key.name) => {
                 let keeps = !unsupported(item) || item.state.is_some();
@@ -417,6 +425,7 @@ impl Catalog {
             item.spec = new.spec.to_vec();
             item.hidden = new.hidden;
             item.owner = new.owner;
+            item.retry = new.retry;
             item.deleted = false;
         }
         if before.deleted {
@@ -441,6 +450,9 @@ impl Catalog {
         if renamed || item.spec != before.spec || item.refs != before.refs {
             item.spec_version = before.spec_version.next();
             asked.edited.insert(uid);
+        }
+        if item.retry != before.retry {
+            asked.repoliced.insert(uid);
         }
         if item.refs != before.refs {
             asked.rewired.insert(uid);
@@ -473,6 +485,7 @@ fn contradict(one: &Change, other: &Change) -> bool {
                 || differ(&one.refs, &other.refs)
                 || differ(&one.hidden, &other.hidden)
                 || differ(&one.owner, &other.owner)
+                || differ(&one.retry, &other.retry)
         }
         _ => false,
     }

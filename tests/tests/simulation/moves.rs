@@ -145,6 +145,9 @@ impl World {
         self.may_cancel.extend(self.must_cancel.iter().copied());
         self.by_other.extend(self.must_cancel.iter().copied());
         self.note_ops(asked, own, before);
+        for uid in &asked.repoliced {
+            self.note_policy(*uid);
+        }
     }
 
     /// C5: an own edit counts as seen, unless new refs add an ancestor that is unsettled once the batch is done.
@@ -195,13 +198,15 @@ impl World {
                         retry_at: None,
                     },
                 );
-                self.budget += 2;
+            }
+            if asked.taken_up.contains(uid) {
+                self.owe(*uid);
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
                 (past.retrigger, past.retrigger_off, past.nudges) = (None, None, None);
                 (past.past_times, past.past_at) = (0, None);
-                (past.attempts, past.retry_at) = (0, None);
+                (past.attempts, past.failure, past.retry_at) = (0, None, None);
                 (past.forgive_at, past.resync_at) = (None, None);
                 // Taken up, it is a new one, and gates like a new one.
                 let over = asked.deleted.contains(uid);
@@ -493,6 +498,8 @@ impl World {
                     false => Error::permanent("broken", "it does not work"),
                 };
                 error.retrigger = retrigger;
+                let seconds = self.rng.random_range(0..6);
+                error.retry_after = self.rng.random_bool(0.2).then(|| Duration::from_secs(seconds));
                 Returned::Failed(error)
             }
             1 => Returned::Panicked("oh".into()),

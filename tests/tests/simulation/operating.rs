@@ -1,9 +1,19 @@
 //! The operator's hands, and what runs by the clock: pauses, retries, deadlines, resyncs.
 
+use std::time::Duration;
+
 use rand::Rng;
-use watershed_core::{Call, ErrorKind, Input, Mono, OnExhausted, RetryPolicy, Uid};
+use watershed_core::{Call, Error, ErrorKind, Input, Mono, OnExhausted, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
+
+/// How long a success must last for the failures before it to be forgotten; none if it does at once.
+fn reset_after(policy: RetryPolicy) -> Option<Duration> {
+    match policy {
+        RetryPolicy::Backoff { reset_after, .. } => Some(reset_after).filter(|wait| !wait.is_zero()),
+        _ => None,
+    }
+}
 
 impl World {
     /// Pause, resume, retry, or once in spite of a pause.
@@ -45,7 +55,6 @@ impl World {
         };
         let was_paused = std::mem::replace(&mut item.paused, pause);
         if was_paused && !pause {
-            self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
             if std::mem::take(&mut self.past(uid).missed) {
                 self.note_asked(uid);
                 self.note_disturbed(uid);
@@ -69,42 +78,82 @@ impl World {
         (past.attempts, past.forgive_at) = (0, None);
     }
 
-    /// A reconcile completed: when it is tried again, and what is forgotten when.
-    pub(crate) fn note_result(&mut self, uid: Uid, error: Option<&ErrorKind>) -> bool {
-        let now = self.now.mono;
-        let policy = self.options(uid).map(|options| options.retry);
+    /// The policy in force: the resource's own, or that of its kind.
+    pub(crate) fn policy(&self, uid: Uid) -> RetryPolicy {
+        let of_kind = self.options(uid).map(|options| options.retry);
+        let own = self.catalog.items.get(&uid).and_then(|item| item.retry);
+        of_kind.map_or(RetryPolicy::Never, |of_kind| own.unwrap_or(of_kind))
+    }
+
+    /// A reconcile completed: when it is tried again, and what is forgotten when. Gives back whether its attempts are
+    /// used up.
+    pub(crate) fn note_result(&mut self, uid: Uid, error: Option<&Error>) -> bool {
+        let (now, policy) = (self.now.mono, self.policy(uid));
         let past = self.past(uid);
-        (past.retry_at, past.forced, past.missed) = (None, false, false);
-        let Some(RetryPolicy::Backoff {
-            base,
-            cap,
-            attempts,
-            reset_after,
-        }) = policy
-        else {
-            past.attempts = if error.is_some() { past.attempts + 1 } else { 0 };
-            return false;
-        };
-        let Some(kind) = error else {
-            if past.attempts == 0 || reset_after.is_zero() {
-                past.attempts = 0;
-            } else {
-                past.forgive_at.get_or_insert(now.after(reset_after));
-            }
+        (past.failure, past.retry_at) = (None, None);
+        (past.forced, past.missed) = (false, false);
+        let Some(error) = error else {
+            let wait = reset_after(policy).filter(|_| past.attempts > 0);
+            past.forgive_at = wait.map(|wait| past.forgive_at.unwrap_or(now.after(wait)));
+            past.attempts = wait.map_or(0, |_| past.attempts);
             return false;
         };
         past.forgive_at = None;
         past.attempts += 1;
-        let failures = past.attempts;
-        if *kind != ErrorKind::Transient {
+        if error.kind != ErrorKind::Transient {
             return false;
         }
-        if failures < attempts {
-            let wait = (1..failures).fold(base, |wait, _| (wait * 2).min(cap));
-            past.retry_at = Some(now.after(wait.min(cap)));
+        past.failure = Some((now, error.retry_after));
+        self.plan_retry(uid)
+    }
+
+    /// When the failure that stands is tried again. Gives back whether its attempts are used up.
+    fn plan_retry(&mut self, uid: Uid) -> bool {
+        let (now, policy) = (self.now.mono, self.policy(uid));
+        let past = self.past(uid);
+        past.retry_at = None;
+        let (
+            Some((failed_at, retry_after)),
+            RetryPolicy::Backoff {
+                base, cap, attempts, ..
+            },
+        ) = (past.failure, policy)
+        else {
             return false;
+        };
+        if past.attempts >= attempts {
+            return true;
         }
-        true
+        let wait = (1..past.attempts).fold(base, |wait, _| (wait * 2).min(cap));
+        past.retry_at = Some(failed_at.after(retry_after.unwrap_or(wait.min(cap))).max(now));
+        false
+    }
+
+    /// Another policy holds also for the failure that stands, and for what is to be forgotten.
+    pub(crate) fn note_policy(&mut self, uid: Uid) {
+        if !self.catalog.is_live(uid) {
+            return;
+        }
+        let (now, policy) = (self.now.mono, self.policy(uid));
+        let was_planned = self.past(uid).retry_at.is_some();
+        let exhausted = self.plan_retry(uid);
+        let past = self.past(uid);
+        if past.forgive_at.take().is_some() {
+            past.forgive_at = reset_after(policy).map(|wait| now.after(wait));
+            past.attempts = past.forgive_at.map_or(0, |_| past.attempts);
+        }
+        if exhausted && was_planned {
+            self.note_exhausted(uid);
+        }
+        self.take_up_retry(uid);
+    }
+
+    /// One that is due by now is not waited for.
+    pub(crate) fn take_up_retry(&mut self, uid: Uid) {
+        let now = self.now.mono;
+        if self.past(uid).retry_at.take_if(|at| *at <= now).is_some() {
+            self.retry_falls_due(uid);
+        }
     }
 
     /// The attempts of a resource are used up: its owner is asked, after all else has come of the run.
@@ -172,14 +221,16 @@ impl World {
 
     /// One that runs tries again by that, unless it was cancelled, perhaps by this very input.
     fn retry_falls_due(&mut self, uid: Uid) {
-        let runs = self.run_of(uid).cloned();
-        if runs.as_ref().is_none_or(|run| run.cancelled) {
+        if self.run_of(uid).is_none_or(|run| run.cancelled) {
             let later = self.timed_counts(uid);
-            self.past(uid).retry_at = later;
+            let past = self.past(uid);
+            past.retry_at = later;
+            past.failure = past.failure.filter(|_| later.is_some());
             return;
         }
+        self.past(uid).failure = None;
+        self.owe(uid);
         let below: Vec<Uid> = self.catalog.descendants(uid).into_iter().collect();
-        self.budget += 1 + 2 * below.len() as u64;
         self.note_may_linger(&below);
         self.by_time.extend(below.iter().copied());
         self.may_cancel.extend(below);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::Rng;
 use watershed_core::{
-    CommitError, Error, ErrorKind, Input, InvocationId, Mono, Phase, Returned, Settled, Standing, Uid,
+    CommitError, Error, Input, InvocationId, Mono, Phase, Returned, Settled, Standing, Uid,
 };
 
 use crate::world::{Check, Past, Run, World};
@@ -26,7 +26,7 @@ impl World {
             return self.input(Input::Returned { invocation, result });
         }
         match (run.cancelled && !run.overdue, run.phase) {
-            (true, Phase::Reconcile) => {}
+            (true, Phase::Reconcile) => self.owe_still(uid),
             (true, phase) => {
                 let same = self.catalog.items[&uid].deleted == (phase == Phase::Delete);
                 self.op_failed_if(uid, run.stopped && same);
@@ -65,7 +65,7 @@ impl World {
                 .next()
                 .is_some();
             if uid == run.uid || shares {
-                self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
+                self.owe_still(uid);
             }
             let waits = matches!(
                 self.standings.get(&uid),
@@ -97,10 +97,11 @@ impl World {
 
     fn completed(&mut self, run: &Run, result: &Returned) {
         let step = self.step;
+        let panic = Error::permanent("panic", "it panicked");
         let error = match result {
             Returned::Done(_) => None,
-            Returned::Failed(error) => Some(&error.kind),
-            Returned::Panicked(_) => Some(&ErrorKind::Permanent),
+            Returned::Failed(error) => Some(error),
+            Returned::Panicked(_) => Some(&panic),
         };
         let exhausted = self.note_result(run.uid, error);
         self.note_resync(run.uid);
@@ -115,6 +116,7 @@ impl World {
         if exhausted {
             self.note_exhausted(run.uid);
         }
+        self.take_up_retry(run.uid);
     }
 
     /// The time that a completed run returned takes the place of what was still to come.
@@ -231,8 +233,6 @@ impl World {
             }
         }
         self.retriggers_fall_due();
-        let count = self.catalog.items.len() as u64;
-        self.budget += count * (1 + count);
     }
 
     /// What is due on the clock that never jumps, by then.

@@ -1,17 +1,34 @@
 //! Random edits and calls, drawn from a small pool of names so that they meet often.
 
+use std::time::Duration;
+
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use uuid::Uuid;
 use watershed_core::{
-    Batch, Change, Edit, Expect, Key, Kind, Name, NewResource, Ref, Required, Target, Uid, Update,
+    Batch, Change, Edit, Expect, Key, Kind, Name, NewResource, Ref, Required, RetryPolicy, Target, Uid,
+    Update,
 };
 
 use crate::model::Catalog;
 
 pub(crate) const KINDS: [&str; 5] = ["plain", "changed", "finish", "first", "foreign"];
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "A", "B"];
+
+/// A policy for retries, of waits that end within a world's time.
+pub(crate) fn policy(rng: &mut SmallRng) -> RetryPolicy {
+    let seconds = Duration::from_secs;
+    match rng.random_range(0..4) {
+        0 => RetryPolicy::Never,
+        _ => RetryPolicy::Backoff {
+            base: seconds(rng.random_range(0..5)),
+            cap: seconds(rng.random_range(1..9)),
+            attempts: rng.random_range(0..5),
+            reset_after: seconds(rng.random_range(0..4)),
+        },
+    }
+}
 
 /// How a seed likes its graphs and edits.
 #[derive(Clone, Debug)]
@@ -93,6 +110,7 @@ impl Taste {
         let (spec, _) = self.spec(rng);
         let mut new = NewResource::new(uid, key.kind, key.name, spec).with_refs(refs);
         new.hidden = rng.random_bool(0.1);
+        new.retry = rng.random_bool(0.3).then(|| policy(rng));
         if rng.random_bool(0.2) {
             new.owner = catalog
                 .items
@@ -139,6 +157,13 @@ impl Taste {
                     },
                 )
             }
+            12 if rng.random_bool(0.4) => Edit::update(
+                target,
+                Update {
+                    retry: Some(rng.random_bool(0.7).then(|| policy(rng))),
+                    ..Update::default()
+                },
+            ),
             12 if rng.random_bool(0.5) => Edit::update(
                 target,
                 Update {

@@ -8,11 +8,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
     AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted,
-    OnTimedAncestor, Parents, Phase, Pool, RetryPolicy, Revision, Row, Standing, StopReason, Timestamp, Uid,
+    OnTimedAncestor, Parents, Phase, Pool, Revision, Row, Standing, StopReason, Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
-use crate::script::Taste;
+use crate::script::{Taste, policy};
 use crate::store::Store;
 use crate::takeover::Stale;
 
@@ -81,6 +81,8 @@ pub(crate) struct Past {
     pub(crate) nudges: Option<(Mono, Option<(Mono, Mono)>)>,
     /// Failures in a row, and when they are tried again, forgotten, and looked for.
     pub(crate) attempts: u32,
+    /// When the transient failure came that stands, and what it said of when to come back, until its retry is due.
+    pub(crate) failure: Option<(Mono, Option<Duration>)>,
     pub(crate) retry_at: Option<Mono>,
     pub(crate) forgive_at: Option<Mono>,
     pub(crate) resync_at: Option<Mono>,
@@ -97,6 +99,11 @@ pub(crate) struct Past {
     pub(crate) disturbed: Mono,
     /// How many invocations in a row timed requests have cancelled, at least and at most.
     pub(crate) timed_cancels: (u32, u32),
+    /// The number of the last request for it, and of the last of all that its last reconcile was for.
+    pub(crate) asked_as: u64,
+    pub(crate) served_to: u64,
+    /// What it was owed did not come.
+    pub(crate) owed_still: bool,
     /// Has settled since the start, as far as readers can tell.
     pub(crate) seen_settled_since_start: bool,
     /// Has completed or settled since the start.
@@ -150,9 +157,8 @@ pub(crate) struct World {
     pub(crate) lifted: Option<Lift>,
     /// Whether it was in this step.
     pub(crate) was_lifted: bool,
-    /// The most invocations that the requests so far can have led to.
-    pub(crate) budget: u64,
-    pub(crate) starts: u64,
+    /// Requests so far.
+    pub(crate) asks: u64,
     pub(crate) trace: Vec<String>,
     /// It is being ended; and why it has stopped.
     pub(crate) stopping: bool,
@@ -201,12 +207,7 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
     finish.resync = rng.random_bool(0.3).then_some(Duration::from_secs(40));
     let mut plain = options("plain");
     if rng.random_bool(0.7) {
-        plain.retry = RetryPolicy::Backoff {
-            base: Duration::from_secs(1),
-            cap: Duration::from_secs(3),
-            attempts: rng.random_range(1..5),
-            reset_after: Duration::from_secs(rng.random_range(0..4)),
-        };
+        plain.retry = policy(rng);
     }
     plain.on_exhausted = OnExhausted::AskOwner;
     if rng.random_bool(0.5) {
@@ -264,8 +265,7 @@ impl World {
             stretch: None,
             lifted: None,
             was_lifted: false,
-            budget: 0,
-            starts: 0,
+            asks: 0,
             trace: Vec::new(),
             stopping: false,
             stopped: None,
@@ -420,7 +420,7 @@ impl World {
             if self.catalog.is_live(uid) {
                 self.note_resync(uid);
             }
-            self.budget += 3;
+            self.owe(uid);
         }
         let (core, effects) = Core::open(self.now, self.limits, self.kinds.clone(), stored)
             .map_err(|error| error.to_string())?;
@@ -431,7 +431,7 @@ impl World {
 
     /// A request of its own came for this resource in this step.
     pub(crate) fn note_asked(&mut self, uid: Uid) {
-        self.budget += 1 + 2 * self.catalog.descendants(uid).len() as u64;
+        self.owe(uid);
         for run in self.running.values_mut().filter(|run| run.uid == uid) {
             run.stopped = false;
         }
