@@ -6,6 +6,7 @@
 //! | `edits` | edits and requests one by one, and large batches |
 //! | `durable` | acknowledged writes on SQLite, beside raw inserts of the same rows |
 //! | `explain` | explanations beside a busy loop |
+//! | `handover` | how long nobody holds an instance on Postgres that is handed over |
 //! | `reads` | readers beside a busy loop |
 //! | `rest` | memory and an idle controller |
 //! | `world` | the catalogs that all of them use |
@@ -19,6 +20,7 @@ mod durable;
 mod edits;
 mod explain;
 mod graphs;
+mod handover;
 mod reads;
 mod rest;
 mod world;
@@ -35,6 +37,7 @@ async fn measure(report: Report) {
     graphs::measure(&report).await;
     edits::measure(&report).await;
     durable::measure(&report).await;
+    handover::measure(&report).await;
     reads::measure(&report).await;
     explain::measure(&report).await;
     rest::measure(&report).await;

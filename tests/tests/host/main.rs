@@ -8,6 +8,7 @@
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
+//! | `handover` | an instance that is given back is taken on the announcement |
 //! | `postgres` | leases that run out, takeovers, many processes over one database |
 //! | `seeded` | the whole host in virtual time, from one seed |
 //! | `sequential` | eight threads against a sequential model |
@@ -21,6 +22,7 @@ mod consistency;
 mod disk;
 mod durability;
 mod faults;
+mod handover;
 mod interface;
 mod invocations;
 mod postgres;

@@ -45,7 +45,7 @@ use crate::tenure::Certainty;
 pub const TERM: Duration = Duration::from_secs(10);
 
 /// How often a held instance is looked at again although nothing was announced: an announcement may be lost.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What is done about an instance that somebody else holds.
 ///
@@ -100,6 +100,7 @@ pub struct PostgresStore {
     database: Arc<Database>,
     term: Duration,
     when_held: WhenHeld,
+    look_again: Duration,
 }
 
 /// What the store and its open catalogs share.
@@ -139,6 +140,7 @@ impl PostgresStore {
             database: Arc::new(database),
             term: TERM,
             when_held: WhenHeld::default(),
+            look_again: LOOK_AGAIN,
         })
     }
 
@@ -154,6 +156,14 @@ impl PostgresStore {
     #[must_use]
     pub fn when_held(mut self, when_held: WhenHeld) -> Self {
         self.when_held = when_held;
+        self
+    }
+
+    /// How often an instance that somebody else holds is looked at again although nothing was announced;
+    /// [`LOOK_AGAIN`] unless set. A holder that shuts down announces that, so nobody waits this long for it.
+    #[must_use]
+    pub fn look_again(mut self, interval: Duration) -> Self {
+        self.look_again = interval;
         self
     }
 
@@ -236,7 +246,7 @@ impl PostgresStore {
             if let Some(taken) = self.take(instance).await? {
                 return Ok(taken);
             }
-            let wait = self.held_for(instance).await?.min(LOOK_AGAIN);
+            let wait = self.held_for(instance).await?.min(self.look_again);
             let released = |event: &Event| *event == Event::Released(instance.to_owned());
             // Whether it was released, ran out or is merely looked at again: the next take tells.
             let _ = tokio::time::timeout(wait, events.until(released)).await;
@@ -347,20 +357,14 @@ impl PostgresCatalog {
         *self.lease.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the lease back and tells those who wait for it.
+    /// Gives the lease back and tells those who wait for it, with one statement: they take it on that.
     async fn release(&self) -> Result<(), sqlx::Error> {
-        let mut transaction = self.database.pool.begin().await?;
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.release));
         let released = sqlx::query(sql)
             .bind(&*self.instance)
             .bind(columns::integer(self.epoch.0))
-            .bind(self.exchange.patience());
-        if released.execute(&mut *transaction).await?.rows_affected() == 1 {
-            let sql = AssertSqlSafe(Arc::clone(&self.database.statements.notify));
-            let event = Event::Released(self.instance.to_string()).to_payload();
-            sqlx::query(sql).bind(event).execute(&mut *transaction).await?;
-        }
-        transaction.commit().await
+            .bind(Event::Released(self.instance.to_string()).to_payload());
+        released.execute(&self.database.pool).await.map(drop)
     }
 }
 
