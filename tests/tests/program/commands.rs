@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use crate::sandbox::{Said, Sandbox};
+use crate::sandbox::{Said, Sandbox, chain_of};
 
 /// Two good models and what goes wrong with a third is up to the test.
 const PROJECT: &[(&str, &str)] = &[
@@ -399,24 +399,15 @@ fn a_run_says_which_file_was_behind_it() {
     project.run(0);
     project.write("models/numbers.sql", "SELECT 41 AS number UNION ALL SELECT 2");
     project.run(0);
-    let told = |run: &Value| -> Vec<String> {
-        let links = run["chain"].as_array().cloned().unwrap_or_default();
-        let say = |link: &Value| {
-            let resource = format!("{}/{}", link["resource"]["kind"], link["resource"]["name"]);
-            let origin = link["origin"].as_str().unwrap_or_default();
-            format!("{resource} {} {origin}", link["reason"]).replace('"', "")
-        };
-        links.iter().map(say).collect()
-    };
     let run = project.call(&["history", "total", "--json"]).json()["runs"][0].clone();
     let chain = [
         "project_parser/parser start ",
         "model/numbers edited models/numbers.sql",
         "model/total parent ",
     ];
-    assert_eq!(told(&run), chain);
+    assert_eq!(chain_of(&run), chain);
     let explained = project.call(&["explain", "total", "--json"]).json();
-    assert_eq!(told(&explained["resource"]["last_run"]), chain);
+    assert_eq!(chain_of(&explained["resource"]["last_run"]), chain);
     let said = project.call(&["explain", "total"]).stdout;
     assert!(
         said.contains("model/numbers edited (models/numbers.sql) -> model/total parent"),

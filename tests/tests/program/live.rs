@@ -4,7 +4,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::going::Going;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, chain_of};
 
 const TABLE: &str = "-- @materialize: true\n";
 /// Longer than any test waits; it is stopped or edited before.
@@ -334,4 +334,40 @@ fn a_model_that_failed_for_want_of_a_migration_is_built_once_that_is_there() {
     project.write("migrations/made.yaml", migration);
     start.until_done(&["made:built", "wanting:built"]);
     assert_eq!(project.query("SELECT x FROM wanting")["rows"], json!([[5]]));
+}
+
+#[test]
+fn an_edit_is_told_from_its_file_to_what_was_built_last() {
+    let project = project();
+    project.write("models/last.sql", &table("SELECT count(*) AS n FROM joined"));
+    let mut start = Going::settled(&project);
+    project.edit("models/two.sql", "v * 2", "v * 3");
+    assert_eq!(start.done(), "joined:built last:built two:built");
+    let of_two = [
+        "project_parser/parser nudge ",
+        "model/two edited models/two.sql",
+        "model/joined parent ",
+        "model/last parent ",
+    ];
+    let chains = |project: &Sandbox| {
+        let run = project.call(&["history", "last", "--json"]).json()["runs"][0].clone();
+        let explained = project.call(&["explain", "last", "--json"]).json();
+        [chain_of(&run), chain_of(&explained["resource"]["last_run"])]
+    };
+    assert_eq!(chains(&project), [of_two, of_two]);
+    let said = project.call(&["explain", "last"]).stdout;
+    let words: Vec<&str> = said.split_whitespace().collect();
+    assert!(
+        words
+            .join(" ")
+            .contains("model/two edited (models/two.sql) -> model/joined parent -> model/last parent"),
+        "{said}"
+    );
+    // Each edit has a chain of its own, however long the process goes on.
+    project.edit("models/one.sql", "AS one", "+ 1 AS one");
+    assert_eq!(start.done(), "joined:built last:built one:built");
+    let of_one = [of_two[0], "model/one edited models/one.sql", of_two[2], of_two[3]];
+    assert_eq!(chains(&project), [of_one, of_one]);
+    start.stop();
+    assert_eq!(chains(&project), [of_one, of_one], "as it is stored");
 }

@@ -286,3 +286,14 @@ fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// What led to a run, as documents tell it: `kind/name reason origin` for each step.
+pub(crate) fn chain_of(run: &Value) -> Vec<String> {
+    let links = run["chain"].as_array().cloned().unwrap_or_default();
+    let say = |link: &Value| {
+        let resource = format!("{}/{}", link["resource"]["kind"], link["resource"]["name"]);
+        let origin = link["origin"].as_str().unwrap_or_default();
+        format!("{resource} {} {origin}", link["reason"]).replace('"', "")
+    };
+    links.iter().map(say).collect()
+}
