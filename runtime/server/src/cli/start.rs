@@ -8,7 +8,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use super::{session, work};
+use super::{memory, session, work};
 use crate::exit::Exit;
 use crate::instance::{Stayed, Stop};
 use crate::socket::RunRequest;
@@ -61,6 +61,7 @@ async fn once(
         all: shared.all,
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
+    let frugal = tokio::spawn(memory::give_back_after_work(instance.controller().clone()));
     let (working, replies) = session::spawn({
         let (instance, stop) = (Arc::clone(&instance), stop.clone());
         |replies| async move { instance.stay(&run, &stop, &replies).await }
@@ -73,6 +74,7 @@ async fn once(
         stop.ask(crate::instance::Stopping::Interrupted);
     }
     let stayed = working.await;
+    frugal.abort();
     let closed = session::close_instance(&instance, listener).await;
     match stayed {
         Ok(Stayed::Lost) => {
