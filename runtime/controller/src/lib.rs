@@ -65,6 +65,8 @@ mod context;
 mod controller;
 mod crash;
 mod desk;
+#[cfg(test)]
+mod dropped;
 mod error;
 mod feed;
 mod handle;

@@ -273,3 +273,17 @@ fn who_waits_for_an_outcome_is_told_that_none_will_come() {
         assert_eq!(told(one, 1), [Answer::Outcome(outcome), Answer::Settled(settled)]);
     }
 }
+
+#[test]
+fn what_has_stopped_says_nothing_more() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.input(Input::Shutdown {
+        grace: Duration::from_secs(5),
+    });
+    assert!(bench.stopped.is_some() && bench.core.is_stopped());
+    bench.timer = None;
+    let call = bench.reconcile("a");
+    bench.pass(Duration::from_secs(600));
+    assert_eq!((bench.answer_to(call), bench.timer), (None, None));
+}

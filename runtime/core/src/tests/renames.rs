@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, Edit, Error, Key, KindOptions, Limits, Refusal};
+use crate::{Call, Edit, Error, Key, KindOptions, Limits, Refusal, Settled, Standing};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -128,4 +128,20 @@ fn c10_what_waits_beside_its_abandoned_invocation_may_be_given_up_on() {
     assert!(bench.is_idle() && bench.rows.len() == 1);
     bench.finish("a");
     assert!(bench.is_idle());
+}
+
+#[test]
+fn what_waits_for_a_name_is_asked_for_when_its_holder_is_given_up_on() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.rename("a", "b");
+    bench.fail("b");
+    bench.finish_all();
+    bench.create(&[("a", &[])]);
+    assert!(matches!(
+        bench.standing("a"),
+        Standing::Settled(Settled::WaitingForName { .. })
+    ));
+    bench.apply(vec![Edit::force_delete(target("b"))]);
+    assert_eq!(bench.starts(), ["a"]);
 }

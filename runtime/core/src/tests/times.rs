@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, Error, KindOptions, Limits, Mono, RetryPolicy, Returned, Settled, Standing, Timestamp};
+use crate::{
+    Call, Edit, Error, KindOptions, Limits, Mono, Nudging, RetryPolicy, Returned, Settled, Standing,
+    Timestamp,
+};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -144,4 +147,25 @@ fn nothing_is_due_once_all_is_at_rest() {
     bench.finish_all();
     bench.pass(30 * SECOND);
     assert_eq!(bench.timer, None);
+}
+
+#[test]
+fn request_8_each_kind_has_its_own_interval() {
+    let kind = |name: &str, seconds| KindOptions {
+        nudging: Nudging {
+            interval: seconds * SECOND,
+            longest_wait: seconds * SECOND,
+        },
+        ..KindOptions::new(name)
+    };
+    let mut bench = Bench::with(vec![kind("k", 1), kind("slow", 10)], Limits::default());
+    let slow = bench.new_of("slow", "b", &[]);
+    bench.create(&[("a", &[])]);
+    bench.apply(vec![Edit::create(slow)]);
+    let at = wall_after(&bench, 5 * SECOND);
+    bench.finish_at("a", at);
+    bench.finish_at("b", at);
+    bench.starts();
+    bench.call(Call::NudgeAll);
+    assert_eq!(bench.starts(), ["b"]);
 }
