@@ -183,7 +183,9 @@ impl World {
         let late = |at| at <= mono;
         let mut cancelled = Vec::new();
         for run in self.running.values_mut().filter(|run| !run.cancelled) {
-            if run.deadline.is_some_and(late) {
+            // What had to end before for a request above is cancelled by that, and has not failed.
+            let ended_before = |at: Mono| run.finish_by.is_some_and(|by| late(by) && by <= at);
+            if run.deadline.is_some_and(|at| late(at) && !ended_before(at)) {
                 run.overdue = true;
                 cancelled.push(run.uid);
             }
