@@ -280,17 +280,13 @@ impl World {
         let passed = self
             .regular()
             .any(|run| run.started == self.step && !is_first(run.uid));
-        if passed {
-            let first: Vec<Uid> = self
-                .catalog
-                .items
-                .keys()
-                .copied()
-                .filter(|uid| is_first(*uid))
-                .collect();
-            for uid in first {
-                self.past(uid).seen_through_since_start = true;
-            }
+        // It may have opened for one that waits for another kind, although nothing could start then either.
+        let may_have_opened_for =
+            |uid: Uid| self.catalog.is_live(uid) && !self.catalog.ancestors(uid).into_iter().all(is_first);
+        let first = self.catalog.items.keys().copied().filter(|uid| is_first(*uid));
+        let first: Vec<Uid> = first.filter(|uid| passed || may_have_opened_for(*uid)).collect();
+        for uid in first {
+            self.past(uid).seen_through_since_start = true;
         }
     }
 
