@@ -161,3 +161,11 @@ fn c10_nothing_is_abandoned_any_more_during_a_shutdown() {
     let (_, unreturned) = bench.stopped.clone().expect("all has returned");
     assert!(unreturned.is_empty());
 }
+
+#[test]
+fn c10_it_counts_as_a_run_once_it_has_returned() {
+    let (mut bench, _) = stuck();
+    let before = bench.row("a").runs_total;
+    bench.finish("a");
+    assert_eq!(bench.row("a").runs_total, before + 1);
+}

@@ -332,3 +332,24 @@ fn who_is_gone_is_told_nothing_more() {
         (None, Some(Answer::Done))
     );
 }
+
+#[test]
+fn a_later_handle_waits_also_for_what_has_settled_for_an_earlier_one() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
+    let before = bench.reconcile("a");
+    bench.finish("a");
+    bench.finish("b");
+    let after = bench.reconcile("a");
+    bench.finish("c");
+    bench.finish("a");
+    bench.finish("c");
+    let settled = |call| {
+        bench
+            .answers_to(call)
+            .contains(&Answer::Settled(Settlement::Settled))
+    };
+    assert!(settled(before) && !settled(after), "it waits for \"b\" once more");
+    bench.finish("b");
+    assert_eq!(bench.answer_to(after), Some(Answer::Settled(Settlement::Settled)));
+}
