@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::{Instant, sleep, sleep_until};
 use watershed_core::{
     Answer, CallId, Class, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
@@ -22,6 +22,7 @@ use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
 use crate::clock::Clock;
 use crate::committer::{self, Begun};
 use crate::context::Link;
+use crate::gathering::Gathering;
 use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
 use crate::store::{Catalog, Lease};
@@ -46,6 +47,7 @@ pub(crate) struct Host {
     pub(crate) commits: mpsc::Sender<Begun>,
     /// Commits that were over when they were begun.
     pub(crate) committed: VecDeque<Signal>,
+    pub(crate) gathering: Gathering,
     pub(crate) inbox: Inbox,
     /// What happens in the tasks of this loop.
     pub(crate) signals: Signals,
@@ -118,7 +120,12 @@ impl Host {
     pub(crate) async fn run(mut self) -> (Stop, Inbox) {
         loop {
             let now = self.clock.now();
-            self.core.flush(now, &mut self.effects);
+            let waits = self.gathering.waits(self.core.to_commit());
+            if waits {
+                self.core.flush_but_commit(now, &mut self.effects);
+            } else {
+                self.core.flush(now, &mut self.effects);
+            }
             self.shared.metrics.settled(self.core.is_idle(), now.wall);
             if let Some(stop) = self.carry_out() {
                 self.end(&stop).await;
@@ -129,11 +136,17 @@ impl Host {
                 tokio::task::coop::consume_budget().await;
             }
             let happened = match self.committed.pop_front() {
-                Some(signal) => Happened::Signal(signal),
-                None => self.next().await,
+                Some(signal) => Some(Happened::Signal(signal)),
+                None if waits => {
+                    yield_now().await;
+                    None
+                }
+                None => Some(self.next().await),
             };
             let now = self.clock.now();
-            self.take(now, happened);
+            if let Some(happened) = happened {
+                self.take(now, happened);
+            }
             self.drain(now);
             if self.certainty() == Certainty::Over {
                 tracing::error!("the lease could not be renewed in time");
@@ -241,7 +254,10 @@ impl Host {
             Happened::Signal(Signal::Committed {
                 commit,
                 result: Ok(()),
-            }) => Input::Committed(commit),
+            }) => {
+                self.core.handle(now, Input::Committed(commit), &mut self.effects);
+                return self.gathering.committed(self.core.answers_to_release());
+            }
             Happened::Signal(Signal::Committed {
                 commit,
                 result: Err(error),
@@ -266,6 +282,7 @@ impl Host {
             reply,
             sent,
         } = command;
+        self.gathering.called();
         let taken = Instant::now();
         self.shared
             .metrics
@@ -302,6 +319,10 @@ impl Host {
                     self.commit(commit);
                 }
                 Effect::Answer { call, answer } => {
+                    if matches!(answer, Answer::Applied(_)) {
+                        // Who is woken last goes on in this thread: it is the caller, and another thread takes the work.
+                        self.begin_starting();
+                    }
                     let revision = self.shared.view.revision();
                     self.calls.answer(call, answer, revision);
                 }
@@ -320,6 +341,7 @@ impl Host {
         match committer::begin(&self.shared, &self.catalog, commit, answers) {
             Ok(signal) => self.committed.push_back(signal),
             Err(begun) => {
+                self.gathering.begun();
                 // Closed is what it is when the runtime is being dropped around this loop, which is next.
                 let taken = self.commits.try_send(begun);
                 assert!(

@@ -69,6 +69,7 @@ mod desk;
 mod dropped;
 mod error;
 mod feed;
+mod gathering;
 mod handle;
 mod host;
 mod member;

@@ -17,6 +17,7 @@ use crate::call::{self, Command, OpenCalls};
 use crate::clock::Clock;
 use crate::committer;
 use crate::desk::{self, Desk};
+use crate::gathering::Gathering;
 use crate::handle::Shared;
 use crate::host::{Host, Inbox, Stop, WhenLost};
 use crate::runner::{Runner, UNREADABLE};
@@ -174,6 +175,7 @@ impl Member {
             runners: Arc::clone(&self.runners),
             commits,
             committed: VecDeque::new(),
+            gathering: Gathering::default(),
             inbox,
             signals,
             signals_out,

@@ -44,7 +44,7 @@ impl Core {
         self.slots[slot].extra_mut().stuck = Some(Box::new(run));
         if self.slots[slot].life == Life::Gone {
             let why = self.kept_out(slot).unwrap_or(Settled::Idle);
-            self.set_stage(slot, Stage::Settled(why));
+            self.set_stage(slot, Stage::Settled(why.into()));
         } else {
             self.stop_counting(slot);
             self.set_pending(slot, reason);
@@ -116,8 +116,8 @@ impl Core {
             return None;
         }
         self.parents(slot)
-            .find_map(|parent| match &self.slots[parent].stage {
-                Stage::Settled(why @ Settled::Abandoned { .. }) => Some(why.clone()),
+            .find_map(|parent| match self.slots[parent].settled() {
+                Some(why @ Settled::Abandoned { .. }) => Some(why.clone()),
                 _ => None,
             })
     }
@@ -148,7 +148,7 @@ impl Core {
             key: row.key(),
         };
         let reason = Arc::new(Reason::because(Why::Recovered, cause));
-        let waits = matches!(self.slots[slot].stage, Stage::Settled(Settled::Abandoned { .. }));
+        let waits = matches!(self.slots[slot].settled(), Some(Settled::Abandoned { .. }));
         match self.slots[slot].life {
             Life::Live if waits || slot == from => self.ask(slot, &reason),
             Life::Deleted if waits => self.set_pending(slot, reason),

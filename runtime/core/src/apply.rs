@@ -12,10 +12,10 @@ use crate::batch::{Plan, Step};
 use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
 use crate::edit::{no_labels, unless_empty};
-use crate::resource::{Cancelled, Life, NameId, Resource, Slot, Stage};
+use crate::resource::{Cancelled, Life, NameId, Resource, Rest, Slot, Stage};
 use crate::{
-    Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, Settled, SpecVersion,
-    StateVersion, Uid, Update, Why,
+    Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, SpecVersion, StateVersion,
+    Uid, Update, Why,
 };
 
 /// What a batch has come upon so far.
@@ -255,7 +255,7 @@ impl Core {
             self.slots[slot].life = Life::Deleted;
         }
         let never_made = !self.can_run(slot) && self.slots[slot].row.state.is_none();
-        if own == Some(slot) || force || (never_made && self.slots[slot].unreadable.is_none()) {
+        if own == Some(slot) || force || (never_made && self.slots[slot].unreadable().is_none()) {
             if force {
                 let reason = self.reason_by(slot, Why::Deleted, by);
                 self.record_forced(slot, reason);
@@ -331,7 +331,7 @@ impl Core {
                 run.again = None;
                 self.count_running(slot);
             }
-            None => self.set_stage(slot, Stage::Settled(Settled::Idle)),
+            None => self.set_stage(slot, Stage::Settled(Rest::IDLE)),
         }
     }
 

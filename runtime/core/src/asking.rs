@@ -391,7 +391,7 @@ impl Core {
         while let Some(member) = self.member(rep, index) {
             index += 1;
             self.counters.nodes += 1;
-            self.set_stage(member, Stage::Settled(why.clone()));
+            self.set_stage(member, Stage::Settled(why.clone().into()));
             let mut next = 0;
             while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
                 next += 1;

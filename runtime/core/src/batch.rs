@@ -46,7 +46,8 @@ pub(crate) struct Intent {
 /// The batch sorted by what it is about.
 #[derive(Debug, Default)]
 pub(crate) struct Intents {
-    pub(crate) stored: BTreeMap<Slot, Intent>,
+    /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
+    pub(crate) stored: BTreeMap<Slot, Box<Intent>>,
     new: HashMap<Key, Box<NewResource>, QuickHash>,
 }
 
@@ -81,7 +82,7 @@ impl Core {
         let mut steps: Vec<Step> = intents
             .stored
             .into_iter()
-            .filter_map(|(slot, intent)| self.step(slot, intent))
+            .filter_map(|(slot, intent)| self.step(slot, *intent))
             .collect();
         let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
         new.sort_by(|(a, _), (b, _)| a.cmp(b));
@@ -100,7 +101,7 @@ impl Core {
         let slot = self.resolve_for(edit)?;
         self.check_expected(slot, edit.expect)?;
         let row = &self.slots[slot].row;
-        if self.slots[slot].unreadable.is_some() && edit.change != Change::ForceDelete {
+        if self.slots[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
             return Err(Refusal::Unreadable(row.key()));
         }
         let intent = intents.stored.entry(slot).or_default();
@@ -180,7 +181,7 @@ impl Core {
             return Ok(Err(key));
         };
         self.check_expected(slot, edit.expect)?;
-        if self.slots[slot].unreadable.is_some() {
+        if self.slots[slot].unreadable().is_some() {
             return Err(Refusal::Unreadable(key));
         }
         let intent = intents.stored.entry(slot).or_default();
@@ -243,8 +244,9 @@ impl Core {
 
     fn check_uids(&self, intents: &Intents) -> Result<(), Refusal> {
         let mut fresh = BTreeSet::new();
+        let is_one_of_many = intents.new.len() > 1;
         for new in intents.new.values() {
-            if self.slots.find(new.uid).is_some() || !fresh.insert(new.uid) {
+            if self.slots.find(new.uid).is_some() || (is_one_of_many && !fresh.insert(new.uid)) {
                 return Err(Refusal::UidTaken(new.uid));
             }
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
+use crate::edit::unless_empty;
 use crate::quiet::Untold;
 use crate::resource::{Life, Slot, Stage};
 use crate::timeline::Alarm;
@@ -121,7 +122,7 @@ impl Core {
 
     /// Changes the row of a resource; readers keep the one that they have.
     pub(crate) fn write(&mut self, slot: Slot, change: impl FnOnce(&mut Row)) {
-        if self.slots[slot].unreadable.is_some() {
+        if self.slots[slot].unreadable().is_some() {
             return; // kept untouched, whatever happens around it
         }
         let revision = self.change();
@@ -174,6 +175,19 @@ impl Core {
             .map(|(_, call, answer)| (*call, answer))
     }
 
+    /// How many answers the next flush releases.
+    pub fn answers_to_release(&self) -> usize {
+        self.answers_through(self.commits.durable).count()
+    }
+
+    /// How many rows the next flush hands to the store; none while the store is busy.
+    pub fn to_commit(&self) -> usize {
+        if self.commits.in_flight.is_some() {
+            return 0;
+        }
+        self.commits.dirty.len() + self.commits.gone.len() + self.commits.history.len()
+    }
+
     pub(crate) fn release_answers(&mut self) {
         while let Some((revision, _, _)) = self.commits.answers.front() {
             if *revision > self.commits.durable {
@@ -191,7 +205,7 @@ impl Core {
             return;
         }
         let mut writes: Vec<Write> = Vec::with_capacity(self.commits.dirty.len() + self.commits.gone.len());
-        for slot in std::mem::take(&mut self.commits.dirty) {
+        for slot in self.commits.dirty.drain(..) {
             let Some(resource) = self.slots.get_mut(slot) else {
                 continue;
             };
@@ -208,7 +222,7 @@ impl Core {
             epoch: self.epoch,
             revision: self.revision,
             writes: writes.into(),
-            history: std::mem::take(&mut self.commits.history).into(),
+            history: unless_empty(std::mem::take(&mut self.commits.history).into()),
         };
         self.out.push(Effect::Commit(commit.clone()));
         self.commits.in_flight = Some(InFlight {
@@ -231,13 +245,13 @@ impl Core {
             }
         }
         self.commits.departed.extend(done.gone);
-        let later = self.awaiting.split_off(&self.commits.durable.next());
-        for slot in std::mem::replace(&mut self.awaiting, later)
-            .into_values()
-            .flatten()
+        while let Some(first) = self.awaiting.first_entry()
+            && *first.key() <= self.commits.durable
         {
-            if self.slots.get(slot).is_some() {
-                self.enqueue(slot);
+            for slot in first.remove() {
+                if self.slots.get(slot).is_some() {
+                    self.enqueue(slot);
+                }
             }
         }
     }
@@ -317,7 +331,7 @@ impl Core {
     pub(crate) fn status(&self, slot: Slot) -> Status {
         match &self.slots[slot].stage {
             Stage::Settled(why) => Status {
-                standing: Standing::Settled(why.clone()),
+                standing: Standing::Settled(crate::Settled::clone(why)),
                 reason: None,
                 progress: None,
             },

@@ -71,6 +71,13 @@ pub struct Core {
     pub(crate) out: Vec<Effect>,
 }
 
+/// Whether a drain ends with the commit of what it has changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CommitNow {
+    Yes,
+    No,
+}
+
 impl Core {
     pub(crate) fn empty(limits: Limits) -> Self {
         Self {
@@ -129,6 +136,15 @@ impl Core {
 
     /// Ends a drain: publishes, answers, commits and sets the timer. See the crate's documentation.
     pub fn flush(&mut self, now: Now, effects: &mut Vec<Effect>) {
+        self.end_drain(now, CommitNow::Yes, effects);
+    }
+
+    /// The same, but begins no commit: for a host that expects more that belongs into it.
+    pub fn flush_but_commit(&mut self, now: Now, effects: &mut Vec<Effect>) {
+        self.end_drain(now, CommitNow::No, effects);
+    }
+
+    fn end_drain(&mut self, now: Now, commit: CommitNow, effects: &mut Vec<Effect>) {
         if self.is_stopped() {
             return;
         }
@@ -136,7 +152,9 @@ impl Core {
         std::mem::swap(&mut self.out, effects);
         self.publish();
         self.release_answers();
-        self.start_commit();
+        if commit == CommitNow::Yes {
+            self.start_commit();
+        }
         self.stop_if_done();
         if !self.is_stopped() {
             self.set_timer();

@@ -187,6 +187,23 @@ impl Core {
         at
     }
 
+    fn why_settled(&self, slot: Slot, why: &Settled) -> WhyNot {
+        let now_known = match why {
+            Settled::OnCycle => {
+                let error = self.slots[slot].row.error.as_ref();
+                error.map(|error| WhyNot::Cycle(error.message.clone()))
+            }
+            Settled::Retrying => {
+                let at = self.retry_at(slot);
+                at.map(|at| WhyNot::RetryIn(at.since(self.now.mono)))
+            }
+            // Another one may hold it by now, or the same one under another name.
+            Settled::WaitingForName { .. } => self.held_name(slot).map(WhyNot::Settled),
+            _ => None,
+        };
+        now_known.unwrap_or_else(|| WhyNot::Settled(why.clone()))
+    }
+
     fn why_not(&self, slot: Slot) -> WhyNot {
         let resource = &self.slots[slot];
         match &resource.stage {
@@ -195,19 +212,7 @@ impl Core {
                 phase: run.phase,
                 cancelled: run.cancelled != crate::resource::Cancelled::No,
             },
-            Stage::Settled(Settled::OnCycle) => match &resource.row.error {
-                Some(error) => WhyNot::Cycle(error.message.clone()),
-                None => WhyNot::Settled(Settled::OnCycle),
-            },
-            Stage::Settled(Settled::Retrying) => match self.retry_at(slot) {
-                Some(at) => WhyNot::RetryIn(at.since(self.now.mono)),
-                None => WhyNot::Settled(Settled::Retrying),
-            },
-            Stage::Settled(why @ Settled::WaitingForName { .. }) => {
-                // Another one may hold it by now, or the same one under another name.
-                WhyNot::Settled(self.held_name(slot).unwrap_or_else(|| why.clone()))
-            }
-            Stage::Settled(why) => WhyNot::Settled(why.clone()),
+            Stage::Settled(why) => self.why_settled(slot, why),
             Stage::Pending(_) => match self.verdict(slot) {
                 Verdict::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
                 Verdict::Start(phase) => self.why_not_started(slot, phase),
@@ -282,7 +287,7 @@ impl Core {
     fn why_it_waits(&self, slot: Slot) -> WhyNot {
         if !self.slots[slot].is_live() {
             return WhyNot::DeletesFirst {
-                count: self.slots[slot].delete_waits as usize,
+                count: self.slots[slot].extra().delete_waits as usize,
                 running: self.running_in(Phase::Delete),
             };
         }

@@ -207,7 +207,9 @@ impl Core {
             return;
         }
         let outcome = match &self.slots[slot].stage {
-            Stage::Settled(why) if self.slots[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
+            Stage::Settled(why) if self.slots[slot].life == Life::Live => {
+                RunOutcome::NotRun(crate::Settled::clone(why))
+            }
             _ => RunOutcome::Deleted,
         };
         for (call, _) in self.handles.outcomes.remove(&slot).unwrap_or_default() {

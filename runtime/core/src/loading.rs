@@ -135,8 +135,11 @@ impl Core {
         let mut resource = Resource::new(row, kind, name, life);
         resource.stored = true;
         resource.published = true;
-        resource.retrigger = retrigger;
-        resource.unreadable = unreadable.map(Arc::new);
+        if retrigger.is_some() || unreadable.is_some() {
+            let extra = resource.extra_mut();
+            extra.retrigger = retrigger;
+            extra.unreadable = unreadable.map(Arc::new);
+        }
         let slot = self.slots.insert(resource);
         self.note(slot, loaded);
         self.measure_stored(slot);
@@ -152,7 +155,7 @@ impl Core {
             Some(why) => why,
             None => self.rest(slot),
         };
-        self.slots[slot].stage = crate::resource::Stage::Settled(standing);
+        self.slots[slot].stage = crate::resource::Stage::Settled(standing.into());
         self.touch_status(slot);
         Ok(())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
-use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::resource::{Life, NameId, Op, Rest, Slot, Stage};
 use crate::timeline::Alarm;
 use crate::{Reason, Settled, Uid, Why};
 
@@ -69,10 +69,7 @@ impl Core {
         let Some(live) = self.names[name].live else {
             return;
         };
-        let waits = matches!(
-            self.slots[live].stage,
-            Stage::Settled(Settled::WaitingForName { .. })
-        );
+        let waits = matches!(self.slots[live].settled(), Some(Settled::WaitingForName { .. }));
         if waits && self.held_name(live).is_none() {
             self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));
         } else {
@@ -135,7 +132,7 @@ impl Core {
 
     /// The delete of `target`, now or to come, waits for that of `slot`.
     fn delay_delete(&mut self, slot: Slot, target: Slot) {
-        self.slots[target].delete_waits += 1;
+        self.slots[target].extra_mut().delete_waits += 1;
         let uid = self.slots[target].row.uid;
         self.holds
             .delete_order
@@ -167,7 +164,7 @@ impl Core {
                 .get_mut(target)
                 .filter(|resource| resource.row.uid == uid);
             if let Some(resource) = waiting {
-                resource.delete_waits -= 1;
+                resource.extra_mut().delete_waits -= 1;
                 self.enqueue(target);
             }
         }
@@ -219,7 +216,7 @@ impl Core {
         self.has_settled(slot);
         if self.slots[slot].extra().stuck.is_some() && self.slots[slot].is_unsettled() {
             self.unsettled -= 1;
-            self.slots[slot].stage = Stage::Settled(Settled::Idle);
+            self.slots[slot].stage = Stage::Settled(Rest::IDLE);
         }
         if self.unreturned_run(slot).is_some() {
             let name = self.slots[slot].name;

@@ -29,6 +29,9 @@ impl Core {
     /// Adds to a batch the deletes of what its deleted resources own, and what that owns, and so on. One that the
     /// batch gives another owner stays; so does what it says to create again.
     pub(crate) fn cascade(&self, batch: &Batch, intents: &mut Intents) -> Result<(), Refusal> {
+        if intents.deleted().next().is_none() {
+            return Ok(());
+        }
         let created = |edit: &crate::Edit| match &edit.change {
             Change::Create(new) => Some(Key {
                 kind: new.kind.clone(),
@@ -43,13 +46,13 @@ impl Core {
             let uid = self.slots[owner].row.uid;
             for &slot in self.owned.get(&uid).into_iter().flatten() {
                 let resource = &self.slots[slot];
-                if !resource.is_live() || resource.unreadable.is_some() {
+                if !resource.is_live() || resource.unreadable().is_some() {
                     continue;
                 }
                 match intents.stored.get(&slot) {
                     Some(intent) if intent.delete.is_some() || intent.leaves(uid) => continue,
                     Some(_) => return Err(Refusal::Contradiction(resource.row.key())),
-                    None => intents.stored.insert(slot, Intent::to_delete()),
+                    None => intents.stored.insert(slot, Box::new(Intent::to_delete())),
                 };
                 if goes(&slot) {
                     open.push(slot);
@@ -62,8 +65,8 @@ impl Core {
 
 impl Intents {
     fn deleted(&self) -> impl Iterator<Item = Slot> + '_ {
-        let deleted = |(slot, intent): (&Slot, &Intent)| intent.delete.map(|_| *slot);
-        self.stored.iter().filter_map(deleted)
+        let deleted = self.stored.iter().filter(|(_, intent)| intent.delete.is_some());
+        deleted.map(|(slot, _)| *slot)
     }
 }
 

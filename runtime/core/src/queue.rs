@@ -81,7 +81,7 @@ impl Core {
             return Verdict::Release(self.unrunnable(slot).unwrap_or(Settled::Unsupported));
         }
         match resource.op {
-            Op::Due { .. } if resource.delete_waits == 0 => Verdict::Start(Phase::Delete),
+            Op::Due { .. } if resource.extra().delete_waits == 0 => Verdict::Start(Phase::Delete),
             _ => Verdict::Wait,
         }
     }
@@ -117,7 +117,7 @@ impl Core {
     }
 
     pub(crate) fn unrunnable(&self, slot: Slot) -> Option<Settled> {
-        if let Some(error) = &self.slots[slot].unreadable {
+        if let Some(error) = self.slots[slot].unreadable() {
             return Some(Settled::Unreadable(error.clone()));
         }
         self.options(slot).is_none().then_some(Settled::Unsupported)
@@ -206,7 +206,7 @@ impl Core {
         if self.slots[slot].is_live() {
             self.settle(slot, why);
         } else {
-            self.set_stage(slot, Stage::Settled(why.clone()));
+            self.set_stage(slot, Stage::Settled(why.clone().into()));
             self.has_settled(slot);
         }
     }

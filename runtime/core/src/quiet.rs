@@ -131,8 +131,8 @@ impl Core {
         let resource = &self.slots[slot];
         let row = &resource.row;
         let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
-        let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable.is_none();
-        let was_timed = row.next_reconcile.is_some() || resource.retrigger.is_some();
+        let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
+        let was_timed = row.next_reconcile.is_some() || resource.extra().retrigger.is_some();
         let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
             last.phase == Phase::Reconcile
                 && matches!(last.result, RunResult::Done(_))

@@ -121,7 +121,7 @@ impl Core {
     }
 
     fn refuse_unreadable(&self, slot: Slot) -> Result<(), Refusal> {
-        match self.slots[slot].unreadable {
+        match self.slots[slot].unreadable() {
             Some(_) => Err(Refusal::Unreadable(self.slots[slot].row.key())),
             None => Ok(()),
         }
@@ -281,8 +281,8 @@ impl Core {
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
-        let plan = self.plan(batch)?;
-        let uids = plan.uids.clone();
+        let mut plan = self.plan(batch)?;
+        let uids = std::mem::take(&mut plan.uids);
         self.carry_out(plan, own, cause);
         Ok(Applied {
             revision: self.revision,

@@ -1,5 +1,6 @@
 //! One resource as the machine holds it: its row and where it stands.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -53,9 +54,31 @@ pub(crate) enum Life {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) enum Stage {
-    Settled(Settled),
+    Settled(Rest),
     Pending(Pending),
     Running(Box<Running>),
+}
+
+/// How a settled resource stands. Most are idle, and the other answers are larger than all else that a stage has.
+#[derive(Clone, Debug)]
+pub(crate) struct Rest(Option<Box<Settled>>);
+
+impl Rest {
+    pub(crate) const IDLE: Self = Self(None);
+}
+
+impl From<Settled> for Rest {
+    fn from(why: Settled) -> Self {
+        Self((why != Settled::Idle).then(|| Box::new(why)))
+    }
+}
+
+impl Deref for Rest {
+    type Target = Settled;
+
+    fn deref(&self) -> &Settled {
+        self.0.as_deref().unwrap_or(&Settled::Idle)
+    }
 }
 
 /// Asked for.
@@ -190,6 +213,16 @@ pub(crate) struct Extra {
     pub(crate) forced: bool,
     /// Its invocation, abandoned and not returned.
     pub(crate) stuck: Option<Box<Running>>,
+    /// The retrigger time that is still to come.
+    pub(crate) retrigger: Option<Timestamp>,
+    /// How many times in a row it returned a time in the past, and when the last was taken up.
+    pub(crate) past_times: u32,
+    pub(crate) last_past: Mono,
+    /// Deletes that its own waits for.
+    pub(crate) delete_waits: u32,
+    pub(crate) nudged: Option<Nudged>,
+    /// Why its stored bytes are kept untouched.
+    pub(crate) unreadable: Option<Arc<Error>>,
 }
 
 static NOTHING_EXTRA: Extra = Extra {
@@ -202,6 +235,12 @@ static NOTHING_EXTRA: Extra = Extra {
     missed: false,
     forced: false,
     stuck: None,
+    retrigger: None,
+    past_times: 0,
+    last_past: Mono(0),
+    delete_waits: 0,
+    nudged: None,
+    unreadable: None,
 };
 
 #[derive(Debug)]
@@ -230,20 +269,11 @@ pub(crate) struct Resource {
     /// How long its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
     pub(crate) duration_ms: u32,
     pub(crate) path_ms: u32,
-    /// Deletes that its own waits for.
-    pub(crate) delete_waits: u32,
-    /// The retrigger time that is still to come.
-    pub(crate) retrigger: Option<Timestamp>,
-    /// How many times in a row it returned a time in the past, and when the last was taken up.
-    pub(crate) past_times: u32,
-    pub(crate) last_past: Mono,
     /// When something other than a timed request last came for it, and how many of its invocations timed requests
     /// have cancelled since one completed (C17).
     pub(crate) disturbed: Mono,
     pub(crate) timed_cancels: u8,
-    pub(crate) nudged: Option<Box<Nudged>>,
     pub(crate) extra: Option<Box<Extra>>,
-    pub(crate) unreadable: Option<Arc<Error>>,
     /// What the row will be told of its last run when it is written next.
     pub(crate) quiet: Option<Arc<QuietRun>>,
     /// Of a `first` kind and not settled once yet.
@@ -263,7 +293,7 @@ impl Resource {
             life,
             links: Box::default(),
             claims: Box::default(),
-            stage: Stage::Settled(Settled::Idle),
+            stage: Stage::Settled(Rest::IDLE),
             op: Op::None,
             own: false,
             hold: Revision(0),
@@ -274,15 +304,9 @@ impl Resource {
             summing: false,
             duration_ms: 0,
             path_ms: 0,
-            delete_waits: 0,
-            retrigger: None,
-            past_times: 0,
-            last_past: Mono(0),
             disturbed: Mono(0),
             timed_cancels: 0,
-            nudged: None,
             extra: None,
-            unreadable: None,
             quiet: None,
             gates: false,
             stored: false,
@@ -299,12 +323,35 @@ impl Resource {
         self.extra.get_or_insert_default()
     }
 
+    pub(crate) fn unreadable(&self) -> Option<&Arc<Error>> {
+        self.extra().unreadable.as_ref()
+    }
+
+    /// The retrigger time that is still to come, which is none from now on.
+    pub(crate) fn take_retrigger(&mut self) -> Option<Timestamp> {
+        self.extra.as_mut()?.retrigger.take()
+    }
+
+    pub(crate) fn forget_past_times(&mut self) {
+        if let Some(extra) = &mut self.extra {
+            extra.past_times = 0;
+        }
+    }
+
     pub(crate) fn is_live(&self) -> bool {
         self.life == Life::Live
     }
 
     pub(crate) fn is_unsettled(&self) -> bool {
         !matches!(self.stage, Stage::Settled(_))
+    }
+
+    /// How it stands, if it is settled.
+    pub(crate) fn settled(&self) -> Option<&Settled> {
+        match &self.stage {
+            Stage::Settled(why) => Some(why),
+            _ => None,
+        }
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -328,10 +375,10 @@ impl Resource {
     /// Whether to those below it is a failed parent.
     pub(crate) fn is_failed(&self) -> bool {
         self.row.error.is_some()
-            || self.unreadable.is_some()
+            || self.unreadable().is_some()
             || matches!(
-                self.stage,
-                Stage::Settled(
+                self.settled(),
+                Some(
                     Settled::WaitingForRef(_)
                         | Settled::Abandoned { .. }
                         | Settled::WaitingForName { .. }

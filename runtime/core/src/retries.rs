@@ -106,11 +106,11 @@ impl Core {
         let exhausted = self.set_retry(slot);
         self.follow_new_reset(slot);
         let (rest, resource) = (self.rest(slot), &self.slots[slot]);
-        if let Stage::Settled(before @ (Settled::Failed | Settled::Retrying)) = &resource.stage
+        if let Some(before @ (Settled::Failed | Settled::Retrying)) = resource.settled()
             && *before != rest
             && !resource.has_op()
         {
-            self.set_stage(slot, Stage::Settled(rest));
+            self.set_stage(slot, Stage::Settled(rest.into()));
         }
         if exhausted && was_set {
             self.ask_owner(slot);

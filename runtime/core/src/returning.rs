@@ -168,7 +168,7 @@ impl Core {
             Err(error) => error.retrigger.map(Some),
         };
         let past = retrigger.and_then(|time| self.take_retrigger(slot, time));
-        let next = past.or(self.slots[slot].retrigger);
+        let next = past.or(self.slots[slot].extra().retrigger);
         let (now, done) = (self.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
         let attempts = self.attempts_after(slot, !done);
@@ -271,7 +271,7 @@ impl Core {
             let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
             self.set_pending_again(slot, reason);
         } else {
-            self.set_stage(slot, Stage::Settled(crate::Settled::Retrying));
+            self.set_stage(slot, Stage::Settled(crate::Settled::Retrying.into()));
             self.has_settled(slot);
         }
     }

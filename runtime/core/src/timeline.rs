@@ -170,7 +170,7 @@ impl Core {
     fn retrigger(&mut self, slot: Slot) {
         self.clear_put_off(slot);
         let live = self.slots.get(slot).filter(|resource| resource.is_live());
-        let Some(time) = live.and_then(|resource| resource.retrigger) else {
+        let Some(time) = live.and_then(|resource| resource.extra().retrigger) else {
             return;
         };
         if time > self.now.wall {
@@ -179,7 +179,7 @@ impl Core {
             self.slots[slot].extra_mut().put_off_to = Some(later);
             self.timeline.set(later, Alarm::Retrigger(slot));
         } else {
-            self.slots[slot].retrigger = None;
+            self.slots[slot].take_retrigger();
             self.timeline.clear_retrigger(time, slot);
             self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
         }
@@ -211,21 +211,21 @@ impl Core {
     /// A completed run returned this time, or none, in place of what was still to come. Gives back a time that
     /// is past already.
     pub(crate) fn take_retrigger(&mut self, slot: Slot, time: Option<Timestamp>) -> Option<Timestamp> {
-        if let Some(before) = self.slots[slot].retrigger.take() {
+        if let Some(before) = self.slots[slot].take_retrigger() {
             self.timeline.clear_retrigger(before, slot);
         }
         self.clear_put_off(slot);
         self.clear_past(slot);
         match time {
             Some(at) if at > self.now.wall => {
-                self.slots[slot].retrigger = Some(at);
+                self.slots[slot].extra_mut().retrigger = Some(at);
                 self.timeline.set_retrigger(at, slot);
-                self.slots[slot].past_times = 0;
+                self.slots[slot].forget_past_times();
                 None
             }
             Some(past) => Some(past),
             None => {
-                self.slots[slot].past_times = 0;
+                self.slots[slot].forget_past_times();
                 None
             }
         }
@@ -233,10 +233,10 @@ impl Core {
 
     /// A time in the past means the end of the queue, at most once a second after three in a row.
     pub(crate) fn ask_for_the_past(&mut self, slot: Slot) {
-        let resource = &mut self.slots[slot];
-        resource.past_times = resource.past_times.saturating_add(1);
-        let earliest = resource.last_past.after(PAST_INTERVAL);
-        if resource.past_times <= PAST_AT_ONCE || earliest <= self.now.mono {
+        let extra = self.slots[slot].extra_mut();
+        extra.past_times = extra.past_times.saturating_add(1);
+        let earliest = extra.last_past.after(PAST_INTERVAL);
+        if extra.past_times <= PAST_AT_ONCE || earliest <= self.now.mono {
             self.take_up_past(slot);
         } else {
             self.take_up_past_at(slot, earliest);
@@ -275,7 +275,7 @@ impl Core {
             return self.take_up_past_at(slot, later);
         }
         let resource = &mut self.slots[slot];
-        resource.last_past = self.now.mono;
+        resource.extra_mut().last_past = self.now.mono;
         let was_settled = !resource.is_unsettled();
         self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
         if let Stage::Pending(pending) = &mut self.slots[slot].stage {
@@ -286,9 +286,8 @@ impl Core {
     /// After a release: the stored time is what is still to come.
     pub(crate) fn sync_retrigger(&mut self, slot: Slot) {
         let resource = &self.slots[slot];
-        let past = resource.past_times > 0;
-        if !past && resource.row.next_reconcile != resource.retrigger {
-            let next = resource.retrigger;
+        let (next, past) = (resource.extra().retrigger, resource.extra().past_times > 0);
+        if !past && resource.row.next_reconcile != next {
             self.write(slot, |row| row.next_reconcile = next);
         }
     }
@@ -299,9 +298,10 @@ impl Core {
         self.clear_put_off(slot);
         self.clear_past(slot);
         let resource = &mut self.slots[slot];
-        resource.past_times = 0;
-        let nudge = resource.nudged.take().and_then(|nudged| nudged.waiting);
-        if let Some(at) = resource.retrigger.take() {
+        resource.forget_past_times();
+        let nudged = resource.extra.as_mut().and_then(|extra| extra.nudged.take());
+        let nudge = nudged.and_then(|nudged| nudged.waiting);
+        if let Some(at) = resource.take_retrigger() {
             self.timeline.clear_retrigger(at, slot);
         }
         if let Some((_, due)) = nudge {
@@ -346,7 +346,7 @@ impl Core {
             .options(slot)
             .map(|options| options.nudging)
             .unwrap_or_default();
-        let nudged = self.slots[slot].nudged.as_deref().copied();
+        let nudged = self.slots[slot].extra().nudged;
         let fresh = match nudged {
             None => return self.nudge_now(slot),
             Some(nudged) if nudged.waiting.is_none() && now.since(nudged.last) >= nudging.interval => {
@@ -363,10 +363,10 @@ impl Core {
         };
         let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
         let due = due.max(fresh.last.after(nudging.interval));
-        self.slots[slot].nudged = Some(Box::new(Nudged {
+        self.slots[slot].extra_mut().nudged = Some(Nudged {
             last: fresh.last,
             waiting: Some((since, due)),
-        }));
+        });
         self.timeline.set(due, Alarm::Nudge(slot));
     }
 
@@ -381,13 +381,13 @@ impl Core {
         };
         let later = self.put_off(slot);
         if let Some(later) = later {
-            let before = self.slots[slot].nudged.as_deref();
+            let before = self.slots[slot].extra().nudged.as_ref();
             nudged.last = before.map_or(Mono(0), |before| before.last);
             let since = before.and_then(|before| before.waiting);
             nudged.waiting = Some((since.map_or(now, |(since, _)| since), later));
             self.timeline.set(later, Alarm::Nudge(slot));
         }
-        self.slots[slot].nudged = Some(Box::new(nudged));
+        self.slots[slot].extra_mut().nudged = Some(nudged);
         if later.is_none() {
             self.ask(slot, &Arc::new(Reason::bare(Why::Nudge)));
         }

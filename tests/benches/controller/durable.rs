@@ -3,6 +3,7 @@
 //! The raw side is as fast as it gets through the same driver: it inserts many rows with a statement, because each
 //! statement is a way to the connection's thread and back, and writes as text what is the same in every row.
 
+use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,6 +24,9 @@ const ROWS: usize = 20_480;
 /// Rows of one statement of the raw side; transactions are cut into these.
 const STATEMENT: usize = 64;
 const SAMPLES: usize = 3;
+/// What a commit of 64 rows adds to the journal, about.
+const JOURNAL: usize = 32 << 10;
+const FLUSHES: usize = 200;
 /// What a small spec weighs.
 const SPEC: [u8; 100] = [7; 100];
 
@@ -36,6 +40,23 @@ pub(crate) async fn measure(report: &Report) {
             report.print(figure, Unit::Ratio, samples);
         }
     }
+    if report.wants("disk_flush_us") {
+        report.print("disk_flush_us", Unit::Microseconds, flushes());
+    }
+}
+
+/// Microseconds that the disk takes to keep as much as a commit of 64 rows adds to the journal: what no commit that
+/// survives a power cut can go below.
+fn flushes() -> Vec<f64> {
+    let mut file = tempfile::tempfile().expect("a file");
+    let journal = [7; JOURNAL];
+    let flush = |_| {
+        let started = Instant::now();
+        file.write_all(&journal).expect("it is written");
+        file.sync_data().expect("it is kept");
+        started.elapsed().as_secs_f64() * 1e6
+    };
+    (0..FLUSHES).map(flush).collect()
 }
 
 /// Creates a second, each awaited by one of so many callers.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use tokio::sync::{mpsc, oneshot};
 use watershed_controller::{Batch, Controller, Edit, Expect, Key, Name, Update};
 use watershed_tests::measure::{Report, Unit};
 
@@ -26,6 +27,9 @@ pub(crate) async fn measure(report: &Report) {
     }
     if report.wants("update_specs_100k_s") {
         report.print("update_specs_100k_s", Unit::Seconds, update_specs().await);
+    }
+    if report.wants("round_trips_100k_s") {
+        report.print("round_trips_100k_s", Unit::Seconds, round_trips().await);
     }
     if report.wants("renames_100k_s") {
         report.print("renames_100k_s", Unit::Seconds, renames().await);
@@ -97,6 +101,30 @@ async fn update_specs() -> Vec<f64> {
         idle(&controller).await;
     }
     finish(controller).await;
+    samples
+}
+
+/// Seconds for as many bare round trips as there are updates, from a task to another and back: what no call that is
+/// answered by another task can go below.
+async fn round_trips() -> Vec<f64> {
+    let mut samples = Vec::new();
+    for _ in 0..SAMPLES {
+        let (ask, mut asked) = mpsc::channel::<(usize, oneshot::Sender<usize>)>(1_024);
+        let answering = tokio::spawn(async move {
+            while let Some((number, reply)) = asked.recv().await {
+                let _ = reply.send(number);
+            }
+        });
+        let started = Instant::now();
+        for number in 0..COUNT {
+            let (reply, answer) = oneshot::channel();
+            ask.send((number, reply)).await.expect("it is taken");
+            answer.await.expect("it is answered");
+        }
+        samples.push(started.elapsed().as_secs_f64());
+        drop(ask);
+        answering.await.expect("the other task ends");
+    }
     samples
 }
 

@@ -1,8 +1,11 @@
 //! A store that keeps its catalogs in memory: for tests, and for embedders that declare everything anew at start.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry as Place;
 use watershed_core::{
     Commit, CommitError, Epoch, HistoryRow, InvocationId, QuickHash, Revision, Row, Stored, StoredRow, Uid,
     Write,
@@ -86,7 +89,8 @@ struct Instance {
     epoch: Epoch,
     revision: Revision,
     last_removal: Revision,
-    rows: HashMap<Uid, Arc<Row>, QuickHash>,
+    /// Found by the uid in each: a large catalog needs no second copy of it.
+    rows: HashTable<Arc<Row>>,
     /// By resource, oldest first.
     history: HashMap<Uid, VecDeque<Entry>, QuickHash>,
 }
@@ -99,7 +103,7 @@ struct Entry {
 
 impl Instance {
     fn stored(&self) -> Stored {
-        let rows = self.rows.values().map(|row| StoredRow::from(Arc::clone(row)));
+        let rows = self.rows.iter().map(|row| StoredRow::from(Arc::clone(row)));
         Stored {
             revision: self.revision,
             epoch: self.epoch,
@@ -113,8 +117,8 @@ impl Instance {
         }
         for write in commit.writes.iter() {
             match write {
-                Write::Put(row) => drop(self.rows.insert(row.uid, Arc::clone(row))),
-                Write::Remove(uid) => drop(self.rows.remove(uid)),
+                Write::Put(row) => self.put(row),
+                Write::Remove(uid) => self.remove(*uid),
             }
         }
         for row in commit.history.iter() {
@@ -128,6 +132,20 @@ impl Instance {
         }
         self.revision = commit.revision;
         Ok(())
+    }
+
+    fn put(&mut self, row: &Arc<Row>) {
+        let is_it = |old: &Arc<Row>| old.uid == row.uid;
+        match self.rows.entry(hash(row.uid), is_it, |row| hash(row.uid)) {
+            Place::Occupied(mut place) => drop(std::mem::replace(place.get_mut(), Arc::clone(row))),
+            Place::Vacant(place) => drop(place.insert(Arc::clone(row))),
+        }
+    }
+
+    fn remove(&mut self, uid: Uid) {
+        if let Ok(place) = self.rows.find_entry(hash(uid), |row| row.uid == uid) {
+            place.remove();
+        }
     }
 
     fn record(&mut self, entry: Entry) {
@@ -195,6 +213,10 @@ impl Catalog for MemoryCatalog {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
+}
+
+fn hash(uid: Uid) -> u64 {
+    QuickHash::default().hash_one(uid)
 }
 
 /// A panic elsewhere leaves what is locked whole: a commit is validated before it changes anything.

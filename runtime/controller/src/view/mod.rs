@@ -245,17 +245,16 @@ impl View {
     }
 
     fn get_uid(&self, uid: Uid) -> Option<Resource> {
-        let shard = self.read_whole(uid);
-        let entry = shard.get(&uid)?;
-        Some(entry.read(entry.row.as_ref()?))
+        self.look(uid, |entry| Some(entry.read(entry.row.as_ref()?)))
     }
 
-    /// The shard of a resource, whose row tells of its last run.
-    fn read_whole(&self, uid: Uid) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
+    /// Looks at a resource whose row tells of its last run.
+    fn look<T>(&self, uid: Uid, look: impl Fn(&Entry) -> Option<T>) -> Option<T> {
         loop {
             let shard = self.rows.read(&uid);
-            if !shard.get(&uid).is_some_and(Entry::is_behind) {
-                return shard;
+            let entry = shard.get(&uid)?;
+            if !entry.is_behind() {
+                return look(entry);
             }
             drop(shard);
             if let Some(entry) = self.rows.write(&uid).get_mut(&uid) {
@@ -267,13 +266,11 @@ impl View {
     fn get_key(&self, key: &Key) -> Option<Resource> {
         loop {
             let uid = *self.names.read(key).get(key)?;
-            let shard = self.read_whole(uid);
-            let entry = shard.get(&uid);
-            if let Some((entry, row)) = entry.and_then(|entry| Some((entry, entry.under(key)?))) {
-                return Some(entry.read(row));
+            let found = self.look(uid, |entry| Some(entry.read(entry.under(key)?)));
+            if found.is_some() {
+                return found;
             }
             // The name was given to another one between the two looks.
-            drop(shard);
             std::hint::spin_loop();
         }
     }

@@ -119,7 +119,7 @@ impl Core {
             .is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
         findings.ensure_of(self, slot, !runs, || "is on a cycle and runs".into());
         let error = resource.row.error.as_ref();
-        let says = error.is_some_and(|error| &*error.code == CYCLE_CODE) || resource.unreadable.is_some();
+        let says = error.is_some_and(|error| &*error.code == CYCLE_CODE) || resource.unreadable().is_some();
         findings.ensure_of(self, slot, says, || "is on a cycle and does not say so".into());
     }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Findings;
 use crate::core::Core;
 use crate::queue::Verdict;
-use crate::resource::{Cancelled, NameId, Running, Slot, Stage};
+use crate::resource::{Cancelled, NameId, Running, Slot};
 use crate::{Phase, Settled};
 
 impl Core {
@@ -100,7 +100,7 @@ impl Core {
             format!("{} abandoned, not {}", self.abandoned, abandoned.len())
         });
         for (slot, resource) in self.slots.iter() {
-            if let Stage::Settled(Settled::Abandoned { invocation, .. }) = &resource.stage {
+            if let Some(Settled::Abandoned { invocation, .. }) = resource.settled() {
                 findings.ensure_of(self, slot, abandoned.contains_key(invocation), || {
                     format!("waits for {invocation:?}, which has returned")
                 });

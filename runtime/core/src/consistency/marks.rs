@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use super::Findings;
 use crate::Settled;
 use crate::core::Core;
-use crate::resource::{Life, Op, Slot, Stage};
+use crate::resource::{Life, Op, Slot};
 
 impl Core {
     /// Marks are worked at, what counts is counted once, and the order of deletes is as remembered.
@@ -27,8 +27,11 @@ impl Core {
         }
         for (slot, resource) in self.slots.iter() {
             let expected = waits.get(&slot).copied().unwrap_or(0);
-            findings.ensure_of(self, slot, resource.delete_waits == expected, || {
-                format!("waits for {} deletes, not {expected}", resource.delete_waits)
+            findings.ensure_of(self, slot, resource.extra().delete_waits == expected, || {
+                format!(
+                    "waits for {} deletes, not {expected}",
+                    resource.extra().delete_waits
+                )
             });
             self.check_mark(slot, findings);
         }
@@ -45,7 +48,7 @@ impl Core {
         });
         let forgotten = marked && self.can_run(slot) && !resource.has_op();
         findings.ensure_of(self, slot, !forgotten, || "forgot its mark".into());
-        if let Stage::Settled(why) = &resource.stage {
+        if let Some(why) = resource.settled() {
             let waits = matches!(resource.op, Op::Due { .. }) && !matches!(why, Settled::Abandoned { .. });
             findings.ensure_of(self, slot, !waits, || {
                 format!("has settled, {why:?}, with its delete or rename to be done")
@@ -62,7 +65,7 @@ impl Core {
     /// Only paused resources settle as such, and only they remember what asked meanwhile.
     pub(super) fn check_c19(&self, findings: &mut Findings) {
         for (slot, resource) in self.slots.iter().filter(|(_, it)| it.is_live()) {
-            let says = matches!(resource.stage, Stage::Settled(Settled::Paused)) || resource.extra().missed;
+            let says = resource.settled() == Some(&Settled::Paused) || resource.extra().missed;
             findings.ensure_of(self, slot, !says || resource.row.paused, || {
                 "is held by a pause that is over".into()
             });

@@ -15,7 +15,7 @@ impl Core {
                 let set = self.timeline.has(at, alarm) || !due(&at);
                 findings.ensure_of(self, slot, set, || format!("{alarm:?} is not on the timeline"));
             }
-            if let Some(at) = resource.retrigger {
+            if let Some(at) = resource.extra().retrigger {
                 let put_off = resource.extra().put_off_to.is_some();
                 let set = put_off || self.timeline.has_retrigger(at, slot);
                 findings.ensure_of(self, slot, set, || format!("lost its time {at:?}"));
@@ -27,7 +27,10 @@ impl Core {
             });
         }
         for (at, slot) in self.timeline.retriggers() {
-            let expected = self.slots.get(slot).is_some_and(|it| it.retrigger == Some(at));
+            let expected = self
+                .slots
+                .get(slot)
+                .is_some_and(|it| it.extra().retrigger == Some(at));
             findings.ensure(expected, || format!("{slot:?} has a time that it does not know"));
         }
     }
@@ -42,7 +45,7 @@ impl Core {
         add(extra.resync_at, Alarm::Resync(slot));
         add(extra.past_at, Alarm::Past(slot));
         add(extra.put_off_to, Alarm::Retrigger(slot));
-        let nudge = resource.nudged.as_ref().and_then(|nudged| nudged.waiting);
+        let nudge = resource.extra().nudged.as_ref().and_then(|nudged| nudged.waiting);
         add(nudge.map(|(_, due)| due), Alarm::Nudge(slot));
         match resource.op {
             Op::Failed { retry_at } => add(Some(retry_at), Alarm::OpRetry(slot)),

@@ -64,7 +64,7 @@ impl Core {
     fn awaits_something(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         if !resource.is_live() {
-            return resource.delete_waits > 0;
+            return resource.extra().delete_waits > 0;
         }
         let rep = &self.slots[self.rep(slot)];
         let mut members = (0..).map_while(|index| self.member(self.rep(slot), index));

@@ -91,7 +91,7 @@ fn what_runs_is_checked() {
     });
     finds(world, Rule::C2, |core| {
         let other = slot(core, "e");
-        let stage = std::mem::replace(&mut core.slots[other].stage, Stage::Settled(Settled::Idle));
+        let stage = std::mem::replace(&mut core.slots[other].stage, Stage::Settled(Settled::Idle.into()));
         let below = slot(core, "c");
         core.slots[below].stage = stage;
     });
@@ -110,11 +110,14 @@ fn what_runs_is_checked() {
         let holder = core.slots[slot].row.uid;
         let key = core.slots[slot].row.key();
         let invocation = InvocationId(99);
-        core.slots[slot].stage = Stage::Settled(Settled::Abandoned {
-            invocation,
-            holder,
-            key,
-        });
+        core.slots[slot].stage = Stage::Settled(
+            Settled::Abandoned {
+                invocation,
+                holder,
+                key,
+            }
+            .into(),
+        );
     });
     finds_only(world, Rule::C12, |core| {
         let kind = core.slots[slot(core, "a")].kind;
@@ -141,7 +144,7 @@ fn the_graph_is_checked() {
     }
     finds(world, Rule::C4, |core| {
         let slot = slot(core, "c");
-        core.slots[slot].stage = Stage::Settled(Settled::Idle);
+        core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
     });
     finds_only(world, Rule::C4, |core| core.lingering += 1);
     finds(world, Rule::C4, |core| {
@@ -211,7 +214,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     });
     finds_only(world, Rule::C6, |core| {
         let slot = slot(core, "f");
-        core.slots[slot].delete_waits += 1;
+        core.slots[slot].extra_mut().delete_waits += 1;
     });
     finds(world, Rule::C6, |core| {
         let slot = slot(core, "w");
@@ -227,7 +230,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     finds_only(world, Rule::C6, |core| {
         let slot = slot(core, "f");
         let (holder, key) = (core.slots[slot].row.uid, core.slots[slot].row.key());
-        core.slots[slot].stage = Stage::Settled(Settled::WaitingForName { holder, key });
+        core.slots[slot].stage = Stage::Settled(Settled::WaitingForName { holder, key }.into());
     });
     finds(world, Rule::C11, |core| {
         let slot = slot(core, "f");
@@ -260,7 +263,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     });
     finds_only(world, Rule::C19, |core| {
         let slot = slot(core, "f");
-        core.slots[slot].stage = Stage::Settled(Settled::Paused);
+        core.slots[slot].stage = Stage::Settled(Settled::Paused.into());
     });
     finds(world, Rule::Gate, |core| {
         core.gate.insert(slot(core, "f"));
@@ -290,7 +293,7 @@ fn times_and_durability_are_checked() {
     }
     finds_only(world, Rule::Times, |core| {
         let slot = slot(core, "f");
-        core.slots[slot].retrigger = Some(Timestamp(i64::MAX));
+        core.slots[slot].extra_mut().retrigger = Some(Timestamp(i64::MAX));
     });
     finds_only(world, Rule::Times, |core| {
         let slot = slot(core, "f");
@@ -314,7 +317,7 @@ fn of_each_rule_so_many_findings_are_told() {
     bench.settled(&all);
     let mut core = bench.core.clone();
     for index in 0..50 {
-        core.slots[Slot(index)].delete_waits += 1;
+        core.slots[Slot(index)].extra_mut().delete_waits += 1;
     }
     let findings = core.check_consistency();
     assert_eq!(findings.len(), 20);

@@ -90,7 +90,7 @@ impl Batch<'_> {
         let (puts, removes) = parted(self.commit);
         for (sql, rows) in self.statements.put.cut(&puts) {
             let mut arguments = SqliteArguments::default();
-            arguments.reserve(rows.len() * (2 + columns::COLUMNS.len()), 0);
+            arguments.reserve(rows.size_hint().0 * (2 + columns::COLUMNS.len()), 0);
             for row in rows {
                 arguments.add(self.instance)?;
                 arguments.add(integer(self.commit.epoch.0))?;

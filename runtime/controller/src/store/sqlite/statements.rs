@@ -6,7 +6,11 @@ use super::TablePrefix;
 use super::columns::{COLUMNS, RETRY};
 
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
-const SIZES: [usize; 3] = [128, 16, 1];
+const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
+
+/// The part of a piece that may be written twice so that it needs no further statement: each is a way to the
+/// connection's thread and back.
+const SPARE: usize = 8;
 
 /// The text of every statement.
 #[derive(Debug)]
@@ -35,12 +39,21 @@ impl Sized {
         Self(SIZES.map(|rows| Arc::from(make(rows))))
     }
 
-    /// Cuts rows into pieces, each with the statement that writes so many.
-    pub(super) fn cut<'a, T>(&'a self, mut rows: &'a [T]) -> impl Iterator<Item = (Arc<str>, &'a [T])> {
+    /// Cuts rows into pieces, each with the statement that writes so many. The last row may come several times in its
+    /// piece, to fill it up; all of the statements say the same when they say it twice.
+    pub(super) fn cut<'a, T>(
+        &'a self,
+        mut rows: &'a [T],
+    ) -> impl Iterator<Item = (Arc<str>, impl Iterator<Item = &'a T>)> {
         std::iter::from_fn(move || {
-            let fits = SIZES.iter().position(|size| *size <= rows.len())?;
-            let (piece, rest) = rows.split_at(SIZES[fits]);
+            let last = rows.last()?;
+            let nearly_full =
+                |size: &usize| (0..=rows.len() / SPARE).contains(&size.wrapping_sub(rows.len()));
+            let fits = SIZES.iter().rposition(nearly_full);
+            let fits = fits.or_else(|| SIZES.iter().position(|size| *size <= rows.len()))?;
+            let (piece, rest) = rows.split_at(SIZES[fits].min(rows.len()));
             rows = rest;
+            let piece = piece.iter().chain(std::iter::repeat(last)).take(SIZES[fits]);
             Some((Arc::clone(&self.0[fits]), piece))
         })
     }
@@ -124,13 +137,25 @@ mod tests {
     #[test]
     fn rows_are_cut_into_the_sizes_that_have_statements() {
         let statements = Statements::new(&TablePrefix::default());
-        let rows = vec![(); 128 + 2 * 16 + 3];
-        let sizes: Vec<usize> = statements
-            .remove
-            .cut(&rows)
-            .map(|(_, piece)| piece.len())
-            .collect();
-        assert_eq!(sizes, [128, 16, 16, 1, 1, 1]);
+        let pieces = |count: usize| {
+            let rows: Vec<usize> = (0..count).collect();
+            let pieces = statements.remove.cut(&rows);
+            let pieces = pieces.map(|(sql, piece)| {
+                let piece: Vec<usize> = piece.copied().collect();
+                assert_eq!(sql.matches('?').count(), 1 + piece.len());
+                piece
+            });
+            pieces.collect::<Vec<_>>()
+        };
+        let sizes = |count: usize| pieces(count).iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(sizes(128 + 35), [128, 32, 2, 1]);
+        assert_eq!(sizes(300), [128, 128, 32, 8, 4]);
+        assert_eq!(sizes(60), [64], "with the last row written again");
+        for count in 0..300 {
+            let mut written = pieces(count).concat();
+            written.dedup();
+            assert_eq!(written, (0..count).collect::<Vec<_>>());
+        }
     }
 
     #[test]

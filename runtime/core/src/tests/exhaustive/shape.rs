@@ -133,7 +133,7 @@ impl World {
         add(1, u64::from(past.stopped));
         add(1, u64::from(past.began < past.asked));
         add(1, u64::from(run.is_some_and(|run| run.began < past.asked)));
-        add(4, u64::from(resource.delete_waits));
+        add(4, u64::from(resource.extra().delete_waits));
         Facet {
             flags,
             name: item.name,
