@@ -54,12 +54,10 @@ impl World {
             return;
         };
         let was_paused = std::mem::replace(&mut item.paused, pause);
-        if was_paused && !pause {
-            if std::mem::take(&mut self.past(uid).missed) {
-                self.note_asked(uid);
-                self.note_disturbed(uid);
-                self.must_unsettle.insert(uid);
-            }
+        if was_paused && !pause && std::mem::take(&mut self.past(uid).missed) {
+            self.note_asked(uid);
+            self.note_disturbed(uid);
+            self.must_unsettle.insert(uid);
         }
     }
 
