@@ -28,6 +28,8 @@ struct Item {
     /// The longest way to a leaf when it became pending.
     path_ms: u64,
     duration_ms: u64,
+    /// Its invocations that timed requests have cancelled since one completed: after two, none more is (C17).
+    timed_cancels: u32,
     running: Option<Run>,
     retry_at: Option<Mono>,
 }
@@ -135,6 +137,7 @@ impl Places {
                 class: Class::Edit,
                 path_ms: 0,
                 duration_ms: 0,
+                timed_cancels: 0,
                 running: None,
                 retry_at: None,
             });
@@ -175,9 +178,16 @@ impl Places {
             self.become_pending(index, class);
         }
         for below in self.below(index) {
-            if let Some(run) = &mut self.items[below].running {
+            let Item {
+                running,
+                timed_cancels,
+                ..
+            } = &mut self.items[below];
+            if let Some(run) = running {
                 run.again.get_or_insert(Class::Parent);
-                run.cancelled |= cancels || timed;
+                let by_time = timed && !run.cancelled && *timed_cancels < 2;
+                *timed_cancels += u32::from(by_time);
+                run.cancelled |= cancels || by_time;
             } else if !self.items[below].pending {
                 self.become_pending(below, Class::Parent);
             }
@@ -409,6 +419,7 @@ impl Places {
         if run.cancelled {
             (item.pending, item.class) = (true, run.again.unwrap_or(run.class));
         } else {
+            item.timed_cancels = 0;
             item.duration_ms = (wall - run.begun).max(0) as u64;
             item.retry_at = fails.then(|| now.after(Duration::from_millis(700)));
             if let Some(class) = run.again {
