@@ -110,7 +110,7 @@ impl Places {
             items: Vec::new(),
             calls: 0,
             started: Vec::new(),
-            trace: Vec::new(),
+            trace: vec![format!("the world of seed {seed}")],
         };
         world.fill();
         world
@@ -443,13 +443,16 @@ impl Places {
 /// How many worlds an ordinary run visits.
 const WORLDS: u64 = 600;
 
+/// Worlds that once told the two apart: timed requests had cancelled two invocations of a resource, and its third went on.
+const KEPT: [u64; 2] = [300_656, 1_795_310_152_993_514_170];
+
 #[test]
 fn what_starts_first_is_what_a_naive_scheduler_starts() {
     let first = crate::first_seed();
     let worlds = crate::number("WATERSHED_SIM_STEPS").map_or(WORLDS, |steps| steps / STEPS_PER_WORLD as u64);
     println!("{worlds} worlds from seed {first} on");
     let mut orders: BTreeMap<usize, u64> = BTreeMap::new();
-    for seed in first..first.saturating_add(worlds) {
+    for seed in KEPT.into_iter().chain(first..first.saturating_add(worlds)) {
         let mut world = Places::new(seed);
         for _ in 0..STEPS_PER_WORLD {
             world.advance();
