@@ -554,9 +554,9 @@ fn update_is_idle(row: &Row, update: &Update) -> bool {
         && same(&update.labels, &row.labels)
         && same(&update.owner, &row.owner)
         && same(&update.hidden, &row.hidden)
-        && !update
+        && update
             .retry
-            .is_some_and(|retry| retry.as_ref() != row.retry.as_deref())
+            .is_none_or(|retry| retry.as_ref() == row.retry.as_deref())
 }
 
 fn overwrite(row: &mut Row, update: Update) {

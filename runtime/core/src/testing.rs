@@ -53,6 +53,15 @@ impl Bench {
         Self::with(vec![KindOptions::new("k")], Limits::default())
     }
 
+    /// One in which so many run at a time.
+    pub(crate) fn with_places(concurrency: usize) -> Self {
+        let limits = Limits {
+            concurrency,
+            ..Limits::default()
+        };
+        Self::with(vec![KindOptions::new("k")], limits)
+    }
+
     pub(crate) fn with(kinds: Vec<KindOptions>, limits: Limits) -> Self {
         let now = Now {
             wall: Timestamp(1_000_000),
@@ -231,6 +240,16 @@ impl Bench {
         self.next_call += 1;
         self.input(Input::Call { id, by, call });
         id
+    }
+
+    /// Has an invocation write its resource's state.
+    pub(crate) fn write_state(&mut self, by: InvocationId, state: &str) -> CallId {
+        let state = state.as_bytes().into();
+        let write = Call::WriteState {
+            state,
+            expected: None,
+        };
+        self.call_by(Some(by), write)
     }
 
     pub(crate) fn apply(&mut self, edits: Vec<Edit>) -> CallId {

@@ -222,10 +222,6 @@ impl World {
             if update.status.standing == Standing::Settled(Settled::Paused) {
                 self.past(update.uid).missed = true;
             }
-            let why = update.status.reason.as_ref().map(|reason| reason.why);
-            if update.status.standing == Standing::Pending && why == Some(Why::Recovered) {
-                self.note_disturbed(update.uid);
-            }
             self.note_standing(update.uid, &update.status.standing);
             self.standings.insert(update.uid, update.status.standing);
         }

@@ -34,8 +34,8 @@ const STEPS_DEFAULT: u64 = 1_000_000;
 
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;
-/// How much of the trace a failure shows.
-const TRACE_SHOWN: usize = 400;
+/// How many lines of the trace a failure shows; a replay prints them all.
+const TRACE_SHOWN: usize = 120;
 
 /// Runs one world to its end; gives back the number of its steps.
 fn run(seed: u64) -> Result<u64, (String, Vec<String>)> {
@@ -61,11 +61,13 @@ fn replay(seed: u64) -> u64 {
     match std::panic::catch_unwind(|| run(seed)) {
         Ok(Ok(steps)) => steps,
         Ok(Err((error, trace))) => {
-            let shown = trace.len().saturating_sub(TRACE_SHOWN);
-            panic!(
-                "{}\n{error}\nreplay with WATERSHED_SIM_SEED={seed} (and keep it in seeds.txt)",
-                trace[shown..].join("\n")
-            );
+            let hidden = match number("WATERSHED_SIM_SEED") {
+                Some(_) => 0,
+                None => trace.len().saturating_sub(TRACE_SHOWN),
+            };
+            let said = format!("{error}\nreplay with WATERSHED_SIM_SEED={seed} (and keep it in seeds.txt)");
+            // Before and behind the trace, for where only a part of it is shown.
+            panic!("{said}\n{}\n{said}", trace[hidden..].join("\n"));
         }
         Err(_) => {
             panic!("the core panicked; replay with WATERSHED_SIM_SEED={seed} (and keep it in seeds.txt)")

@@ -12,11 +12,13 @@ use watershed_core::{Settled, Standing, Uid};
 use crate::world::{Check, World, ensure};
 
 impl World {
-    /// Something asks for this resource.
+    /// Something asks for this resource, and so for what is below it now; an edit may move that away before it starts.
     pub(crate) fn owe(&mut self, uid: Uid) {
         self.asks += 1;
         let asks = self.asks;
-        self.past(uid).asked_as = asks;
+        for uid in self.catalog.descendants(uid).into_iter().chain([uid]) {
+            self.past(uid).asked_as = asks;
+        }
     }
 
     /// It keeps what it was owed: it did not run for it, or was stopped.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Standing, Uid};
+use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Standing, Target, Uid};
 
 use crate::model::Item;
 use crate::world::{Check, Lift, Run, World, ensure};
@@ -243,11 +243,24 @@ impl World {
     /// Request 9: what they waited for is there, though they may have settled again at once.
     pub(crate) fn note_free_names(&mut self, waiting: &[Uid]) {
         for uid in waiting {
-            let item = self.catalog.items.get(uid).filter(|item| !item.deleted);
-            if item.is_some_and(|item| self.holder(*uid, item).is_none()) {
+            if self.has_its_name(*uid) {
                 self.note_disturbed(*uid);
             }
         }
+    }
+
+    /// They are asked for again, and what is below them with them, even where they settle at once, as paused ones do.
+    pub(crate) fn owe_what_has_its_name(&mut self, waiting: &[Uid]) {
+        for uid in waiting {
+            if self.has_its_name(*uid) {
+                self.owe(*uid);
+            }
+        }
+    }
+
+    fn has_its_name(&self, uid: Uid) -> bool {
+        let item = self.catalog.items.get(&uid).filter(|item| !item.deleted);
+        item.is_some_and(|item| self.holder(uid, item).is_none())
     }
 
     fn unmet(&self, item: &Item) -> Option<Key> {
@@ -333,7 +346,9 @@ impl World {
                 Settled::Unreadable(_) => false,
             };
             ensure(right, "standing", || {
-                format!("{} says {why:?}: {:?}", item.key, self.past.get(uid))
+                let explained = self.core.explain(&Target::Uid(*uid));
+                let past = self.past.get(uid);
+                format!("{} says {why:?}: {past:?} {explained:?}", item.key)
             })?;
         }
         Ok(())

@@ -318,6 +318,7 @@ impl World {
         self.age_ops();
         self.free_kept_out();
         let waiting = self.waiting_for_names();
+        self.owe_what_has_its_name(&waiting);
         let mut effects = Vec::new();
         self.core.handle(self.now, input, &mut effects);
         self.carry_out(effects)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal, Settled, Standing, Why};
+use crate::{Answer, Call, Edit, InvocationId, Key, Refusal, Settled, Standing, Why};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -61,22 +61,14 @@ fn c10_it_is_taken_up_again_when_it_returns_after_all() {
 #[test]
 fn c10_its_writes_are_refused() {
     let (mut bench, by) = stuck();
-    let state = Call::WriteState {
-        state: b"late".as_slice().into(),
-        expected: None,
-    };
-    let call = bench.call_by(Some(by), state);
+    let call = bench.write_state(by, "late");
     let refused = Some(Answer::Refused(Refusal::InvocationCancelled));
     assert_eq!(bench.answer_to(call), refused);
 }
 
 #[test]
 fn c10_its_slot_is_free() {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let mut bench = Bench::with_places(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.call(Call::Cancel(target("a")));

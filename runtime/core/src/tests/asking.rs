@@ -7,11 +7,7 @@ use crate::{Call, Edit, Key, KindOptions, Limits, OnTimedAncestor, Ref, Required
 
 /// One place, and something that has it; so what is asked for stays pending.
 fn crowded(resources: &[(&str, &[&str])]) -> Bench {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let mut bench = Bench::with_places(1);
     bench.settled(&[("busy", &[])]);
     bench.settled(resources);
     bench.reconcile("busy");

@@ -159,14 +159,7 @@ fn c6_a_delete_waits_for_no_delete_that_nobody_can_carry_out() {
     bench.apply(vec![Edit::create(child)]);
     bench.finish("parent");
     let by = bench.running("child").invocation;
-    let state = b"made".as_slice().into();
-    bench.call_by(
-        Some(by),
-        Call::WriteState {
-            state,
-            expected: None,
-        },
-    );
+    bench.write_state(by, "made");
     bench.finish("child");
     bench.register(vec![kind]);
     bench.restart();

@@ -25,11 +25,7 @@ fn names(subjects: &[Subject]) -> Vec<String> {
 
 #[test]
 fn it_names_the_ancestor_that_all_waits_for_and_why_that_does_not_run() {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let mut bench = Bench::with_places(1);
     bench.create(&[("a", &[]), ("b", &[]), ("c", &["b"]), ("d", &["c"])]);
     let told = explain(&bench, "d");
     assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "b")));

@@ -5,14 +5,6 @@ use std::time::Duration;
 use crate::testing::{Bench, target};
 use crate::{Call, Edit, Error, Key, KindOptions, Limits, Pool, RetryPolicy, Returned};
 
-fn narrow() -> Bench {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    Bench::with(vec![KindOptions::new("k")], limits)
-}
-
 /// Makes something run, so that what is asked for next has to wait.
 fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
     bench.settled(resources);
@@ -23,7 +15,7 @@ fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
 
 #[test]
 fn c12_explicit_requests_come_before_edits_times_and_looks_for_drift() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(
         &mut bench,
         &[("nudged", &[]), ("edited", &[]), ("requested", &[])],
@@ -36,7 +28,7 @@ fn c12_explicit_requests_come_before_edits_times_and_looks_for_drift() {
 
 #[test]
 fn c12_a_request_lends_its_class_to_what_it_waits_for() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
     bench.call(Call::Nudge(target("z")));
     bench.edit_spec("edited", "new");
@@ -46,7 +38,7 @@ fn c12_a_request_lends_its_class_to_what_it_waits_for() {
 
 #[test]
 fn c12_waiting_raises_the_class_so_that_nothing_starves() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("nudged", &[])]);
     bench.call(Call::Nudge(target("nudged")));
     let mut ran = Vec::new();
@@ -64,7 +56,7 @@ fn c12_waiting_raises_the_class_so_that_nothing_starves() {
 
 #[test]
 fn c12_within_a_class_the_longest_way_left_comes_first() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     bench.create(&[("a", &[]), ("b", &[]), ("slow", &["b"])]);
     while let Some(start) = bench.running.first().cloned() {
         let name = start.resource.name.as_str().to_owned();
@@ -127,7 +119,7 @@ fn c10_an_abandoned_invocation_keeps_its_place_in_an_exclusive_pool() {
 
 #[test]
 fn c12_what_is_asked_for_takes_the_class_of_what_waits_for_it_already() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
     bench.reconcile("child");
     bench.edit_spec("edited", "new");
@@ -179,7 +171,7 @@ fn c12_what_a_parent_asks_for_lends_it_nothing() {
 
 #[test]
 fn c12_a_request_that_was_cancelled_lends_its_place_to_no_later_one() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("a", &[]), ("edited", &[])]);
     bench.reconcile("a");
     bench.call(Call::Cancel(target("a")));
@@ -190,7 +182,7 @@ fn c12_a_request_that_was_cancelled_lends_its_place_to_no_later_one() {
 
 #[test]
 fn c12_of_those_that_have_waited_too_long_the_oldest_comes_first() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("c", &[])]);
     let patience = Duration::from_secs(30);
     bench.reconcile("b");
@@ -205,7 +197,7 @@ fn c12_of_those_that_have_waited_too_long_the_oldest_comes_first() {
 
 #[test]
 fn c12_only_what_has_waited_for_long_enough_is_raised() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("edited", &[]), ("nudged", &[])]);
     bench.edit_spec("edited", "new");
     bench.pass(Duration::from_secs(29));
@@ -221,7 +213,7 @@ fn c12_only_what_has_waited_for_long_enough_is_raised() {
 
 #[test]
 fn c12_after_a_restart_a_cancelled_run_says_nothing_of_how_long_one_takes() {
-    let mut bench = narrow();
+    let mut bench = Bench::with_places(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("b");
     bench.pass(Duration::from_secs(9));

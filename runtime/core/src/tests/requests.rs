@@ -4,8 +4,14 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Answer, AtStart, Call, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement, Standing,
+    Answer, AtStart, Call, CallId, Edit, Error, KindOptions, Limits, RunOutcome, Settled, Settlement,
+    Standing,
 };
+
+fn has_settled(bench: &Bench, call: CallId) -> bool {
+    let settled = Answer::Settled(Settlement::Settled);
+    bench.answers_to(call).contains(&settled)
+}
 
 #[test]
 fn request_1_asks_for_everything_and_ask_if_unsettled_only_for_what_is_not() {
@@ -246,14 +252,7 @@ fn a_state_is_stored_with_the_version_of_its_message() {
     let mut bench = Bench::with(vec![kind], Limits::default());
     bench.create(&[("a", &[])]);
     let by = bench.running("a").invocation;
-    let state = b"made".as_slice().into();
-    bench.call_by(
-        Some(by),
-        Call::WriteState {
-            state,
-            expected: None,
-        },
-    );
+    bench.write_state(by, "made");
     assert_eq!(bench.row("a").state_format, 7);
 }
 
@@ -283,12 +282,7 @@ fn a_handle_waits_for_what_is_below_at_the_time_of_its_own_request() {
     bench.finish("a");
     bench.finish("a");
     bench.finish("b");
-    let settled = |call| {
-        bench
-            .answers_to(call)
-            .contains(&Answer::Settled(Settlement::Settled))
-    };
-    assert!(settled(before) && !settled(after));
+    assert!(has_settled(&bench, before) && !has_settled(&bench, after));
     bench.finish("c");
     assert_eq!(bench.answer_to(after), Some(Answer::Settled(Settlement::Settled)));
 }
@@ -344,12 +338,10 @@ fn a_later_handle_waits_also_for_what_has_settled_for_an_earlier_one() {
     bench.finish("c");
     bench.finish("a");
     bench.finish("c");
-    let settled = |call| {
-        bench
-            .answers_to(call)
-            .contains(&Answer::Settled(Settlement::Settled))
-    };
-    assert!(settled(before) && !settled(after), "it waits for \"b\" once more");
+    assert!(
+        has_settled(&bench, before) && !has_settled(&bench, after),
+        "it waits for \"b\" once more"
+    );
     bench.finish("b");
     assert_eq!(bench.answer_to(after), Some(Answer::Settled(Settlement::Settled)));
 }

@@ -125,13 +125,7 @@ fn request_3_parents_changed_releases_without_an_invocation_when_nothing_changed
     // A state written by the parent is a change; the grandchild's parent then wrote none.
     bench.reconcile("a");
     let by = bench.running("a").invocation;
-    bench.call_by(
-        Some(by),
-        Call::WriteState {
-            state: b"x".as_slice().into(),
-            expected: None,
-        },
-    );
+    bench.write_state(by, "x");
     assert_eq!(bench.finish_all(), ["a", "b"]);
     // So is a parent that has failed.
     bench.reconcile("a");
@@ -210,13 +204,7 @@ fn c8_a_cancelled_invocation_may_write_only_its_own_state() {
     bench.create(&[("a", &[]), ("b", &[])]);
     let by = bench.running("a").invocation;
     bench.edit_spec("a", "2");
-    let state = bench.call_by(
-        Some(by),
-        Call::WriteState {
-            state: b"s".as_slice().into(),
-            expected: None,
-        },
-    );
+    let state = bench.write_state(by, "s");
     assert_eq!(
         bench.answer_to(state),
         Some(crate::Answer::StateWritten(crate::StateVersion(1)))
@@ -241,13 +229,7 @@ fn c8_a_cancelled_invocation_may_write_only_its_own_state() {
         "the outcome of a cancelled invocation is dropped"
     );
     bench.finish("a");
-    let late = bench.call_by(
-        Some(by),
-        Call::WriteState {
-            state: b"t".as_slice().into(),
-            expected: None,
-        },
-    );
+    let late = bench.write_state(by, "t");
     assert_eq!(
         bench.answer_to(late),
         Some(crate::Answer::Refused(crate::Refusal::InvocationCancelled))

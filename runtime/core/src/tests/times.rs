@@ -61,11 +61,7 @@ fn a_time_that_is_now_is_past() {
 
 #[test]
 fn a_time_in_the_past_means_the_end_of_the_queue() {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let mut bench = Bench::with_places(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.call(Call::Nudge(target("b")));
@@ -133,11 +129,7 @@ fn request_8_nudging_all_takes_what_is_tried_again_or_looked_at_soon() {
 
 #[test]
 fn nothing_is_due_once_all_is_at_rest() {
-    let limits = Limits {
-        concurrency: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let mut bench = Bench::with_places(1);
     bench.create(&[("a", &[]), ("b", &[])]);
     assert_eq!(
         bench.timer,

@@ -21,21 +21,21 @@ const LONG: Duration = Duration::from_secs(60);
 /// Has large buffers given back when they are freed, and the others share few arenas. To be called before there are
 /// threads.
 pub(super) fn give_back() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    if is_ours() {
-        set(libc::M_MMAP_THRESHOLD, LARGE);
-        set(libc::M_TRIM_THRESHOLD, LARGE);
-        set(libc::M_ARENA_MAX, arenas());
+    if allocator::is_ours() {
+        allocator::tune();
     }
 }
 
 /// Gives free memory back each time that something was done and nothing is left to do, until the controller stops.
 /// Costs nothing while nothing happens.
 pub(super) async fn give_back_after_work(handle: Handle) {
+    if !allocator::is_ours() {
+        return;
+    }
     let mut seen = handle.list(Hidden::Leave).revision;
     while let Some(revision) = work_done(&handle, seen).await {
         seen = revision;
-        let _ = tokio::task::spawn_blocking(trim).await;
+        let _ = tokio::task::spawn_blocking(allocator::trim).await;
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -57,10 +57,50 @@ async fn work_done(handle: &Handle, mut seen: Revision) -> Option<Revision> {
     Some(seen)
 }
 
-fn trim() {
-    #[cfg(all(target_os = "linux", target_env = "gnu"))]
-    if is_ours() {
-        #[allow(unsafe_code, reason = "there is no safe way to it")]
+/// The GNU C library's.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod allocator {
+    use libc::c_int;
+
+    /// By these a person says how the C library is to allocate.
+    const VARIABLES: [&str; 4] = [
+        "GLIBC_TUNABLES",
+        "MALLOC_ARENA_MAX",
+        "MALLOC_MMAP_THRESHOLD_",
+        "MALLOC_TRIM_THRESHOLD_",
+    ];
+
+    /// What is mapped on its own, and how much may stay free at the end of an arena, in bytes. Setting either keeps
+    /// the library from raising both by what it sees.
+    const LARGE: c_int = 1 << 20;
+
+    /// Whether nobody has said how it is to allocate.
+    pub(super) fn is_ours() -> bool {
+        VARIABLES.iter().all(|name| std::env::var_os(name).is_none())
+    }
+
+    pub(super) fn tune() {
+        set(libc::M_MMAP_THRESHOLD, LARGE);
+        set(libc::M_TRIM_THRESHOLD, LARGE);
+        set(libc::M_ARENA_MAX, arenas());
+    }
+
+    /// Threads that allocate at the same moment are as many as the cores; more than a few arenas only hold more.
+    fn arenas() -> c_int {
+        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
+        c_int::try_from(cores).unwrap_or(2)
+    }
+
+    #[allow(unsafe_code, reason = "the library's own switch; there is no safe way to it")]
+    fn set(parameter: c_int, value: c_int) {
+        // SAFETY: takes two numbers and touches the allocator's parameters only, under its own lock.
+        unsafe {
+            libc::mallopt(parameter, value);
+        }
+    }
+
+    #[allow(unsafe_code, reason = "there is no safe way to it")]
+    pub(super) fn trim() {
         // SAFETY: gives back pages that hold nothing, under the allocator's own locks; may be called at any time.
         unsafe {
             libc::malloc_trim(0);
@@ -68,41 +108,14 @@ fn trim() {
     }
 }
 
-/// Whether nobody has said how the C library is to allocate.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn is_ours() -> bool {
-    VARIABLES.iter().all(|name| std::env::var_os(name).is_none())
-}
-
-/// By these a person says how the C library is to allocate.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const VARIABLES: [&str; 4] = [
-    "GLIBC_TUNABLES",
-    "MALLOC_ARENA_MAX",
-    "MALLOC_MMAP_THRESHOLD_",
-    "MALLOC_TRIM_THRESHOLD_",
-];
-
-/// What is mapped on its own, and how much may stay free at the end of an arena, in bytes. Setting either keeps the
-/// library from raising both by what it sees.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const LARGE: libc::c_int = 1 << 20;
-
-/// Threads that allocate at the same moment are as many as the cores; more than a few arenas only hold more.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn arenas() -> libc::c_int {
-    let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
-    libc::c_int::try_from(cores).unwrap_or(2)
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[allow(
-    unsafe_code,
-    reason = "the C library's own switch; there is no safe way to it"
-)]
-fn set(parameter: libc::c_int, value: libc::c_int) {
-    // SAFETY: takes two numbers and touches the allocator's parameters only, under its own lock.
-    unsafe {
-        libc::mallopt(parameter, value);
+/// Another one, which is left alone.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+mod allocator {
+    pub(super) fn is_ours() -> bool {
+        false
     }
+
+    pub(super) fn tune() {}
+
+    pub(super) fn trim() {}
 }

@@ -47,8 +47,10 @@ impl Sized {
     ) -> impl Iterator<Item = (Arc<str>, impl Iterator<Item = &'a T>)> {
         std::iter::from_fn(move || {
             let last = rows.last()?;
-            let nearly_full =
-                |size: &usize| (0..=rows.len() / SPARE).contains(&size.wrapping_sub(rows.len()));
+            let nearly_full = |size: &usize| {
+                let spare = size.checked_sub(rows.len());
+                spare.is_some_and(|spare| spare <= rows.len() / SPARE)
+            };
             let fits = SIZES.iter().rposition(nearly_full);
             let fits = fits.or_else(|| SIZES.iter().position(|size| *size <= rows.len()))?;
             let (piece, rest) = rows.split_at(SIZES[fits].min(rows.len()));
