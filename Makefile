@@ -1,5 +1,5 @@
 # The commands of the README. Each works on an empty clone; the work is done in scripts/.
-.PHONY: demo test lint bench
+.PHONY: demo test lint interleavings bench
 
 demo: ## Build the program and the flights project, and ask it a question.
 	@scripts/demo
@@ -9,6 +9,9 @@ test: ## Run all tests.
 
 lint: ## Check formatting and lints.
 	@scripts/lint
+
+interleavings: ## Let a checker decide every switch of the controller's threads.
+	@scripts/interleavings
 
 bench: ## Run the benchmarks; one JSON object a line.
 	@scripts/fetch-duckdb

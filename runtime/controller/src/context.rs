@@ -1,8 +1,7 @@
 //! What a reconciler gets to see and may do.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering, fence};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -16,8 +15,10 @@ use watershed_core::{
 use crate::call::{By, Command, Reply, Signal};
 use crate::error::SetStateError;
 use crate::handle::{Handle, Shared, answered};
+use crate::meeting::Meeting;
 use crate::message::Message;
 use crate::reconciler::Reconciler;
+use crate::sync::Mutex;
 
 /// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
 /// and the few things that the reconciler may do beside its own work. Cheap to clone.
@@ -221,12 +222,7 @@ impl<R: Reconciler> Context<R> {
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         let text = text.into();
         tracing::info!("{text}");
-        let mut slot = self.link.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = slot.replace(text).is_none();
-        drop(slot);
-        if is_first {
-            self.link.signal(Signal::Progress(self.invocation()));
-        }
+        self.link.leave_progress(self.invocation(), text);
     }
 
     /// The controller, for reads and edits. Edits are bound to this invocation: refused once it is cancelled or has
@@ -262,20 +258,12 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
 }
 
 /// What ties an invocation to the loop, on both sides.
-///
-/// Twice two threads leave each other word: one puts something there (a token, a task) and looks at a flag, the other
-/// raises the flag and looks for what is there. At least one must find the other's. Each therefore writes, then
-/// passes a sequentially consistent fence, then reads: of two such fences one comes first, and whoever passes the
-/// later one sees what was written before the earlier. Orderings of the cells alone would not do, for those of a
-/// [`OnceLock`] only acquire and release.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// Made when the reconciler asks for it; most never do.
-    cancellation: OnceLock<CancellationToken>,
-    cancelled: AtomicBool,
-    /// The task that the invocation became if it had to wait.
-    task: OnceLock<AbortHandle>,
-    aborted: AtomicBool,
+    /// A cancel meets the token, which is made when the reconciler asks for it; most never do.
+    cancellation: Meeting<CancellationToken>,
+    /// The end of the controller meets the task that the invocation became if it had to wait.
+    task: Meeting<AbortHandle>,
     shared: Arc<Shared>,
     /// To the loop that started the invocation; a later one of this process is none of its business.
     signals: mpsc::UnboundedSender<Signal>,
@@ -288,10 +276,8 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(shared: Arc<Shared>, signals: mpsc::UnboundedSender<Signal>) -> Self {
         Self {
-            cancellation: OnceLock::new(),
-            cancelled: AtomicBool::new(false),
-            task: OnceLock::new(),
-            aborted: AtomicBool::new(false),
+            cancellation: Meeting::new(),
+            task: Meeting::new(),
             shared,
             signals,
             progress: Mutex::new(None),
@@ -299,43 +285,47 @@ impl Link {
         }
     }
 
-    /// The token, made now if need be. A cancel that comes meanwhile finds it or is found by it.
     pub(crate) fn is_cancelled(&self) -> bool {
-        self.cancelled.load(Ordering::SeqCst)
+        self.cancellation.is_raised()
     }
 
-    fn cancellation(&self) -> &CancellationToken {
-        let token = self.cancellation.get_or_init(CancellationToken::new);
-        fence(Ordering::SeqCst);
-        if self.cancelled.load(Ordering::SeqCst) {
+    /// The token, made now if need be. A cancel that comes meanwhile finds it or is found by it.
+    pub(crate) fn cancellation(&self) -> &CancellationToken {
+        let (token, is_cancelled) = self.cancellation.put(CancellationToken::new);
+        if is_cancelled {
             token.cancel();
         }
         token
     }
 
     pub(crate) fn cancel(&self) {
-        self.cancelled.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        if let Some(token) = self.cancellation.get() {
+        if let Some(token) = self.cancellation.raise() {
             token.cancel();
         }
     }
 
     /// The invocation had to wait and is a task of its own from now on.
     pub(crate) fn goes_on_in(&self, task: AbortHandle) {
-        let task = self.task.get_or_init(|| task);
-        fence(Ordering::SeqCst);
-        if self.aborted.load(Ordering::SeqCst) {
+        let (task, is_aborted) = self.task.put(|| task);
+        if is_aborted {
             task.abort();
         }
     }
 
     /// Drops the invocation where it stands: the controller has stopped and nobody asks for its outcome.
     pub(crate) fn abort(&self) {
-        self.aborted.store(true, Ordering::SeqCst);
-        fence(Ordering::SeqCst);
-        if let Some(task) = self.task.get() {
+        if let Some(task) = self.task.raise() {
             task.abort();
+        }
+    }
+
+    /// Tells the loop if it has taken what was left before; else it finds the later text instead.
+    pub(crate) fn leave_progress(&self, invocation: InvocationId, text: Arc<str>) {
+        let mut slot = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = slot.replace(text).is_none();
+        drop(slot);
+        if is_first {
+            self.signal(Signal::Progress(invocation));
         }
     }
 

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, OnceLock, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
@@ -21,6 +20,7 @@ use crate::metrics::Metrics;
 use crate::reconciler::Reconciler;
 use crate::runner::{Runner, Typed};
 use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
 use crate::task;
 use crate::view::View;
 use crate::watch::Watching;
@@ -349,7 +349,12 @@ impl Builder {
     }
 
     /// Everything but the loop, over a catalog as it was found.
-    fn member(self, stored: &Stored, last_removal: Option<Revision>, role: Role) -> (Member, Inbox, Ends) {
+    pub(crate) fn member(
+        self,
+        stored: &Stored,
+        last_removal: Option<Revision>,
+        role: Role,
+    ) -> (Member, Inbox, Ends) {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let (commands, commands_in) = mpsc::channel(COMMANDS);
         let (forgotten, forgotten_in) = mpsc::unbounded_channel();
@@ -390,7 +395,7 @@ impl Builder {
 }
 
 /// What a controller keeps of its process's part.
-struct Ends {
+pub(crate) struct Ends {
     shutdown: watch::Sender<Option<Duration>>,
 }
 

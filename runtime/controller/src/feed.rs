@@ -8,9 +8,9 @@
 //! 4. `places` counts the readers by the number of the entry that each reads next.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use tokio::sync::Notify;
+use crate::sync::{Mutex, MutexGuard, Notify};
 
 /// The shared log; clones are handles to one and the same.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +23,7 @@ use crate::request::{Forget, Promise, Request, within};
 use crate::resource::{Resource, new_spec};
 use crate::stats::Stats;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
 use crate::view::View;
 use crate::watch::{Event, Watch, Watching};
 

@@ -159,7 +159,7 @@ impl Host {
     /// the sleep is made anew.
     async fn next(&mut self) -> Happened {
         let accepts_calls = self.core.accepts_calls();
-        let stalled = self.workers.has_backlog();
+        let stalled = self.workers.backlog() > 0;
         let doubt = self.lease.map(|lease| lease.next_change(Instant::now()));
         let due = self
             .timer

@@ -58,6 +58,7 @@
 //! panic hook. It writes to no file but the catalog. It ends when its [`Controller`] is dropped.
 
 mod attached;
+mod backlog;
 mod call;
 mod clock;
 mod committer;
@@ -72,6 +73,9 @@ mod feed;
 mod gathering;
 mod handle;
 mod host;
+#[cfg(all(test, interleavings))]
+mod interleavings;
+mod meeting;
 mod member;
 pub mod message;
 mod metrics;
@@ -84,6 +88,7 @@ mod runner;
 pub mod stategraph;
 pub mod stats;
 pub mod store;
+mod sync;
 mod task;
 mod tenure;
 #[cfg(feature = "testing")]

@@ -1,11 +1,13 @@
 //! What the host counts while it works: plain numbers that anybody may read at any time.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use watershed_core::{Returned, Timestamp};
+
+use crate::sync::{AtomicI64, AtomicU64, Mutex};
 
 /// How far back the longest of something is remembered, at least; at most twice that.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -133,8 +135,8 @@ fn microseconds(duration: Duration) -> u64 {
 struct Convergence {
     /// When something became unsettled that has not settled since; `NEVER` while all is settled.
     unsettled_at: AtomicI64,
-    settled_at: AtomicI64,
-    took_ms: AtomicU64,
+    /// When that was, and for how many milliseconds something had been unsettled: read as one.
+    last: Mutex<Option<(Timestamp, u64)>>,
 }
 
 const NEVER: i64 = i64::MIN;
@@ -143,8 +145,7 @@ impl Convergence {
     fn new() -> Self {
         Self {
             unsettled_at: AtomicI64::new(NEVER),
-            settled_at: AtomicI64::new(NEVER),
-            took_ms: AtomicU64::new(0),
+            last: Mutex::new(None),
         }
     }
 
@@ -153,10 +154,8 @@ impl Convergence {
         match (is_idle, since) {
             (true, NEVER) => {}
             (true, since) => {
-                let took = now.0.saturating_sub(since);
-                self.took_ms
-                    .store(u64::try_from(took).unwrap_or(0), Ordering::Relaxed);
-                self.settled_at.store(now.0, Ordering::Relaxed);
+                let took_ms = u64::try_from(now.0.saturating_sub(since)).unwrap_or(0);
+                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, took_ms));
                 self.unsettled_at.store(NEVER, Ordering::Relaxed);
             }
             (false, NEVER) => self.unsettled_at.store(now.0, Ordering::Relaxed),
@@ -165,8 +164,7 @@ impl Convergence {
     }
 
     fn last(&self) -> Option<(Timestamp, u64)> {
-        let at = self.settled_at.load(Ordering::Relaxed);
-        (at != NEVER).then(|| (Timestamp(at), self.took_ms.load(Ordering::Relaxed)))
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
 use crate::handle::Shared;
+use crate::sync::AtomicU64;
 
 /// How a controller does at this moment; see [`Handle::stats`](crate::Handle::stats).
 ///
@@ -147,7 +148,7 @@ impl Stats {
     pub(crate) fn of(shared: &Shared, now: Timestamp) -> Self {
         let at = Instant::now();
         let metrics = &shared.metrics;
-        let load = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
+        let load = |count: &AtomicU64| count.load(Ordering::Relaxed);
         let mut stats = Self {
             revision: shared.view.revision(),
             invocations: Invocations {

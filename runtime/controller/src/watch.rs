@@ -3,20 +3,29 @@
 //! What is published goes into one bounded [`Feed`]; each watcher has a place in it and reads at its own pace. A
 //! watcher that falls too far behind finds its place gone and is told so; it costs nobody anything meanwhile.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use watershed_core::{Gone, LastRun, Publish, QuietRun, Revision, Row, StatusUpdate};
 
 use crate::feed::{Bounds, Feed, Read, Reader};
+use crate::sync::{AtomicU64, Mutex};
 use crate::view::View;
 
 /// How much of what was published is held, in bytes: for those who watch, a moment of a storm; for those who come back
 /// later, some minutes of editing by hand. Every controller of a process fills its own, and a reader that falls behind
 /// lists again.
-const FEED_BOUNDS: Bounds = Bounds {
-    kept: 1 << 20,
-    bound: 16 << 20,
+const FEED_BOUNDS: Bounds = if cfg!(interleavings) {
+    // A few rows.
+    Bounds {
+        kept: 1_500,
+        bound: 4_000,
+    }
+} else {
+    Bounds {
+        kept: 1 << 20,
+        bound: 16 << 20,
+    }
 };
 
 /// What a removal or a change of standing weighs, about.
@@ -193,13 +202,15 @@ impl Watching {
     }
 
     fn push(&self, weight: usize, event: Event) {
+        // Held while entries go, so that nobody takes a place behind them and finds that nothing has gone.
+        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
         let pushed_out = self.feed.push(weight, event);
         let revision = pushed_out.iter().rev().find_map(|event| match &**event {
             Event::Changed(changes) => Some(changes.revision),
             _ => None,
         });
         if let Some(revision) = revision {
-            *self.gone.lock().unwrap_or_else(PoisonError::into_inner) = revision;
+            *gone = revision;
         }
     }
 

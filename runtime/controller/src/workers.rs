@@ -7,18 +7,15 @@
 //! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
 //! none is, [`Workers::reinforce`] adds one, so that what blocks is limited by nothing but the controller's limits.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
-use std::pin::pin;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
 use tracing::{Instrument, Span};
 
+use crate::backlog::Backlog;
 use crate::runner::Invocation;
 use crate::task;
 
@@ -31,32 +28,11 @@ pub(crate) const STALL: Duration = Duration::from_millis(10);
 /// The workers of one controller. They end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    pool: Arc<Pool>,
+    backlog: Arc<Backlog<Invocation>>,
     span: Span,
     count: usize,
     /// How many invocations had been taken when the loop looked last.
     taken_before: u64,
-}
-
-#[derive(Debug, Default)]
-struct Pool {
-    queue: Mutex<Queue>,
-    /// How many invocations were taken from the queue.
-    taken: AtomicU64,
-    filled: Notify,
-}
-
-#[derive(Debug, Default)]
-struct Queue {
-    invocations: VecDeque<Invocation>,
-    closed: bool,
-}
-
-/// What a worker finds.
-enum Next {
-    Begin(Invocation),
-    Wait,
-    End,
 }
 
 impl Workers {
@@ -64,13 +40,13 @@ impl Workers {
     ///
     /// Invocations are inside `span`.
     pub(crate) fn spawn(span: Span) -> Self {
-        let pool = Arc::new(Pool::default());
+        let backlog = Arc::new(Backlog::new());
         let count = Handle::current().metrics().num_workers();
         for _ in 0..count {
-            task::spawn(work(Arc::clone(&pool)).instrument(span.clone()));
+            task::spawn(work(Arc::clone(&backlog)).instrument(span.clone()));
         }
         Self {
-            pool,
+            backlog,
             span,
             count,
             taken_before: 0,
@@ -79,24 +55,19 @@ impl Workers {
 
     /// Hands invocations over; they begin in this order.
     pub(crate) fn begin(&self, invocations: &mut Vec<Invocation>) {
-        let count = invocations.len();
-        self.pool.lock().invocations.extend(invocations.drain(..));
-        // Each worker that is woken takes what is there, so that a few wake-ups do.
-        for _ in 0..count.min(self.count) {
-            self.pool.filled.notify_one();
-        }
+        self.backlog.add(invocations, self.count);
     }
 
-    /// Whether some invocations wait for a worker.
-    pub(crate) fn has_backlog(&self) -> bool {
-        !self.pool.lock().invocations.is_empty()
+    /// How many invocations wait for a worker.
+    pub(crate) fn backlog(&self) -> usize {
+        self.backlog.len()
     }
 
     /// Adds a worker if none has taken anything since this was asked last.
     pub(crate) fn reinforce(&mut self) {
-        let taken = self.pool.taken.load(Ordering::Relaxed);
-        if taken == self.taken_before && self.has_backlog() {
-            task::spawn(help(Arc::clone(&self.pool)).instrument(self.span.clone()));
+        let taken = self.backlog.taken();
+        if taken == self.taken_before && self.backlog() > 0 {
+            task::spawn(help(Arc::clone(&self.backlog)).instrument(self.span.clone()));
         }
         self.taken_before = taken;
     }
@@ -104,47 +75,15 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        let mut queue = self.pool.lock();
-        queue.closed = true;
-        queue.invocations.clear();
-        drop(queue);
-        self.pool.filled.notify_waiters();
-    }
-}
-
-impl Pool {
-    /// A panic elsewhere leaves the queue whole.
-    fn lock(&self) -> MutexGuard<'_, Queue> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_idle(&self) -> bool {
-        let queue = self.lock();
-        queue.invocations.is_empty() && !queue.closed
-    }
-
-    fn next(&self) -> Next {
-        let mut queue = self.lock();
-        match queue.invocations.pop_front() {
-            Some(invocation) => {
-                self.taken.fetch_add(1, Ordering::Relaxed);
-                Next::Begin(invocation)
-            }
-            None if queue.closed => Next::End,
-            None => Next::Wait,
-        }
+        self.backlog.close();
     }
 }
 
 /// Works until the controller has ended.
-async fn work(pool: Arc<Pool>) {
+async fn work(backlog: Arc<Backlog<Invocation>>) {
     let mut begun = 0;
-    loop {
-        match pool.next() {
-            Next::Begin(invocation) => begin(invocation).await,
-            Next::Wait => wait(&pool).await,
-            Next::End => return,
-        }
+    while let Some(invocation) = backlog.take().await {
+        begin(invocation).await;
         begun += 1;
         if begun % STRETCH == 0 {
             tokio::task::yield_now().await;
@@ -152,19 +91,9 @@ async fn work(pool: Arc<Pool>) {
     }
 }
 
-/// Waits until there may be something to begin.
-async fn wait(pool: &Pool) {
-    let mut filled = pin!(pool.filled.notified());
-    // Registered before looking again, so that whatever comes after the look ends the wait.
-    filled.as_mut().enable();
-    if pool.is_idle() {
-        filled.await;
-    }
-}
-
 /// Works until nothing is left to begin.
-async fn help(pool: Arc<Pool>) {
-    while let Next::Begin(invocation) = pool.next() {
+async fn help(backlog: Arc<Backlog<Invocation>>) {
+    while let Some(invocation) = backlog.try_take() {
         begin(invocation).await;
         tokio::task::yield_now().await;
     }
@@ -183,7 +112,7 @@ async fn begin(invocation: Invocation) {
 #[cfg(test)]
 mod tests {
     use std::sync::Barrier;
-    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use watershed_core::{Batch, Edit, Error, KindOptions, Limits, NewResource, Outcome};
 

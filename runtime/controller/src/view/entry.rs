@@ -152,6 +152,9 @@ impl Entry {
         publish: u64,
         replaced: Replaced,
     ) -> Option<Arc<Row>> {
+        if replaced == Replaced::Keep {
+            self.catch_up(); // who lists what it was lists this as well
+        }
         self.quiet = None; // a row that comes later knows of it
         let row = std::mem::replace(&mut self.row, row);
         if replaced == Replaced::Drop {

@@ -17,7 +17,7 @@ mod entry;
 mod shards;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 
 use watershed_core::{
     Key, Kind, Name, Publish, Refusal, Revision, Row, Status, Stored, Target, Timestamp, Uid,
@@ -26,10 +26,11 @@ use watershed_core::{
 use self::entry::{Entry, Replaced};
 use self::shards::{Shard, Shards, lock, read, write};
 use crate::resource::Resource;
+use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, spin_loop};
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.
-const IN_PLACE: usize = 4_096;
+const IN_PLACE: usize = if cfg!(interleavings) { 1 } else { 4_096 };
 
 /// The committed catalog.
 #[derive(Debug)]
@@ -38,6 +39,9 @@ pub(crate) struct View {
     names: Shards<Key, Uid>,
     /// How many live resources each kind has; a name alone is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
+    /// Held while names move, and by who looks for one in every kind: what passes from one kind to another meanwhile
+    /// would be found in none, or in both.
+    moving: RwLock<()>,
     progress: Mutex<Progress>,
 }
 
@@ -67,6 +71,7 @@ impl View {
             rows: Shards::with_capacity(stored.rows.len()),
             names: Shards::with_capacity(stored.rows.len()),
             kinds: RwLock::default(),
+            moving: RwLock::default(),
             progress: Mutex::new(Progress {
                 revision: stored.revision,
                 ..Progress::default()
@@ -164,6 +169,10 @@ impl View {
 
     /// New names first, then those that nobody has any more: a name that passes from one to another is never free.
     fn move_names(&self, moves: &[Move]) {
+        if moves.is_empty() {
+            return;
+        }
+        let _moving = write(&self.moving);
         for row in moves.iter().filter_map(|one| one.new.as_ref()) {
             self.take_name(row);
         }
@@ -271,11 +280,12 @@ impl View {
                 return found;
             }
             // The name was given to another one between the two looks.
-            std::hint::spin_loop();
+            spin_loop();
         }
     }
 
     fn get_name(&self, name: &Name) -> Result<Resource, Refusal> {
+        let _still = read(&self.moving);
         let kinds: Vec<Kind> = read(&self.kinds).keys().cloned().collect();
         let keys = kinds.into_iter().map(|kind| Key {
             kind,
@@ -361,4 +371,4 @@ fn stays(old: &Row, new: &Row) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

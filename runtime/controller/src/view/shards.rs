@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::PoisonError;
 
 use watershed_core::QuickHash;
 
+use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
 /// More than threads that read at a time, so that they rarely meet.
-const SHARDS: usize = 64;
+const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
 
 /// A map in pieces that are locked one by one.
 #[derive(Debug)]

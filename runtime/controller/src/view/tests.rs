@@ -10,11 +10,11 @@ use super::*;
 const COUNT: u64 = 100;
 const PUBLISHES: u64 = 500;
 
-fn uid(number: u64) -> Uid {
+pub(crate) fn uid(number: u64) -> Uid {
     Uid(Uuid::from_u128(u128::from(number)))
 }
 
-fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
+pub(crate) fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
     Arc::new(Row {
         uid: uid(number),
         kind: "thing".into(),
@@ -44,6 +44,17 @@ fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
         spec: Arc::default(),
         state: None,
     })
+}
+
+impl View {
+    /// Entries that keep what they were before.
+    pub(crate) fn kept(&self) -> usize {
+        let kept = self.rows.iter().map(|shard| {
+            let keeps = |entry: &&Entry| entry.before.is_some() || entry.row.is_none();
+            read(shard).values().filter(keeps).count()
+        });
+        kept.sum()
+    }
 }
 
 /// Every resource under the name of another one; the one that is left out is not there.
@@ -99,9 +110,5 @@ fn listings_are_whole_and_names_never_free_while_everything_moves() {
     });
     let (revision, list) = view.list(|_| true);
     is_whole(revision, &list);
-    let kept = view.rows.iter().map(|shard| {
-        let keeps = |entry: &&Entry| entry.before.is_some() || entry.row.is_none();
-        read(shard).values().filter(keeps).count()
-    });
-    assert_eq!(kept.sum::<usize>(), 0, "nothing is kept without a listing");
+    assert_eq!(view.kept(), 0, "nothing is kept without a listing");
 }

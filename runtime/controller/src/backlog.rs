@@ -1,0 +1,132 @@
+//! What waits for a worker: a queue that a few of them take from, one by one.
+//!
+//! Invariants:
+//! 1. Things are taken in the order in which they were added, each once.
+//! 2. No worker waits while something is there: it registers for the wake-up before it looks again, and a wake-up that
+//!    finds nobody waiting is kept for whoever waits next.
+//! 3. Once it is closed nothing is there, and every worker comes to an end.
+
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Notify};
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct Backlog<T> {
+    queue: Mutex<Queue<T>>,
+    /// How many things were taken.
+    taken: AtomicU64,
+    filled: Notify,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    things: VecDeque<T>,
+    closed: bool,
+}
+
+/// What a worker finds.
+enum Next<T> {
+    Thing(T),
+    Wait,
+    End,
+}
+
+impl<T> Backlog<T> {
+    pub(crate) fn new() -> Self {
+        let queue = Queue {
+            things: VecDeque::new(),
+            closed: false,
+        };
+        Self {
+            queue: Mutex::new(queue),
+            taken: AtomicU64::new(0),
+            filled: Notify::new(),
+        }
+    }
+
+    /// Adds things for at most so many workers.
+    pub(crate) fn add(&self, things: &mut Vec<T>, workers: usize) {
+        let count = things.len();
+        self.lock().things.extend(things.drain(..));
+        // Each worker that is woken takes what is there, so that a few wake-ups do.
+        for _ in 0..count.min(workers) {
+            self.filled.notify_one();
+        }
+    }
+
+    /// How many things wait.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().things.len()
+    }
+
+    /// How many things were taken so far; may be late.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Drops what waits and lets workers come to an end.
+    pub(crate) fn close(&self) {
+        let mut queue = self.lock();
+        queue.closed = true;
+        queue.things.clear();
+        drop(queue);
+        self.filled.notify_waiters();
+    }
+
+    /// The next thing if there is one now.
+    pub(crate) fn try_take(&self) -> Option<T> {
+        match self.next() {
+            Next::Thing(thing) => Some(thing),
+            Next::Wait | Next::End => None,
+        }
+    }
+
+    /// Waits for the next thing; none once this is closed.
+    ///
+    /// Cancel-safe: a thing is taken in the same poll that returns it.
+    pub(crate) async fn take(&self) -> Option<T> {
+        loop {
+            match self.next() {
+                Next::Thing(thing) => return Some(thing),
+                Next::Wait => self.wait().await,
+                Next::End => return None,
+            }
+        }
+    }
+
+    /// Waits until there may be something to take.
+    async fn wait(&self) {
+        let mut filled = pin!(self.filled.notified());
+        // Registered before looking again, so that whatever comes after the look ends the wait.
+        filled.as_mut().enable();
+        if self.is_idle() {
+            filled.await;
+        }
+    }
+
+    fn is_idle(&self) -> bool {
+        let queue = self.lock();
+        queue.things.is_empty() && !queue.closed
+    }
+
+    fn next(&self) -> Next<T> {
+        let mut queue = self.lock();
+        match queue.things.pop_front() {
+            Some(thing) => {
+                self.taken.fetch_add(1, Ordering::Relaxed);
+                Next::Thing(thing)
+            }
+            None if queue.closed => Next::End,
+            None => Next::Wait,
+        }
+    }
+
+    /// A panic elsewhere leaves the queue whole.
+    fn lock(&self) -> MutexGuard<'_, Queue<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
