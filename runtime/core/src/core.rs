@@ -194,11 +194,8 @@ impl Core {
                     self.consider(slot);
                 }
             }
-            let released = self.counters.releases;
             self.start_ready();
-            // A release may have opened the gate, or a name, for a kind whose turn was over.
-            let moved = self.counters.releases > released || !self.queue.is_empty();
-            if !moved && !self.open_gate_if_stuck() {
+            if self.queue.is_empty() && !self.open_gate_if_stuck() {
                 break;
             }
         }

@@ -37,7 +37,7 @@ impl Cycles {
         self.members[cycle.0 as usize][0]
     }
 
-    fn add(&mut self, members: Vec<Slot>) -> CycleId {
+    pub(crate) fn add(&mut self, members: Vec<Slot>) -> CycleId {
         match self.free.pop() {
             Some(cycle) => {
                 self.members[cycle.0 as usize] = members;
@@ -50,9 +50,19 @@ impl Cycles {
         }
     }
 
-    fn remove(&mut self, cycle: CycleId) -> Vec<Slot> {
+    fn remove(&mut self, cycle: CycleId) {
         self.free.push(cycle);
-        std::mem::take(&mut self.members[cycle.0 as usize])
+        self.members[cycle.0 as usize] = Vec::new();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn members_mut(&mut self, cycle: CycleId) -> &mut Vec<Slot> {
+        &mut self.members[cycle.0 as usize]
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.members.len() - self.free.len()
     }
 }
 

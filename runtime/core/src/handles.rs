@@ -66,16 +66,17 @@ impl Handles {
         self.outcomes.keys().chain(self.waits.keys()).copied()
     }
 
-    /// Whether each group waits for as many as it counts.
+    /// Whether each group waits for as many as it counts, and whoever joins one finds it.
     pub(crate) fn groups_add_up(&self) -> bool {
         let mut waits: HashMap<u64, usize> = HashMap::new();
         for number in self.waits.values().flatten() {
             *waits.entry(*number).or_default() += 1;
         }
-        let counts = |(number, group): (&u64, &Group)| {
-            group.remaining > 0 && waits.get(number) == Some(&group.remaining)
-        };
-        waits.len() == self.groups.len() && self.groups.iter().all(counts)
+        let counts = |(number, group): (&u64, &Group)| waits.get(number) == Some(&group.remaining);
+        let is_there = |number: &u64| self.groups.contains_key(number);
+        waits.len() == self.groups.len()
+            && self.groups.iter().all(counts)
+            && self.latest.values().all(is_there)
     }
 
     /// Every handle with an answer to come, and which: outcome, settled.
@@ -233,5 +234,35 @@ impl Core {
                 self.answer(call, Answer::Done);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Bench;
+
+    #[test]
+    fn groups_that_do_not_add_up_are_found() {
+        let mut bench = Bench::new();
+        bench.settled(&[("a", &[]), ("b", &["a"])]);
+        bench.reconcile("a");
+        let handles = &bench.core.handles;
+        let add_up = |change: fn(&mut Handles)| {
+            let mut handles = handles.clone();
+            change(&mut handles);
+            handles.groups_add_up()
+        };
+        assert!(add_up(|_| ()));
+        assert!(!add_up(|it| it
+            .groups
+            .values_mut()
+            .for_each(|group| group.remaining += 1)));
+        assert!(!add_up(|it| it.waits.clear()));
+        assert!(!add_up(|it| {
+            it.groups.clear();
+            it.latest.clear();
+        }));
+        assert!(!add_up(|it| it.latest.extend([(Slot(9), 99)])));
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{InvocationId, Name, Uid};
+    use crate::{InvocationId, Kind, Name, Uid};
 
     fn buckets<T: Hash>(keys: impl Iterator<Item = T>) -> usize {
         keys.map(|key| QuickHash::default().hash_one(key) & 0xfff)
@@ -76,5 +76,7 @@ mod tests {
         assert!(buckets((0..4_096_u128).map(|n| Uid(Uuid::from_u128(n << 64 | 7)))) > 2_300);
         assert!(buckets((0..4_096).map(InvocationId)) > 2_300);
         assert!(buckets((0..4_096).map(|n| Name::new(format!("thing{n:06}")))) > 2_300);
+        assert!(buckets((0..4_096).map(|n| Kind::new(format!("kind{n:06}")))) > 2_300);
+        assert_eq!(buckets(0..=255_u8), 256);
     }
 }

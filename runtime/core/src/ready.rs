@@ -137,6 +137,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn entries_are_equal_that_stand_in_one_place() {
+        let rank = Rank {
+            late: false,
+            class: Class::Edit,
+            path: Reverse(1),
+        };
+        let entry = |name: &str| Ready::new(rank, Mono(0), Name::new(name), Slot(0));
+        assert_eq!(entry("a"), entry("A"));
+        assert_ne!(entry("a"), entry("b"));
+    }
+
+    #[test]
     fn entries_leave_in_order_of_rank_and_name_however_they_came() {
         let mut state = 7_u64;
         let mut random = move |below: u64| {

@@ -418,7 +418,7 @@ impl Reason {
             links += 1 + at.cut.as_ref().map_or(0, |cut| cut.links);
         }
         link.before = at.before.clone();
-        link.cut = (links > 0).then(|| Box::new(Cut { links, key: next }));
+        link.cut = Some(Box::new(Cut { links, key: next }));
         Arc::new(link)
     }
 }

@@ -99,7 +99,7 @@ impl Core {
         // A delete of what was taken up again is over, however it ended.
         let unfinished = match run.phase {
             Phase::Delete => self.slots[slot].life == Life::Deleted,
-            Phase::Rename => self.slots[slot].is_live() && self.slots[slot].has_op(),
+            Phase::Rename => self.slots[slot].is_live(),
             Phase::Reconcile => false,
         };
         if unfinished && run.cancelled == Cancelled::ByCaller {

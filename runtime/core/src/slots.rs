@@ -101,3 +101,21 @@ impl IndexMut<Slot> for Slots {
         self.entries[slot.0 as usize].as_mut().expect("a slot in use")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::Bench;
+
+    #[test]
+    fn what_is_gone_leaves_nothing_behind() {
+        let mut bench = Bench::new();
+        for _ in 0..3 {
+            bench.settled(&[("a", &[]), ("b", &[])]);
+            bench.delete("a");
+            bench.delete("b");
+            bench.finish_all();
+        }
+        let slots = &bench.core.slots;
+        assert_eq!((slots.by_uid.len(), slots.bound(), slots.free.len()), (0, 2, 2));
+    }
+}

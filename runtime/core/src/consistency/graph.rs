@@ -1,6 +1,6 @@
 //! C3, C4, C7, C14: the graph, its counts and its cycles.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::Findings;
 use crate::Phase;
@@ -88,6 +88,13 @@ impl Core {
         for number in &component {
             *sizes.entry(*number).or_insert(0_usize) += 1;
         }
+        let cycles: HashSet<u32> = nodes
+            .iter()
+            .filter_map(|slot| Some(self.slots[*slot].cycle?.0))
+            .collect();
+        findings.ensure(cycles.len() == self.cycles.count(), || {
+            format!("{} cycles are known, not {}", self.cycles.count(), cycles.len())
+        });
         for (index, slot) in nodes.iter().enumerate() {
             let size = sizes[&component[index]];
             let on_cycle = size > 1 || children[index].contains(&index_u32(index));

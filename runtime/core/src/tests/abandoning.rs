@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Answer, Call, Edit, InvocationId, Key, Refusal, Settled, Standing, Why};
+use crate::{Answer, Call, Edit, InvocationId, Key, KindOptions, Limits, Refusal, Settled, Standing, Why};
 
 const DEADLINE: Duration = Duration::from_secs(600);
 
@@ -160,4 +160,72 @@ fn c10_it_counts_as_a_run_once_it_has_returned() {
     let before = bench.row("a").runs_total;
     bench.finish("a");
     assert_eq!(bench.row("a").runs_total, before + 1);
+}
+
+#[test]
+fn c10_it_keeps_others_only_from_the_names_that_it_began_with() {
+    let (mut bench, _) = stuck();
+    // What has to do with a name that the abandoned one's resource gets later.
+    bench.rename("other", "c");
+    bench.fail("c");
+    bench.starts();
+    bench.rename("a", "other");
+    bench.finish("below");
+    bench.starts();
+    bench.call(Call::Retry(target("c")));
+    assert_eq!(bench.starts(), ["rename c"]);
+}
+
+#[test]
+fn c6_what_it_does_not_keep_out_holds_regular_work_back_as_ever() {
+    let (mut bench, _) = stuck();
+    bench.delete("other");
+    bench.reconcile("top");
+    assert_eq!(bench.starts(), ["delete other"]);
+    bench.finish("other");
+    assert_eq!(bench.starts(), ["top"]);
+}
+
+/// "x" takes the name of "y", whose delete or rename has failed; its rename is abandoned, and comes back before that is
+/// tried again.
+fn beside_one_that_failed(end: impl FnOnce(&mut Bench)) -> Bench {
+    let options = KindOptions {
+        cancel_deadline: Duration::from_millis(100),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("y", &[]), ("below", &["y"]), ("x", &[])]);
+    end(&mut bench);
+    bench.finish_all();
+    bench.rename("x", "y");
+    let run = bench.running.first().cloned().expect("it is renamed");
+    bench.edit_spec("y", "new");
+    bench.pass(Duration::from_millis(100));
+    assert!(is_abandoned(&bench, "y", run.invocation));
+    bench.starts();
+    bench.finish("y");
+    bench
+}
+
+#[test]
+fn c10_when_it_returns_nothing_is_asked_for_that_it_did_not_keep_out() {
+    let mut bench = beside_one_that_failed(|bench| {
+        bench.rename("y", "z");
+        bench.fail("z");
+    });
+    assert_eq!(bench.starts(), ["rename y"]);
+    let mut bench = beside_one_that_failed(|bench| {
+        bench.delete("y");
+        bench.fail("y");
+    });
+    assert_eq!(bench.starts(), ["rename y"]);
+}
+
+#[test]
+fn c10_it_says_that_it_runs_again_for_that_though_something_else_asks_as_well() {
+    let (mut bench, _) = stuck();
+    bench.reconcile("top");
+    bench.finish("a");
+    bench.finish("top");
+    assert_eq!(bench.running("a").reason.why, Why::Recovered);
 }

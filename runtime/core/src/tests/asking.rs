@@ -152,6 +152,24 @@ fn every_look_is_counted() {
         bench.edit_spec("a", "new");
     });
     assert_eq!(lingers, (7, 3));
+    // What has returned looks at all below it for who waits for it.
+    let mut fan = Bench::new();
+    fan.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["a"])]);
+    fan.reconcile("a");
+    fan.edit_spec("a", "new");
+    assert_eq!(cost(&mut fan, |bench| bench.finish("a")), (1, 3));
+    // What ends below something pending tells that.
+    let mut below = Bench::new();
+    below.settled(&[("a", &[]), ("b", &["a"])]);
+    below.reconcile("b");
+    below.reconcile("a");
+    assert_eq!(cost(&mut below, |bench| bench.finish("b")), (2, 1));
+    // What has waited for long is raised.
+    let mut waits = crowded(&[("a", &[]), ("b", &[])]);
+    waits.reconcile("a");
+    waits.reconcile("b");
+    let patience = Limits::default().class_patience;
+    assert_eq!(cost(&mut waits, |bench| bench.pass(patience)), (4, 0));
 }
 
 #[test]

@@ -343,3 +343,14 @@ fn what_is_being_deleted_is_found_by_its_uid_and_its_name() {
     let unknown = bench.core.explain(&uid.into()).map(|told| told.subject.uid);
     assert_eq!(unknown, Err(Refusal::Unknown(uid.to_string())));
 }
+
+#[test]
+fn who_keeps_a_name_is_told_first_also_if_it_says_so_itself() {
+    let mut bench = settled();
+    let (a, b) = (bench.row("a").uid, bench.row("b").uid);
+    let edits = vec![Edit::rename(target("a"), "b"), Edit::rename(target("b"), "b")];
+    match refused(&mut bench, edits) {
+        Refusal::NameTaken { first, second, .. } => assert_eq!((first, second), (b, a)),
+        other => panic!("{other:?}"),
+    }
+}

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, Store, target};
 use crate::{
-    Answer, CommitError, Edit, Input, KindOptions, Limits, Outcome, Refusal, Returned, Revision, RunOutcome,
-    Settlement, Standing, StopReason, Work, Write,
+    Answer, Batch, Call, CallId, CommitError, Edit, Effect, Input, KindOptions, Limits, Outcome, Refusal,
+    Returned, Revision, RunOutcome, Settlement, Standing, StopReason, Update, Work, Write,
 };
 
 #[test]
@@ -282,4 +282,51 @@ fn what_has_stopped_says_nothing_more() {
     let call = bench.reconcile("a");
     bench.pass(Duration::from_secs(600));
     assert_eq!((bench.answer_to(call), bench.timer), (None, None));
+}
+
+#[test]
+fn a_host_knows_what_its_next_flush_would_bring_and_may_leave_the_commit_out() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[]), ("c", &[]), ("d", &[]), ("e", &[])]);
+    let (core, now) = (&mut bench.core, bench.now);
+    let mut effects = Vec::new();
+    let hide = |name| {
+        let update = Update {
+            hidden: Some(true),
+            ..Update::default()
+        };
+        Edit::update(target(name), update)
+    };
+    let batches = [
+        vec![hide("a"), hide("b")],
+        vec![hide("c"), hide("d"), Edit::force_delete(target("e"))],
+    ];
+    for (number, edits) in (900..).zip(batches) {
+        let call = Call::Apply(Batch { edits });
+        let id = CallId(number);
+        core.handle(now, Input::Call { id, by: None, call }, &mut effects);
+    }
+    let answers = |effects: &[Effect]| {
+        let answers = effects.iter().filter(|it| matches!(it, Effect::Answer { .. }));
+        answers.count()
+    };
+    core.flush_but_commit(now, &mut effects);
+    let commits = |effect: &Effect| matches!(effect, Effect::Commit(_));
+    assert!(!effects.iter().any(commits) && answers(&effects) == 0);
+    // Four rows, one that is gone, and what history says of that.
+    assert_eq!((core.to_commit(), core.answers_to_release()), (6, 0));
+    core.flush(now, &mut effects);
+    let commit = effects.iter().find_map(|effect| match effect {
+        Effect::Commit(commit) => Some(commit.id),
+        _ => None,
+    });
+    assert_eq!(
+        (core.to_commit(), core.answers_to_release()),
+        (0, 0),
+        "the store is busy"
+    );
+    core.handle(now, Input::Committed(commit.expect("a commit")), &mut effects);
+    assert_eq!((core.to_commit(), core.answers_to_release()), (0, 2));
+    core.flush_but_commit(now, &mut effects);
+    assert_eq!((core.answers_to_release(), answers(&effects)), (0, 2));
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, Pool, RetryPolicy, Returned, Settled,
-    Subject, WhyNot,
+    Call, Edit, Error, Explanation, Key, KindOptions, Limits, OnTimedAncestor, Phase, Pool, RetryPolicy,
+    Returned, Settled, Subject, WhyNot,
 };
 
 fn explain(bench: &Bench, name: &str) -> Explanation {
@@ -191,4 +191,99 @@ fn it_says_what_a_cycle_waits_for() {
         WhyNot::Settled(Settled::Idle) | WhyNot::DeletesFirst { .. } | WhyNot::Next => {}
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn what_runs_waits_for_nothing_though_something_above_it_is_asked_for() {
+    let options = KindOptions {
+        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(60)),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.reconcile("b");
+    bench.call(Call::Nudge(target("a")));
+    assert_eq!(explain(&bench, "b").waits_for, None);
+}
+
+#[test]
+fn it_is_not_a_settled_parent_that_something_waits_for() {
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("s", &[]), ("u", &[]), ("c", &["s", "u"])]);
+    bench.reconcile("busy");
+    bench.reconcile("u");
+    let waits_for = explain(&bench, "c").waits_for.map(|it| it.key);
+    assert_eq!(waits_for, Some(Key::new("k", "u")));
+}
+
+#[test]
+fn who_holds_a_name_is_told_by_its_present_name() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.rename("a", "b");
+    bench.fail("b");
+    bench.finish_all();
+    bench.create(&[("a", &[])]);
+    bench.rename("b", "c");
+    match because(&bench, "a") {
+        WhyNot::Settled(Settled::WaitingForName { key, .. }) => assert_eq!(key, Key::new("k", "c")),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_kind_with_a_place_left_is_not_full_during_a_shutdown_either() {
+    let options = KindOptions {
+        concurrency: Some(1),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.create(&[("a", &[]), ("b", &[])]);
+    assert_eq!(because(&bench, "b"), WhyNot::KindFull(1));
+    bench.input(crate::Input::Shutdown {
+        grace: Duration::from_secs(30),
+    });
+    bench.finish("a");
+    assert_eq!(because(&bench, "b"), WhyNot::Next);
+}
+
+#[test]
+fn what_a_cycle_waits_for_is_told_by_whichever_member_it_is() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &["b"]), ("b", &["a"]), ("x", &[])]);
+    bench.delete("x");
+    bench.apply(vec![
+        Edit::rename(Key::new("k", "b"), "c"),
+        crate::testing::refs_edit("a", &["c"]),
+    ]);
+    for name in ["a", "c"] {
+        match because(&bench, name) {
+            WhyNot::DeletesFirst { count: 1, running } => assert_eq!(names(&running), ["x"]),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_runs_below_a_cycle_below_is_found() {
+    let mut bench = Bench::new();
+    bench.settled(&[("s", &[]), ("x", &["s", "y"]), ("y", &["x"]), ("c", &["x"])]);
+    bench.reconcile("c");
+    bench.reconcile("s");
+    match because(&bench, "s") {
+        WhyNot::RunsBelow(below) => assert_eq!(below.key.name.as_str(), "c"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_rename_that_all_wait_for_is_no_invocation_below() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.rename("b", "c");
+    bench.reconcile("a");
+    assert!(matches!(
+        because(&bench, "a"),
+        WhyNot::RenamesFirst { count: 1, .. }
+    ));
 }

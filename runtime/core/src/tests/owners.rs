@@ -1,7 +1,9 @@
 //! C15: deleting an owner deletes what it owns.
 
-use crate::testing::Bench;
-use crate::{Answer, Edit, Key, Refusal, Update};
+use std::time::Duration;
+
+use crate::testing::{Bench, target};
+use crate::{Answer, Edit, Error, Key, Refusal, RetryPolicy, Returned, Update};
 
 /// "owner" owns "a", which owns "b"; "free" belongs to nobody.
 fn owned() -> Bench {
@@ -93,7 +95,7 @@ fn c15_what_is_owned_may_be_deleted_beside_its_owner() {
     };
     bench.apply(vec![Edit::create(owned)]);
     bench.finish_all();
-    let both = ["owner", "owned"].map(|name| Edit::delete(crate::testing::target(name)));
+    let both = ["owner", "owned"].map(|name| Edit::delete(target(name)));
     bench.apply(both.into());
     assert_eq!(bench.finish_all(), ["delete owned", "delete owner"]);
     assert!(bench.rows.is_empty());
@@ -108,4 +110,82 @@ fn c15_what_could_not_be_read_outlives_its_owner() {
     bench.delete("owner");
     assert_eq!(bench.finish_all(), ["delete owner"]);
     assert_eq!(bench.row("a").name.as_str(), "a");
+}
+
+#[test]
+fn c15_a_delete_does_not_wait_for_that_of_its_owner_which_waits_for_it() {
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("owned", &[]), ("owner", &["owned"])]);
+    // Created again as what its owner owns, while that goes: it stays, and goes later.
+    let again = crate::NewResource {
+        owner: Some(bench.row("owner").uid),
+        ..bench.new_resource("owned", &[])
+    };
+    bench.reconcile("busy");
+    bench.apply(vec![
+        Edit::delete(target("owned")),
+        Edit::delete(target("owner")),
+        Edit::create(again),
+    ]);
+    bench.delete("owned");
+    bench.starts();
+    assert_eq!(bench.finish_all(), ["delete owner", "delete owned"]);
+}
+
+/// Fails for good after one attempt, and then asks the owner.
+fn asks_its_owner() -> Bench {
+    let options = crate::KindOptions {
+        retry: tried(1),
+        on_exhausted: crate::OnExhausted::AskOwner,
+        ..crate::KindOptions::new("k")
+    };
+    Bench::with(vec![options], crate::Limits::default())
+}
+
+fn tried(attempts: u32) -> RetryPolicy {
+    RetryPolicy::Backoff {
+        base: Duration::from_secs(1),
+        cap: Duration::from_secs(1),
+        attempts,
+        reset_after: Duration::ZERO,
+    }
+}
+
+fn fail(bench: &mut Bench, name: &str) {
+    bench.returns(name, Returned::Failed(Error::transient("flaky", "not now")));
+}
+
+#[test]
+fn request_9_who_owns_itself_is_not_asked_when_its_attempts_are_used_up() {
+    let mut bench = asks_its_owner();
+    let mut new = bench.new_resource("a", &[]);
+    new.owner = Some(new.uid);
+    bench.apply(vec![Edit::create(new)]);
+    bench.starts();
+    fail(&mut bench, "a");
+    assert!(bench.starts().is_empty() && bench.is_idle());
+}
+
+#[test]
+fn request_9_another_policy_asks_the_owner_only_if_that_ends_the_retries() {
+    let mut bench = asks_its_owner();
+    bench.create(&[("owner", &[])]);
+    let mut new = bench.new_resource("a", &[]);
+    new.owner = Some(bench.row("owner").uid);
+    bench.apply(vec![Edit::create(new.with_retry(tried(9)))]);
+    bench.finish("owner");
+    fail(&mut bench, "a");
+    bench.starts();
+    let set = |bench: &mut Bench, attempts| {
+        let retry = Some(Some(tried(attempts)));
+        let update = Update {
+            retry,
+            ..Update::default()
+        };
+        bench.apply(vec![Edit::update(target("a"), update)]);
+        bench.finish_all()
+    };
+    assert!(set(&mut bench, 8).is_empty(), "it will be tried again");
+    assert_eq!(set(&mut bench, 1), ["owner"]);
+    assert!(set(&mut bench, 0).is_empty(), "they were used up already");
 }

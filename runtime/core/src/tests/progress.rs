@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, KindOptions, Limits, OnTimedAncestor, RetryPolicy};
+use crate::{Call, Edit, Input, KindOptions, Limits, OnTimedAncestor, RetryPolicy};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -175,4 +175,106 @@ fn c17_a_retrigger_time_and_a_retry_are_put_off_as_well() {
     bench.finish("r");
     bench.pass(SECOND);
     assert_eq!(bench.starts(), ["t", "u"]);
+}
+
+#[test]
+fn c17_what_is_taken_up_again_has_not_waited_while_its_delete_ran() {
+    let mut bench = Bench::new();
+    bench.settled(&[("s", &[]), ("t", &[]), ("r", &["s", "t"])]);
+    bench.pass(SECOND * 40);
+    bench.delete("r");
+    let by = bench.running("r").invocation;
+    bench.pass(SECOND * 29);
+    // Its own delete takes it up: nobody else's request says since when it waits.
+    let again = bench.new_resource("r", &["s", "t"]);
+    bench.call_by(Some(by), Call::Apply(Edit::create(again).into()));
+    nudge(&mut bench, "s");
+    bench.finish("r");
+    assert!(bench.is_running("s") && !bench.is_running("r"));
+    bench.starts();
+    nudge(&mut bench, "t");
+    assert_eq!(bench.starts(), ["t"], "it has waited for two seconds, not for 31");
+}
+
+/// One second before `r` has waited for too long. `s` runs.
+fn nearly_starved() -> Bench {
+    let mut bench = kept_waiting(28);
+    nudge(&mut bench, "t");
+    bench.finish("t");
+    bench.starts();
+    bench
+}
+
+/// `r` has had its turn, and `s` and `t` stand above it; all has settled, just now.
+fn caught_up() -> Bench {
+    let mut bench = nearly_starved();
+    nudge(&mut bench, "t");
+    assert!(bench.starts().is_empty());
+    bench.finish("s");
+    bench.finish("r");
+    assert!(bench.is_idle());
+    bench.starts();
+    bench
+}
+
+#[test]
+fn c17_nothing_is_put_off_once_all_has_settled() {
+    let mut bench = caught_up();
+    bench.call(Call::Nudge(target("s")));
+    assert_eq!(bench.starts(), ["s"]);
+    let mut bench = caught_up();
+    bench.create(&[("other", &[])]);
+    bench.call(Call::Nudge(target("s")));
+    assert_eq!(
+        bench.starts(),
+        ["other", "s"],
+        "nor if something is asked for then"
+    );
+}
+
+#[test]
+fn c17_every_look_at_who_waits_is_counted() {
+    let mut bench = nearly_starved();
+    bench.pass(SECOND);
+    bench.unchecked = true;
+    let before = bench.core.counters();
+    bench.call(Call::Nudge(target("t")));
+    let after = bench.core.counters();
+    // What stands above `r`, once for when something came for it and once to put that off; and `r` itself.
+    assert_eq!((after.nodes - before.nodes, after.edges - before.edges), (5, 4));
+}
+
+/// The retrigger time of `t` is put off, for `r` below it waits for long.
+fn put_off() -> Bench {
+    let mut options = KindOptions::new("k");
+    options.timed_patience = SECOND * 4;
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("s", &[]), ("t", &[]), ("r", &["s", "t"])]);
+    bench.reconcile("t");
+    let at = bench.now.wall.after(SECOND * 5);
+    bench.finish_at("t", Some(at.0));
+    bench.finish("r");
+    bench.call(Call::Nudge(target("s")));
+    bench.pass(SECOND * 5);
+    assert!(bench.is_running("s") && !bench.is_running("t"));
+    bench.starts();
+    bench
+}
+
+#[test]
+fn c17_what_was_put_off_is_forgotten_with_its_resource() {
+    let mut bench = put_off();
+    bench.delete("t");
+    bench.finish("t");
+    assert!(bench.rows.values().all(|row| row.name.as_str() != "t"));
+}
+
+#[test]
+fn c17_what_was_put_off_is_looked_at_no_more_during_a_shutdown() {
+    let mut bench = put_off();
+    let grace = SECOND * 30;
+    let end = bench.now.mono.after(grace);
+    bench.input(Input::Shutdown { grace });
+    bench.pass(SECOND);
+    assert_eq!(bench.timer, Some(end));
 }

@@ -124,3 +124,19 @@ fn a_run_that_waits_for_the_store_is_told_once_though_its_row_is_written_meanwhi
     );
     assert_eq!(told(&bench), []);
 }
+
+#[test]
+fn a_run_for_a_time_that_fell_due_is_stored_whatever_it_finds() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    let wait = std::time::Duration::from_secs(5);
+    let at = bench.now.wall.after(wait);
+    bench.finish_at("a", Some(at.0));
+    bench.pass(wait);
+    let run = bench.running("a").invocation;
+    look(&mut bench, "a");
+    let row = bench.row("a");
+    assert_eq!(row.last_run.as_ref().map(|last| last.id), Some(run));
+    assert_eq!((row.next_reconcile, told(&bench)), (None, vec![]));
+}

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::testing::{Bench, target};
-use crate::{Call, Edit, Error, Key, KindOptions, Limits, Refusal, Settled, Standing};
+use crate::testing::{Bench, refs_edit, target};
+use crate::{Call, Edit, Error, Key, KindOptions, Limits, Ref, Refusal, Required, Settled, Standing};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -144,4 +144,76 @@ fn what_waits_for_a_name_is_asked_for_when_its_holder_is_given_up_on() {
     ));
     bench.apply(vec![Edit::force_delete(target("b"))]);
     assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn c3_one_that_starts_below_what_is_pending_counts_for_that() {
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("a", &[]), ("b", &["a"])]);
+    bench.rename("b", "c");
+    bench.fail("c");
+    bench.finish_all();
+    bench.reconcile("busy");
+    bench.reconcile("a");
+    bench.call(Call::Retry(target("c")));
+    bench.starts();
+    assert_eq!(bench.finish_all(), ["rename c", "a", "c"]);
+}
+
+#[test]
+fn a_name_that_is_given_up_asks_only_for_what_waits_for_it() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("child", &["a"])]);
+    bench.rename("a", "b");
+    bench.fail("b");
+    bench.finish_all();
+    // It has the name, and waits for something else.
+    let missing = Ref {
+        required: Required::Ready,
+        ..Ref::completed("k", "missing")
+    };
+    let new = bench.new_resource("a", &[]).with_refs([missing]);
+    bench.apply(vec![Edit::create(new)]);
+    bench.finish_all();
+    bench.call(Call::Retry(target("b")));
+    assert_eq!(bench.finish_all(), ["rename b", "b"]);
+}
+
+#[test]
+fn c6_a_rename_that_waits_does_not_make_the_turn_of_regular_work_longer() {
+    let patient = KindOptions {
+        hold_limit: 100 * MINUTE,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![patient], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &[]), ("x", &[]), ("y", &[])]);
+    bench.delete("x");
+    bench.rename("y", "z");
+    bench.reconcile("a");
+    bench.starts();
+    bench.pass(MINUTE);
+    assert_eq!(bench.starts(), ["a"]);
+    bench.reconcile("b");
+    assert!(bench.starts().is_empty(), "a new stretch has begun");
+}
+
+#[test]
+fn c7_a_cycle_that_grows_by_a_name_takes_the_new_member_in() {
+    let mut bench = Bench::new();
+    bench.settled(&[("x", &["y"]), ("y", &["x", "n"])]);
+    bench.create(&[("n", &["x"])]);
+    assert!(bench.is_idle() && bench.starts().is_empty());
+    assert_eq!(bench.standing("n"), Standing::Settled(Settled::OnCycle));
+}
+
+#[test]
+fn c7_a_cycle_that_grows_asks_for_the_new_members_alone() {
+    let mut bench = Bench::new();
+    bench.settled(&[("x", &["y"]), ("y", &["x"])]);
+    bench.apply(vec![Edit::rename(target("y"), "z"), refs_edit("x", &["z"])]);
+    bench.fail("z");
+    bench.finish_all();
+    let new = bench.new_resource("n", &["x"]);
+    bench.apply(vec![Edit::create(new), refs_edit("x", &["z", "n"])]);
+    assert!(bench.starts().is_empty(), "a failed rename is tried again later");
 }

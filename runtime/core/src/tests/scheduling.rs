@@ -282,3 +282,15 @@ fn c12_limits_hold_and_the_order_is_by_kind_and_name() {
     bench.finish("y");
     assert_eq!(bench.starts(), ["z"]);
 }
+
+#[test]
+fn c3_what_waited_for_something_below_starts_when_that_is_below_no_more() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.reconcile("b");
+    bench.reconcile("a");
+    bench.starts();
+    bench.edit_refs("b", &[]);
+    assert!(bench.is_cancelled("b"));
+    assert_eq!(bench.starts(), ["a"]);
+}

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{AtStart, Call, Core, Edit, Epoch, KindOptions, Limits, Now, OpenError, Revision, Row, Stored};
+use crate::{
+    AtStart, Call, Core, Edit, Epoch, Error, KindOptions, Limits, Now, OpenError, Revision, Row, Stored,
+};
 
 fn asks_if_unsettled() -> KindOptions {
     KindOptions {
@@ -128,4 +130,50 @@ fn names_that_nobody_has_or_refers_to_are_forgotten() {
     bench.finish_all();
     bench.apply(vec![Edit::force_delete(target("a"))]);
     assert_eq!(known(&bench), 0);
+}
+
+#[test]
+fn what_could_not_be_read_has_no_time_to_come() {
+    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    bench.create(&[("a", &[]), ("b", &["a"])]);
+    let at = bench.now.wall.after(Duration::from_secs(10));
+    bench.finish_at("a", Some(at.0));
+    bench.finish("b");
+    bench.restart_with(|row| (row.name.as_str() == "a").then(|| Error::permanent("format", "unknown")));
+    bench.finish_all();
+    bench.pass(Duration::from_secs(10));
+    assert!(bench.starts().is_empty() && bench.is_idle());
+}
+
+#[test]
+fn of_the_first_kinds_those_hold_back_that_a_start_asks_for_be_it_by_a_parent() {
+    let first = |options| KindOptions {
+        first: true,
+        ..options
+    };
+    let unsettled = KindOptions {
+        kind: "f".into(),
+        ..asks_if_unsettled()
+    };
+    let kinds = vec![
+        first(KindOptions::new("k")),
+        first(unsettled),
+        KindOptions::new("z"),
+    ];
+    let mut bench = Bench::with(kinds, Limits::default());
+    let resources: [(&str, &str, &[&str]); 4] = [
+        ("k", "p", &[]),
+        ("f", "below", &["p"]),
+        ("f", "beside", &[]),
+        ("z", "other", &[]),
+    ];
+    let edits = resources.map(|(kind, name, parents)| Edit::create(bench.new_of(kind, name, parents)));
+    bench.apply(edits.into());
+    bench.finish_all();
+    bench.restart();
+    assert_eq!(bench.starts(), ["p"]);
+    bench.finish("p");
+    assert_eq!(bench.starts(), ["below"]);
+    bench.finish("below");
+    assert_eq!(bench.starts(), ["other"]);
 }

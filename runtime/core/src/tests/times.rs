@@ -161,3 +161,17 @@ fn request_8_each_kind_has_its_own_interval() {
     bench.call(Call::NudgeAll);
     assert_eq!(bench.starts(), ["b"]);
 }
+
+#[test]
+fn request_5_times_in_the_past_are_bounded_only_in_a_row() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    for _ in 0..3 {
+        bench.finish_at("a", Some(0));
+    }
+    bench.finish_at("a", None);
+    bench.reconcile("a");
+    bench.starts();
+    bench.finish_at("a", Some(0));
+    assert_eq!(bench.starts(), ["a"], "the first of another row");
+}

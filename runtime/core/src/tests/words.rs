@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::value::{Error, StrDeserializer};
 
-use crate::{Key, Kind, Name, Ref, Rule, Uid};
+use crate::{Key, Kind, Name, Ref, Rule, Uid, Update};
 
 #[test]
 fn what_people_read_says_what_it_is() {
@@ -41,5 +41,32 @@ fn bytes_are_pairs_of_digits() {
     assert_eq!(read(""), Ok([].into()));
     for wrong in ["0", "000", "0g", "g0", "äö"] {
         assert!(read(wrong).is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn an_update_that_was_written_down_says_the_same() {
+    let policy = crate::RetryPolicy::Never;
+    let updates = [
+        Update::default(),
+        Update {
+            spec: Some((b"spec".as_slice().into(), 7)),
+            owner: Some(None),
+            retry: Some(None),
+            ..Update::default()
+        },
+        Update {
+            owner: Some(Some(Uid(uuid::Uuid::from_u128(1)))),
+            retry: Some(Some(policy)),
+            ..Update::default()
+        },
+    ];
+    for update in updates {
+        let text = serde_json::to_string(&update).expect("text");
+        assert_eq!(
+            serde_json::from_str::<Update>(&text).expect("an update"),
+            update,
+            "{text}"
+        );
     }
 }

@@ -1,0 +1,233 @@
+//! What only one part of a rule can find, and what none may take for broken.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{finds, finds_only, rest, run, slot, world};
+use crate::resource::{Op, Stage};
+use crate::testing::{Bench, Store, target};
+use crate::{
+    Call, Edit, Input, KindOptions, Limits, Mono, OnTimedAncestor, Pool, Ref, Required, Revision, Rule,
+    SeenRef, Settled,
+};
+
+#[test]
+fn what_runs_below_something_unsettled_has_to_linger() {
+    let options = KindOptions {
+        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(60)),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![options], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.reconcile("b");
+    bench.call(Call::Nudge(target("a")));
+    finds_only(&bench.core, Rule::C3, |core| {
+        run(core, "b").lingering = false;
+        core.lingering -= 1;
+    });
+}
+
+#[test]
+fn what_runs_sees_the_resources_that_its_refs_name_now() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.reconcile("b");
+    finds_only(&bench.core, Rule::C5, |core| {
+        let nothing = SeenRef {
+            target: None,
+            failed: false,
+        };
+        run(core, "b").seen.as_mut().expect("it sees").refs = [nothing].into();
+    });
+    // What need only be there may change while it runs.
+    bench.finish("b");
+    let exists = Ref {
+        required: Required::Exists,
+        ..Ref::completed("k", "a")
+    };
+    let new = bench.new_resource("c", &[]).with_refs([exists]);
+    bench.apply(vec![Edit::create(new)]);
+    bench.reconcile("a");
+    let by = bench.running("a").invocation;
+    bench.write_state(by, "other");
+    assert!(bench.is_running("c") && !bench.is_cancelled("c"));
+}
+
+#[test]
+fn places_are_those_of_what_runs() {
+    let device = |kind: &str| KindOptions {
+        pool: Some(Pool {
+            name: "device".into(),
+            limit: 2,
+            exclusive: true,
+        }),
+        ..KindOptions::new(kind)
+    };
+    let limits = Limits {
+        concurrency: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![device("k")], limits);
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.reconcile("a");
+    bench.reconcile("b");
+    let kind = bench.core.slots[slot(&bench.core, "a")].kind;
+    finds_only(&bench.core, Rule::C12, |core| core.kinds.leave_after_all(kind));
+    // With nothing that runs, what is ready waits for nothing, for the pool has a place.
+    finds(&bench.core, Rule::C11, |core| {
+        let slot = slot(core, "a");
+        core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
+        core.runs.clear();
+        core.kinds.leave(kind);
+        core.unsettled -= 1;
+    });
+}
+
+#[test]
+fn what_is_ready_need_not_start_once_the_core_stops() {
+    let mut bench = Bench::with_places(1);
+    bench.create(&[("a", &[]), ("b", &[])]);
+    bench.store = Store::ByHand;
+    bench.input(Input::Shutdown {
+        grace: Duration::from_secs(30),
+    });
+    bench.finish("a");
+    assert!(bench.stopped.is_none() && bench.starts() == ["a"]);
+}
+
+#[test]
+fn a_name_that_only_a_running_invocation_keeps_is_not_free() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.rename("a", "b");
+    bench.fail("b");
+    bench.finish_all();
+    bench.create(&[("a", &[])]);
+    bench.call(Call::Retry(target("b")));
+    let by = bench.running("b").invocation;
+    bench.call_by(Some(by), Call::Apply(Edit::delete(target("b")).into()));
+    assert_eq!(bench.rows.len(), 1);
+    bench.starts();
+    bench.finish("b");
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn what_waits_for_a_commit_may_be_told_by_its_place_or_by_what_runs_below() {
+    let exists = Ref {
+        required: Required::Exists,
+        ..Ref::completed("k", "p")
+    };
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("p", &[]), ("below", &["a"])]);
+    let new = bench.new_resource("a", &[]).with_refs([exists]);
+    bench.apply(vec![Edit::create(new)]);
+    bench.finish_all();
+    for runs in ["busy", "below"] {
+        bench.reconcile(runs);
+        bench.reconcile("a");
+        bench.store = Store::ByHand;
+        bench.edit_spec("p", runs);
+        assert!(bench.is_running(runs) && !bench.commits.is_empty());
+        bench.store = Store::Prompt;
+        bench.commit();
+        bench.finish_all();
+    }
+}
+
+#[test]
+fn the_gate_is_of_first_kinds_and_unsettled() {
+    let first = KindOptions {
+        first: true,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![first, KindOptions::new("z")], Limits::default());
+    bench.settled(&[("a", &[])]);
+    let other = bench.new_of("z", "other", &[]);
+    bench.apply(vec![Edit::create(other)]);
+    for name in ["a", "other"] {
+        finds_only(&bench.core, Rule::Gate, |core| {
+            let slot = slot(core, name);
+            core.slots[slot].gates = true;
+            core.gate.insert(slot);
+        });
+    }
+}
+
+#[test]
+fn links_are_those_of_their_refs() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
+    finds_only(&bench.core, Rule::C13, |core| {
+        let slot = slot(core, "b");
+        Arc::make_mut(&mut core.slots[slot].row).refs = [Ref::completed("k", "other")].into();
+    });
+    finds_only(&bench.core, Rule::C13, |core| {
+        let (b, c) = (slot(core, "b"), slot(core, "c"));
+        core.slots[b].links[0].position = core.slots[c].links[0].position;
+    });
+}
+
+#[test]
+fn each_end_of_what_is_durable_is_checked() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("b", &[])]);
+    bench.delete("b");
+    bench.finish("b");
+    let (core, stored) = (&bench.core, bench.row("a").revision);
+    finds_only(core, Rule::Durability, |core| core.revision = stored);
+    finds(core, Rule::Durability, |core| {
+        let durable = core.commits.durable();
+        core.awaiting.insert(durable, vec![slot(core, "a")]);
+    });
+    finds_only(core, Rule::Durability, |core| {
+        let slot = slot(core, "a");
+        core.revision = Revision(99);
+        Arc::make_mut(&mut core.slots[slot].row).revision = Revision(99);
+        core.slots[slot].listed.row_dirty = true;
+    });
+}
+
+#[test]
+fn a_delete_that_waits_for_none_has_to_be_due() {
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("a", &[])]);
+    bench.reconcile("busy");
+    bench.delete("a");
+    finds(&bench.core, Rule::C11, |core| {
+        let slot = slot(core, "a");
+        core.slots[slot].op = Op::Failed { retry_at: Mono(0) };
+    });
+}
+
+#[test]
+fn a_rename_that_waits_for_a_commit_is_told_of_it() {
+    let mut bench = Bench::with_places(1);
+    bench.settled(&[("busy", &[]), ("a", &[])]);
+    bench.reconcile("busy");
+    bench.rename("a", "b");
+    finds(&bench.core, Rule::C11, |core| {
+        let slot = slot(core, "b");
+        core.slots[slot].hold = Revision(999);
+        core.slots[slot].listed.ready = None;
+    });
+}
+
+#[test]
+fn cycles_are_known_once_and_with_their_members() {
+    let world = &world();
+    finds_only(world, Rule::C7, |core| {
+        let cycle = core.slots[slot(core, "x")].cycle.expect("it is on one");
+        let other = slot(core, "f");
+        core.cycles.members_mut(cycle).push(other);
+    });
+    finds_only(&rest(), Rule::C7, |core| {
+        core.cycles.add(Vec::new());
+    });
+}
+
+#[test]
+fn every_rule_that_is_checked_is_told() {
+    let checked = rest().check_against(None);
+    assert!(checked.rules.starts_with(&[Rule::C1, Rule::C2]) && checked.rules.len() == 18);
+}
