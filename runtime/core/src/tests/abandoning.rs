@@ -212,6 +212,7 @@ fn c10_when_it_returns_nothing_is_asked_for_that_it_did_not_keep_out() {
     let mut bench = beside_one_that_failed(|bench| {
         bench.rename("y", "z");
         bench.fail("z");
+        bench.create(&[("beside", &["z"])]);
     });
     assert_eq!(bench.starts(), ["rename y"]);
     let mut bench = beside_one_that_failed(|bench| {

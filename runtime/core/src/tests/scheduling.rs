@@ -294,3 +294,18 @@ fn c3_what_waited_for_something_below_starts_when_that_is_below_no_more() {
     assert!(bench.is_cancelled("b"));
     assert_eq!(bench.starts(), ["a"]);
 }
+
+#[test]
+fn c3_what_waits_is_told_of_what_runs_below_that_comes_below_it() {
+    let mut bench = Bench::with_places(2);
+    bench.settled(&[("busy", &[]), ("p", &[]), ("m", &[]), ("r", &["m"])]);
+    for name in ["busy", "r", "p"] {
+        bench.reconcile(name);
+    }
+    bench.edit_refs("m", &["p"]);
+    bench.starts();
+    bench.finish("busy");
+    assert!(bench.starts().is_empty(), "\"r\" has not returned");
+    bench.finish("r");
+    assert_eq!(bench.starts(), ["p"]);
+}

@@ -87,12 +87,14 @@ fn places_are_those_of_what_runs() {
 fn what_is_ready_need_not_start_once_the_core_stops() {
     let mut bench = Bench::with_places(1);
     bench.create(&[("a", &[]), ("b", &[])]);
-    bench.store = Store::ByHand;
+    let by = bench.running("a").invocation;
+    bench.call_by(Some(by), Call::Apply(Edit::delete(target("a")).into()));
     bench.input(Input::Shutdown {
         grace: Duration::from_secs(30),
     });
+    // Nothing waits for what is gone, so that its return has nothing considered.
     bench.finish("a");
-    assert!(bench.stopped.is_none() && bench.starts() == ["a"]);
+    assert!(bench.core.queue.is_empty() && bench.starts() == ["a"]);
 }
 
 #[test]
