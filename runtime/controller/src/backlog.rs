@@ -48,14 +48,18 @@ impl<T> Backlog<T> {
         }
     }
 
-    /// Adds things for at most so many workers.
-    pub(crate) fn add(&self, things: &mut Vec<T>, workers: usize) {
+    /// Adds things for at most so many workers, and says how many wait now.
+    pub(crate) fn add(&self, things: &mut Vec<T>, workers: usize) -> usize {
         let count = things.len();
-        self.lock().things.extend(things.drain(..));
+        let mut queue = self.lock();
+        queue.things.extend(things.drain(..));
+        let waiting = queue.things.len();
+        drop(queue);
         // Each worker that is woken takes what is there, so that a few wake-ups do.
         for _ in 0..count.min(workers) {
             self.filled.notify_one();
         }
+        waiting
     }
 
     /// How many things wait.

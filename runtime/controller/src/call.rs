@@ -111,6 +111,10 @@ pub(crate) struct OpenCalls {
 }
 
 impl OpenCalls {
+    pub(crate) fn len(&self) -> usize {
+        self.replies.len()
+    }
+
     pub(crate) fn insert(&mut self, id: CallId, reply: Reply) {
         self.distant += usize::from(matches!(reply, Reply::Distant(_)));
         self.replies.insert(id, reply);

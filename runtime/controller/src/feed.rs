@@ -124,6 +124,11 @@ impl<T> Feed<T> {
         !self.shared.lock().places.is_empty()
     }
 
+    /// What it holds weighs, in bytes.
+    pub(crate) fn weight(&self) -> usize {
+        self.shared.lock().weight
+    }
+
     /// Lets readers come to an end once they have read what is there.
     pub(crate) fn end(&self) {
         self.shared.lock().ended = true;

@@ -33,7 +33,8 @@ use crate::watch::{Event, Watch, Watching};
 /// dropped: a call that was on its way is then carried out or not, as a whole.
 ///
 /// **Reads** ([`get`](Self::get), [`list`](Self::list)) are of the committed catalog, take no lock that the
-/// controller's loop holds while it works, and go on after it has stopped.
+/// controller's loop holds while it works, and go on after it has stopped. One exception: a name without its kind that
+/// is found in no kind, or in several, while a batch renames is looked for again when its names have moved.
 ///
 /// **Any process** that shares the instance's store has the same handle ([`Builder::join`](crate::Builder::join),
 /// [`Builder::attach`](crate::Builder::attach)): where another one holds the instance, calls are left for it in the

@@ -147,6 +147,7 @@ impl Host {
             if let Some(happened) = happened {
                 self.take(now, happened);
             }
+            self.note_lengths();
             self.drain(now);
             if self.certainty() == Certainty::Over {
                 tracing::error!("the lease could not be renewed in time");
@@ -155,11 +156,26 @@ impl Host {
         }
     }
 
+    /// Says how much waits: what came since the last look, or what is left at the end of a turn.
+    fn note_lengths(&self) {
+        let lengths = &self.shared.metrics.lengths;
+        lengths.calls.note(self.inbox.commands.len());
+        lengths.answers.note(self.calls.len());
+        lengths
+            .signals
+            .note(self.signals.urgent.len() + self.signals.ordinary.len());
+        lengths.forgotten.note(self.inbox.forgotten.len());
+    }
+
     /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
     /// the sleep is made anew.
     async fn next(&mut self) -> Happened {
+        self.note_lengths();
         let accepts_calls = self.core.accepts_calls();
-        let stalled = self.workers.backlog() > 0;
+        let backlog = self.workers.backlog();
+        let begins = self.starting.len() + backlog;
+        self.shared.metrics.lengths.begins.note(begins);
+        let stalled = backlog > 0;
         let doubt = self.lease.map(|lease| lease.next_change(Instant::now()));
         let due = self
             .timer
@@ -355,7 +371,8 @@ impl Host {
     /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
     fn begin_starting(&mut self) {
         if !self.starting.is_empty() && self.certainty() == Certainty::Sure {
-            self.workers.begin(&mut self.starting);
+            let begins = self.workers.begin(&mut self.starting);
+            self.shared.metrics.lengths.begins.note(begins);
         }
     }
 

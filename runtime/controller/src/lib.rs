@@ -94,6 +94,7 @@ mod tenure;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod view;
+mod waiting;
 mod watch;
 mod workers;
 

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use watershed_core::{Returned, Timestamp};
 
 use crate::sync::{AtomicI64, AtomicU64, Mutex};
+use crate::waiting::Lengths;
 
 /// How far back the longest of something is remembered, at least; at most twice that.
 const WINDOW: Duration = Duration::from_secs(60);
@@ -22,6 +23,7 @@ pub(crate) struct Metrics {
     pub(crate) failed_commits: AtomicU64,
     /// From the moment when a call was sent to that when the loop took it.
     pub(crate) lag: Durations,
+    pub(crate) lengths: Lengths,
     convergence: Convergence,
 }
 
@@ -34,6 +36,7 @@ impl Metrics {
             commits: Durations::new(),
             failed_commits: AtomicU64::new(0),
             lag: Durations::new(),
+            lengths: Lengths::new(),
             convergence: Convergence::new(),
         }
     }

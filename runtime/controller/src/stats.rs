@@ -10,6 +10,7 @@ use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timest
 
 use crate::handle::Shared;
 use crate::sync::AtomicU64;
+pub use crate::waiting::{Queue, Waiting};
 
 /// How a controller does at this moment; see [`Handle::stats`](crate::Handle::stats).
 ///
@@ -77,6 +78,8 @@ pub struct Stats {
     pub commits: Commits,
     /// How long calls waited for the loop.
     pub loop_lag: Lag,
+    /// What waits inside the controller, where this process holds the instance.
+    pub waiting: Waiting,
     /// The lease, if it can run out.
     pub lease: Option<LeaseAge>,
     /// When everything was last settled.
@@ -166,6 +169,7 @@ impl Stats {
                 last_us: metrics.lag.last_us(),
                 longest_us: metrics.lag.longest_us(at),
             },
+            waiting: Waiting::of(shared),
             lease: shared.lease().map(|lease| LeaseAge {
                 age_ms: milliseconds(at.saturating_duration_since(lease.since)),
                 term_ms: milliseconds(lease.term),
@@ -300,6 +304,30 @@ impl Stats {
             "loop_lag_longest_us",
             "The longest such wait of the last minute.",
             self.loop_lag.longest_us,
+        );
+        let queues = self.waiting.queues();
+        let lengths = |length: fn(Queue) -> u64| {
+            let named = queues
+                .iter()
+                .map(|(name, queue)| (name.to_string(), length(*queue)));
+            named.collect::<BTreeMap<_, _>>()
+        };
+        page.by(
+            "waiting",
+            "What waits inside the controller, by queue.",
+            "queue",
+            &lengths(|queue| queue.now),
+        );
+        page.by(
+            "waiting_most",
+            "The longest that a queue has been.",
+            "queue",
+            &lengths(|queue| queue.most),
+        );
+        page.gauge(
+            "watched_bytes",
+            "Bytes held for those who watch.",
+            self.waiting.watched_bytes,
         );
         if let Some(lease) = &self.lease {
             page.gauge(
@@ -438,6 +466,17 @@ mod tests {
         );
         assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",class=\"parent\"} 2\n"));
         assert!(stats.to_prometheus(&[]).contains("\nwatershed_resources 3\n"));
+        let stats = Stats {
+            waiting: Waiting {
+                calls: Queue { now: 1, most: 7 },
+                ..Waiting::default()
+            },
+            ..Stats::default()
+        };
+        let text = stats.to_prometheus(&[]);
+        for line in ["waiting{queue=\"calls\"} 1", "waiting_most{queue=\"calls\"} 7"] {
+            assert!(text.contains(&format!("\nwatershed_{line}\n")), "{text}");
+        }
     }
 
     #[test]

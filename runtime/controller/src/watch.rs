@@ -265,6 +265,11 @@ impl Watching {
         from >= *self.gone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What is held for watchers.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.feed.weight()
+    }
+
     pub(crate) fn end(&self) {
         self.feed.end();
     }

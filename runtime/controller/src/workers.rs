@@ -53,9 +53,9 @@ impl Workers {
         }
     }
 
-    /// Hands invocations over; they begin in this order.
-    pub(crate) fn begin(&self, invocations: &mut Vec<Invocation>) {
-        self.backlog.add(invocations, self.count);
+    /// Hands invocations over, which begin in this order, and says how many wait now.
+    pub(crate) fn begin(&self, invocations: &mut Vec<Invocation>) -> usize {
+        self.backlog.add(invocations, self.count)
     }
 
     /// How many invocations wait for a worker.

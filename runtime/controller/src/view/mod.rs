@@ -39,8 +39,8 @@ pub(crate) struct View {
     names: Shards<Key, Uid>,
     /// How many live resources each kind has; a name alone is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
-    /// Held while names move, and by who looks for one in every kind: what passes from one kind to another meanwhile
-    /// would be found in none, or in both.
+    /// Held while names move, and by who looks for one in every kind and has not found just one: what passes from one
+    /// kind to another meanwhile is found in none, or in both.
     moving: RwLock<()>,
     progress: Mutex<Progress>,
 }
@@ -285,7 +285,14 @@ impl View {
     }
 
     fn get_name(&self, name: &Name) -> Result<Resource, Refusal> {
-        let _still = read(&self.moving);
+        // Who finds one waits for nobody.
+        self.look_everywhere(name).or_else(|_| {
+            let _still = read(&self.moving);
+            self.look_everywhere(name)
+        })
+    }
+
+    fn look_everywhere(&self, name: &Name) -> Result<Resource, Refusal> {
         let kinds: Vec<Kind> = read(&self.kinds).keys().cloned().collect();
         let keys = kinds.into_iter().map(|kind| Key {
             kind,

@@ -1,5 +1,8 @@
 //! Random edits, cancels and restarts for minutes: memory stays flat, no task is left, no channel grows.
 //!
+//! A few times in each life everything comes to rest, and then nothing may wait in any queue. While it is busy each
+//! queue keeps to what bounds it: see the constants.
+//!
 //! `WATERSHED_SOAK_S=600 cargo test --release -p watershed-controller --features postgres,sqlite --test processes --
 //! --ignored --nocapture soak`
 
@@ -7,8 +10,9 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use watershed_controller::stats::{Queue, Waiting};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Batch, Controller, Edit, EditError, Hidden, Refusal, new_spec};
+use watershed_controller::{Batch, Controller, Edit, EditError, Hidden, Limits, Refusal, Watch, new_spec};
 
 use crate::task::{SOON, Task, builder, key, reading};
 
@@ -18,6 +22,23 @@ const RESOURCES: u32 = 10_000;
 const LIFE: Duration = Duration::from_secs(30);
 /// Longer than anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
+/// Calls in a row, between two rests.
+const BUSY: u64 = 2_000;
+/// Watchers that fall behind in every other stretch of calls, and are dropped at the next rest.
+const WATCHERS: usize = 8;
+/// Calls that may be on their way to the loop.
+const CALLS: u64 = 1_024;
+/// Calls without an answer: each resource's state while the commit before is written, should all have run; this test's
+/// own calls come one after the other, and those that it drops are forgotten soon.
+const ANSWERS: u64 = 2 * RESOURCES as u64;
+/// Calls on their way of whose answers nobody hears.
+const FORGOTTEN: u64 = 64;
+/// What an invocation has on its way to the loop at a time: its return, a state, a progress text.
+const SIGNALS: u64 = 3;
+/// What is held for watchers, with one change.
+const WATCHED_BYTES: u64 = 17 << 20;
+/// What is held for those who come back, with one change.
+const KEPT_BYTES: u64 = 2 << 20;
 /// How long is left for caches to fill before memory counts.
 const WARM: u32 = 2;
 
@@ -41,19 +62,30 @@ async fn memory_stays_flat_and_no_task_is_left() {
         }
         controller.wait_until_idle(LONG).await.unwrap();
         let until = Instant::now() + LIFE.min(Duration::from_secs(seconds) / 5);
+        let mut rests = 0;
         while Instant::now() < until {
-            one(&controller, &mut random).await;
-            calls += 1;
+            let watching = watching(&controller, if rests % 2 == 0 { 0 } else { WATCHERS });
+            for _ in 0..BUSY {
+                one(&controller, &mut random).await;
+                calls += 1;
+            }
+            controller.wait_until_idle(LONG).await.unwrap();
+            keeps_its_bounds(&controller.stats().waiting, watching.len());
+            drop(watching);
+            nothing_waits(&controller).await;
+            rests += 1;
         }
-        let tasks = alive();
+        let (tasks, waiting) = (alive(), controller.stats().waiting);
         controller.shutdown(SOON).await.unwrap();
         drop(controller);
         tokio::task::yield_now().await;
         life += 1;
         figures.push(resident_kb());
         println!(
-            "life {life}: {calls} calls, {} kB, {tasks} tasks running",
-            resident_kb()
+            "life {life}: {calls} calls, {} kB, {tasks} tasks running, {rests} rests; most {}; {} bytes kept",
+            resident_kb(),
+            told(&waiting, |queue| queue.most),
+            waiting.watched_bytes,
         );
     }
     let left = settled_tasks(tasks_at_first).await;
@@ -82,6 +114,48 @@ async fn fill(controller: &Controller) {
     });
     let edits = edits.collect();
     controller.apply(Batch { edits }).await.unwrap();
+}
+
+/// Some who watch and never look.
+fn watching(controller: &Controller, count: usize) -> Vec<Watch> {
+    let watch = || controller.watch(controller.list(Hidden::Leave).revision);
+    (0..count).map(|_| watch()).collect()
+}
+
+/// However busy it was.
+fn keeps_its_bounds(waiting: &Waiting, watchers: usize) {
+    let running = Limits::default().concurrency as u64;
+    let bounds = [CALLS, ANSWERS, SIGNALS * running + 2, FORGOTTEN, running];
+    for ((name, queue), bound) in waiting.queues().into_iter().zip(bounds) {
+        assert!(queue.most <= bound, "{name}: {queue:?}, at most {bound} expected");
+    }
+    let bound = if watchers == 0 { KEPT_BYTES } else { WATCHED_BYTES };
+    assert!(
+        waiting.watched_bytes <= bound,
+        "{waiting:?} with {watchers} watchers"
+    );
+}
+
+/// Once everything is settled, and the loop has taken what was on its way.
+async fn nothing_waits(controller: &Controller) {
+    let begun = Instant::now();
+    loop {
+        let waiting = controller.stats().waiting;
+        if waiting.queues().iter().all(|(_, queue)| queue.now == 0) {
+            return;
+        }
+        let now = told(&waiting, |queue| queue.now);
+        assert!(begun.elapsed() < SOON, "at rest there still wait {now}");
+        tokio::task::yield_now().await;
+    }
+}
+
+fn told(waiting: &Waiting, length: fn(Queue) -> u64) -> String {
+    let queues = waiting.queues().into_iter();
+    let queues: Vec<String> = queues
+        .map(|(name, queue)| format!("{name} {}", length(queue)))
+        .collect();
+    queues.join(", ")
 }
 
 /// One random thing that people do.

@@ -1,0 +1,121 @@
+//! What waits inside a controller: how long its queues are, and how long they once were.
+//!
+//! The loop notes the lengths at each turn; nobody else writes them. A queue that only grows is a leak, and one that is
+//! long says who is slow.
+
+use std::sync::atomic::Ordering;
+
+use serde::Serialize;
+
+use crate::handle::Shared;
+use crate::sync::AtomicU64;
+
+/// What waits inside the controller of this process.
+///
+/// Part of [`Stats`](crate::Stats). At rest nothing waits but what is kept for watchers who come back.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Waiting {
+    /// Calls on their way to the loop. At most 1,024; who calls when these are there waits outside.
+    pub calls: Queue,
+    /// Calls that the loop has taken and not answered for the last time: waits for an outcome are among them, and states
+    /// that wait for the commit under way to end.
+    pub answers: Queue,
+    /// Returns, state writes, progress and ends of commits on their way to the loop. Each invocation has at most three.
+    pub signals: Queue,
+    /// Calls whose callers have gone, on their way to the loop.
+    pub forgotten: Queue,
+    /// Started invocations that no worker has begun. At most as many as may run.
+    pub begins: Queue,
+    /// Bytes, about, that are held for those who watch: at most 16 MiB and one change.
+    pub watched_bytes: u64,
+}
+
+/// How long a queue is.
+///
+/// Part of [`Waiting`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct Queue {
+    /// As the loop saw it last.
+    pub now: u64,
+    /// The longest that it saw since the controller started.
+    pub most: u64,
+}
+
+impl Waiting {
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let lengths = &shared.metrics.lengths;
+        Self {
+            calls: lengths.calls.read(),
+            answers: lengths.answers.read(),
+            signals: lengths.signals.read(),
+            forgotten: lengths.forgotten.read(),
+            begins: lengths.begins.read(),
+            watched_bytes: shared.watching.held_bytes() as u64,
+        }
+    }
+
+    /// The queues by their names.
+    pub fn queues(&self) -> [(&'static str, Queue); 5] {
+        [
+            ("calls", self.calls),
+            ("answers", self.answers),
+            ("signals", self.signals),
+            ("forgotten", self.forgotten),
+            ("begins", self.begins),
+        ]
+    }
+}
+
+/// The lengths as the loop notes them.
+#[derive(Debug)]
+pub(crate) struct Lengths {
+    pub(crate) calls: Length,
+    pub(crate) answers: Length,
+    pub(crate) signals: Length,
+    pub(crate) forgotten: Length,
+    pub(crate) begins: Length,
+}
+
+impl Lengths {
+    pub(crate) fn new() -> Self {
+        Self {
+            calls: Length::new(),
+            answers: Length::new(),
+            signals: Length::new(),
+            forgotten: Length::new(),
+            begins: Length::new(),
+        }
+    }
+}
+
+/// The length of one queue.
+#[derive(Debug)]
+pub(crate) struct Length {
+    now: AtomicU64,
+    most: AtomicU64,
+}
+
+impl Length {
+    fn new() -> Self {
+        Self {
+            now: AtomicU64::new(0),
+            most: AtomicU64::new(0),
+        }
+    }
+
+    /// Only the loop notes.
+    pub(crate) fn note(&self, length: usize) {
+        let length = length as u64;
+        self.now.store(length, Ordering::Relaxed);
+        if length > self.most.load(Ordering::Relaxed) {
+            self.most.store(length, Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self) -> Queue {
+        Queue {
+            now: self.now.load(Ordering::Relaxed),
+            most: self.most.load(Ordering::Relaxed),
+        }
+    }
+}
