@@ -78,5 +78,6 @@ mod tests {
         assert!(buckets((0..4_096).map(|n| Name::new(format!("thing{n:06}")))) > 2_300);
         assert!(buckets((0..4_096).map(|n| Kind::new(format!("kind{n:06}")))) > 2_300);
         assert_eq!(buckets(0..=255_u8), 256);
+        assert!(buckets(0..4_096_u32) > 2_300);
     }
 }

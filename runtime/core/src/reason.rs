@@ -355,7 +355,6 @@ impl Reason {
         match failed.why {
             Why::Retry => Self {
                 before: failed.before.clone(),
-                cut: failed.cut.clone(),
                 ..Self::bare(Why::Retry)
             },
             _ => Self::bare(Why::Retry).after(Some(failed.clone())),
@@ -397,16 +396,9 @@ impl Reason {
     /// The same chain with so many of its latest links and the first ones; it speaks of `key`.
     fn shortened(&self, latest: usize, key: Option<Key>) -> Arc<Self> {
         let next = self.next_key().cloned().or(key);
-        let mut link = Self {
-            before: None,
-            cut: None,
-            ..self.clone()
-        };
+        let mut link = self.clone();
         if latest > 1 {
-            (link.before, link.cut) = match &self.before {
-                Some(before) => (Some(before.shortened(latest - 1, next)), self.cut.clone()),
-                None => (None, None),
-            };
+            link.before = link.before.map(|before| before.shortened(latest - 1, next));
             return Arc::new(link);
         }
         let left_out = self.links().count().saturating_sub(1 + FIRST_KEPT);

@@ -177,3 +177,15 @@ fn of_the_first_kinds_those_hold_back_that_a_start_asks_for_be_it_by_a_parent() 
     bench.finish("below");
     assert_eq!(bench.starts(), ["other"]);
 }
+
+#[test]
+fn what_has_renamed_itself_is_still_to_be_renamed() {
+    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    let by = bench.running("a").invocation;
+    bench.call_by(Some(by), Call::Apply(Edit::rename(target("a"), "b").into()));
+    bench.finish("a");
+    bench.restart();
+    assert_eq!(bench.starts(), ["rename b"], "though it saw its present spec");
+}
