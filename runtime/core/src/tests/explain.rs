@@ -287,3 +287,28 @@ fn a_rename_that_all_wait_for_is_no_invocation_below() {
         WhyNot::RenamesFirst { count: 1, .. }
     ));
 }
+
+#[test]
+fn what_has_no_error_and_cannot_run_blocks_what_is_below_as_well() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.rename("a", "b");
+    bench.fail("b");
+    bench.finish_all();
+    bench.create(&[("a", &[]), ("below", &["a"])]);
+    bench.finish_all();
+    assert_eq!(
+        names(&explain(&bench, "below").blocked_by),
+        ["a"],
+        "its name is held"
+    );
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("below", &["a"])]);
+    bench.restart_with(|row| (row.name.as_str() == "a").then(|| Error::permanent("format", "unknown")));
+    bench.finish_all();
+    assert_eq!(
+        names(&explain(&bench, "below").blocked_by),
+        ["a"],
+        "it can't be read"
+    );
+}
