@@ -3,7 +3,7 @@
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
-//! `checkpoint` keeps the file small. `sys` is the only place that calls the C interface.
+//! `checkpoint` keeps the file small, `give_back` the memory. `sys` is the only place that calls the C interface.
 
 mod build;
 #[cfg(feature = "by-hand")]
@@ -11,6 +11,7 @@ mod by_hand;
 mod checkpoint;
 mod engine;
 mod failure;
+mod give_back;
 mod migrate;
 mod moment;
 mod names;

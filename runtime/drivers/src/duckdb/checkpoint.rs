@@ -7,6 +7,7 @@
 //! stays in proportion to the writing, however many builds that were.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -61,8 +62,9 @@ impl Growth {
 }
 
 impl Engine {
-    /// Makes a checkpoint if the file has grown enough. Nothing that was done before hangs on how this ends.
+    /// Counts a change, and makes a checkpoint if the file has grown enough. Nothing that was done before hangs on how this ends.
     pub(super) async fn after_change(&self, cancel: &CancellationToken) {
+        self.changes().fetch_add(1, Ordering::Relaxed);
         let size = size_on_disk(&self.options().path);
         if !self.growth().is_due(size) {
             return;
@@ -102,7 +104,7 @@ impl Engine {
         .await
     }
 
-    fn checkpoint_here(&self, work: &Work<'_>) -> Result<(), Failure> {
+    pub(super) fn checkpoint_here(&self, work: &Work<'_>) -> Result<(), Failure> {
         crash::point("drivers::checkpoint::before");
         work.run("CHECKPOINT", &[])?;
         crash::point("drivers::checkpoint::after");

@@ -9,7 +9,7 @@
 //!    would drop the lock that keeps other processes out.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -52,6 +52,8 @@ struct Shared {
     names: Mutex<Names>,
     released: Notify,
     growth: Mutex<Growth>,
+    /// Since memory was given back last.
+    changes: AtomicUsize,
 }
 
 /// Whether others may work at the same time.
@@ -100,6 +102,7 @@ impl Engine {
             names: Mutex::default(),
             released: Notify::new(),
             growth: Mutex::default(),
+            changes: AtomicUsize::new(0),
         };
         Self {
             shared: Arc::new(shared),
@@ -143,7 +146,10 @@ impl Engine {
             let _gate = gate;
             let pool = std::mem::replace(&mut *engine.pool(), Pool::Closed);
             crash::point("drivers::close::before");
-            if let Pool::Open { database, mut idle } = pool {
+            if let Pool::Open {
+                database, mut idle, ..
+            } = pool
+            {
                 if let Some(connection) = idle.pop()
                     && engine.options().access == Access::ReadWrite
                 {
@@ -212,8 +218,8 @@ impl Engine {
         // The connection's next work is another's.
         running.disarm();
         match work.aftermath() {
-            Aftermath::Usable => self.pool().checkin(connection),
-            Aftermath::Broken => self.shared.broken.store(true, Ordering::Release),
+            Aftermath::Usable => self.check_in(connection),
+            Aftermath::Broken => self.declare_broken(),
         }
         done
     }
@@ -294,22 +300,35 @@ impl Engine {
         self.shared.growth.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn changes(&self) -> &AtomicUsize {
+        &self.shared.changes
+    }
+
+    /// Bytes of memory that it may use, while it is open.
+    pub(super) fn memory_limit(&self) -> Option<u64> {
+        match &*self.pool() {
+            Pool::Open { memory_limit, .. } => *memory_limit,
+            Pool::Unopened | Pool::Closed => None,
+        }
+    }
+
+    pub(super) fn check_in(&self, connection: Connection) {
+        self.pool().checkin(connection);
+    }
+
     fn pool(&self) -> MutexGuard<'_, Pool> {
         self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A connection; opens the file if need be, others wait for that.
-    fn checkout(&self) -> Result<Connection, Failure> {
+    pub(super) fn checkout(&self) -> Result<Connection, Failure> {
         let mut pool = self.pool();
         if let Some(connection) = pool.checkout(&self.options().path) {
             return connection;
         }
-        let (database, connection) = pool::open(self.options())?;
+        let (opened, connection) = pool::open(self.options())?;
         self.read_file(&connection)?;
-        *pool = Pool::Open {
-            database,
-            idle: Vec::new(),
-        };
+        *pool = opened;
         self.shared.opened.store(true, Ordering::Release);
         Ok(connection)
     }
@@ -345,8 +364,7 @@ impl Engine {
         }
     }
 
-    /// As after a fatal error.
-    #[cfg(test)]
+    /// Nothing more is done in the file before it has been opened anew.
     pub(super) fn declare_broken(&self) {
         self.shared.broken.store(true, Ordering::Release);
     }
@@ -359,6 +377,17 @@ impl Engine {
     ) -> Option<Pass> {
         let entered = tokio::time::timeout(patience, self.enter(cancel, Company::Alone)).await;
         entered.ok().and_then(Result::ok)
+    }
+
+    /// The right to work alone, if nobody works at this moment.
+    pub(super) fn enter_alone_now(&self) -> Option<Pass> {
+        let slot = Arc::clone(&self.shared.slots).try_acquire_owned().ok()?;
+        let gate = Arc::clone(&self.shared.gate).try_write_owned().ok()?;
+        let is_broken = self.shared.broken.load(Ordering::Acquire);
+        (!is_broken).then_some(Pass {
+            _gate: Gate::Whole(gate),
+            _slot: slot,
+        })
     }
 }
 

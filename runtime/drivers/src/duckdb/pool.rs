@@ -18,6 +18,8 @@ pub(super) enum Pool {
     Open {
         database: Arc<Database>,
         idle: Vec<Connection>,
+        /// In bytes, if it is known.
+        memory_limit: Option<u64>,
     },
     /// For good.
     Closed,
@@ -29,7 +31,7 @@ impl Pool {
         match self {
             Self::Unopened => None,
             Self::Closed => Some(Err(Failure::Closed)),
-            Self::Open { database, idle } => Some(match idle.pop() {
+            Self::Open { database, idle, .. } => Some(match idle.pop() {
                 Some(connection) => Ok(connection),
                 None => connect(database, path).map_err(Failure::Open),
             }),
@@ -45,7 +47,7 @@ impl Pool {
 }
 
 /// Opens the file and settles what may not be changed afterwards.
-pub(super) fn open(options: &Options) -> Result<(Arc<Database>, Connection), OpenError> {
+pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
     let path = &options.path;
     if options.access == Access::ReadOnly && !path.exists() {
         return Err(OpenError::Missing { path: path.clone() });
@@ -54,11 +56,14 @@ pub(super) fn open(options: &Options) -> Result<(Arc<Database>, Connection), Ope
     let connection = connect(&database, path)?;
     let run = |sql: &str| connection.run(sql, &[]).and_then(super::sys::Answer::collect);
     let said = |raw: RawError| classify_open(&raw, path);
-    if options.memory_limit.is_none() {
+    let mut memory_limit = options.memory_limit;
+    if memory_limit.is_none() {
         let shown = run("SELECT current_setting('memory_limit')").map_err(said)?;
         if let Some(bytes) = shown.first().and_then(|row| row.first()).and_then(bytes_of) {
             let (ours, theirs) = SHARE_OF_ENGINES_DEFAULT;
-            run(&format!("SET memory_limit = '{}B'", bytes / theirs * ours)).map_err(said)?;
+            let bytes = bytes / theirs * ours;
+            run(&format!("SET memory_limit = '{bytes}B'")).map_err(said)?;
+            memory_limit = Some(bytes);
         }
     }
     // Answers must not depend on where they are computed. Without the ICU extension there are no time zones.
@@ -67,7 +72,13 @@ pub(super) fn open(options: &Options) -> Result<(Arc<Database>, Connection), Ope
     }
     // The configuration stays unlocked: the engine itself sets things while it runs a PIVOT. Nobody else can, as
     // nothing but SELECT and what wraps one is ever run for a caller.
-    Ok((database, connection))
+    let idle = Vec::new();
+    let opened = Pool::Open {
+        database,
+        idle,
+        memory_limit,
+    };
+    Ok((opened, connection))
 }
 
 fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {

@@ -4,6 +4,7 @@ mod builds;
 #[cfg(feature = "crash-points")]
 mod crashes;
 mod failures;
+mod give_back;
 mod growth;
 mod interrupts;
 mod opening;

@@ -1,15 +1,19 @@
 //! How the program's memory goes back to the system.
 //!
 //! A process that stays for weeks and builds something every few seconds takes much memory for a moment, on whichever
-//! thread has the work. Left alone, the C library keeps an arena for each of those threads and, once it has seen a
-//! buffer of the engine's CSV reader (32 MB), gives nothing below that size back; and what lies between things that stay
-//! is never given back at all. A program that embeds the runtime chooses its own allocator; this is for ours. All of it
-//! does nothing where the C library is another one, or a person has set its variables.
+//! thread has the work. Left alone, the C library gives nothing below 32 MB back once it has seen a buffer of the
+//! engine's CSV reader, which is as large; and what lies between things that stay is never given back at all. That each
+//! thread has an arena of its own is left as it is: sharing few of them makes an edit a quarter slower. A program that
+//! embeds the runtime chooses its own allocator; this is for ours. It is left alone where the C library is another one,
+//! or a person has set its variables. The engine's memory is its own affair, and is given back with the rest.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
 use watershed_controller::{Event, Handle, Hidden, Revision};
+
+use crate::instance::Instance;
 
 /// Between two times that free memory is given back. It takes some milliseconds, and what is needed again soon costs
 /// a page fault.
@@ -18,8 +22,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Work that takes longer than this is not waited for.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Has large buffers given back when they are freed, and the others share few arenas. To be called before there are
-/// threads.
+/// Has large buffers given back when they are freed. To be called before there are threads.
 pub(super) fn give_back() {
     if allocator::is_ours() {
         allocator::tune();
@@ -28,14 +31,15 @@ pub(super) fn give_back() {
 
 /// Gives free memory back each time that something was done and nothing is left to do, until the controller stops.
 /// Costs nothing while nothing happens.
-pub(super) async fn give_back_after_work(handle: Handle) {
-    if !allocator::is_ours() {
-        return;
-    }
+pub(super) async fn give_back_after_work(instance: Arc<Instance>) {
+    let handle = instance.controller();
     let mut seen = handle.list(Hidden::Leave).revision;
-    while let Some(revision) = work_done(&handle, seen).await {
+    while let Some(revision) = work_done(handle, seen).await {
         seen = revision;
-        let _ = tokio::task::spawn_blocking(allocator::trim).await;
+        instance.give_back_memory().await;
+        if allocator::is_ours() {
+            let _ = tokio::task::spawn_blocking(allocator::trim).await;
+        }
         tokio::time::sleep(PAUSE).await;
     }
 }
@@ -82,13 +86,6 @@ mod allocator {
     pub(super) fn tune() {
         set(libc::M_MMAP_THRESHOLD, LARGE);
         set(libc::M_TRIM_THRESHOLD, LARGE);
-        set(libc::M_ARENA_MAX, arenas());
-    }
-
-    /// Threads that allocate at the same moment are as many as the cores; more than a few arenas only hold more.
-    fn arenas() -> c_int {
-        let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get().clamp(2, 8));
-        c_int::try_from(cores).unwrap_or(2)
     }
 
     #[allow(unsafe_code, reason = "the library's own switch; there is no safe way to it")]

@@ -61,7 +61,7 @@ async fn once(
         all: shared.all,
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
-    let frugal = tokio::spawn(memory::give_back_after_work(instance.controller().clone()));
+    let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));
     let (working, replies) = session::spawn({
         let (instance, stop) = (Arc::clone(&instance), stop.clone());
         |replies| async move { instance.stay(&run, &stop, &replies).await }
@@ -75,6 +75,8 @@ async fn once(
     }
     let stayed = working.await;
     frugal.abort();
+    // It holds the instance, and with that the state folder.
+    let _ = frugal.await;
     let closed = session::close_instance(&instance, listener).await;
     match stayed {
         Ok(Stayed::Lost) => {

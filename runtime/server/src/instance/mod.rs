@@ -261,6 +261,12 @@ impl Instance {
         }
     }
 
+    /// Lets go of what the engine holds in memory without need, if nobody works in it at this moment. Worth a call
+    /// whenever nothing is left to do: it costs nothing unless much has been built since.
+    pub async fn give_back_memory(&self) {
+        self.engine.give_back_memory().await;
+    }
+
     /// Lets the next look at the project's files be at all of them: whoever asks for one wants to be sure.
     fn look_at_everything(&self) {
         self.touched.add(Scope::Everything);

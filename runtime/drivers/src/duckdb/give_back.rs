@@ -1,0 +1,86 @@
+//! Giving memory back when there is nothing to do.
+//!
+//! The engine keeps what it has read or written until its memory limit is near, and a tombstone for each block that a
+//! build has used and freed: half a kilobyte, some dozens a build, of which it begins to sweep up when there are tens of
+//! thousands. In a process that stays and builds small things, the limit never comes near, so it would hold a copy of
+//! the whole file in blocks of 256 KiB, and grow for hours.
+//!
+//! It has no statement for that, but it lets go of everything that nobody uses before it refuses a limit that is too
+//! low. So it is given one, and then its own again, at a moment in which nobody works.
+
+use std::sync::atomic::Ordering;
+
+use super::engine::{Engine, on_blocking_thread};
+use super::failure::Aftermath;
+use super::options::Access;
+use super::schema;
+use super::work::Work;
+use crate::olap::Failure;
+
+/// Fewer changes than this have left too little behind.
+const CHANGES: usize = 64;
+
+/// More than this is a warm copy of large tables, which is worth more than what would be given back. Tests have smaller
+/// ones.
+const LARGEST_BYTES: u64 = if cfg!(test) { 16 << 20 } else { 256 << 20 };
+
+/// A limit that nothing fits into.
+const NOTHING: &str = "SET memory_limit = '1KB'";
+
+impl Engine {
+    /// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
+    /// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
+    /// idle; does nothing most of the time.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves it to end by itself.
+    pub async fn give_back_memory(&self) {
+        let is_worth_it = self.changes().load(Ordering::Relaxed) >= CHANGES;
+        if !is_worth_it || !self.is_open() || self.options().access == Access::ReadOnly {
+            return;
+        }
+        let Some(pass) = self.enter_alone_now() else {
+            return;
+        };
+        let engine = self.clone();
+        let given = on_blocking_thread(move || {
+            let _pass = pass;
+            engine.give_back_here()
+        });
+        if let Err(error) = given.await.and_then(|given| given) {
+            tracing::warn!(%error, "the engine's memory could not be given back");
+        }
+    }
+
+    fn give_back_here(&self) -> Result<(), Failure> {
+        let connection = self.checkout()?;
+        let work = Work::uninterrupted(&connection);
+        self.changes().store(0, Ordering::Relaxed);
+        let given = self.let_go(&work);
+        // With its limit left as low as that it could do nothing more.
+        if given.is_ok() && work.aftermath() == Aftermath::Usable {
+            self.check_in(connection);
+        } else {
+            self.declare_broken();
+        }
+        given
+    }
+
+    fn let_go(&self, work: &Work<'_>) -> Result<(), Failure> {
+        let held = work.run(
+            "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()",
+            &[],
+        )?;
+        if schema::count(&held).is_none_or(|held| held > LARGEST_BYTES) {
+            return Ok(());
+        }
+        // What stands in the log alone would be written beside the file.
+        self.checkpoint_here(work)?;
+        let Some(limit) = self.memory_limit() else {
+            return Ok(());
+        };
+        // It says no, having let go of all that it could.
+        let _ = work.connection().run(NOTHING, &[]);
+        work.run(&format!("SET memory_limit = '{limit}B'"), &[]).map(drop)
+    }
+}

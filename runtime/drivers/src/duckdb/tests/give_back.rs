@@ -1,0 +1,90 @@
+//! Memory that is given back.
+
+use super::*;
+
+/// So many builds are worth it.
+const ENOUGH: u128 = 64;
+
+/// Half of what four tables have at least, which is a block each.
+const SOME: i64 = 2 * (256 << 10);
+
+impl Bench {
+    async fn rebuild(&self, builds: u128) {
+        for n in 0..builds {
+            let name = format!("t{}", n % 4);
+            let sql = "select i, hash(i) as h from range(1000) t(i)";
+            self.build(table(n % 4 + 1, &name, sql)).await.unwrap();
+        }
+    }
+
+    /// Bytes of what stands in the file that the engine has in memory.
+    async fn held(&self) -> i64 {
+        let rows = self
+            .rows("select sum(memory_usage_bytes)::bigint from duckdb_memory()")
+            .await;
+        rows.unwrap()[0].parse().unwrap()
+    }
+
+    async fn limit(&self) -> String {
+        let mut rows = self.rows("select current_setting('memory_limit')").await.unwrap();
+        rows.remove(0)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_many_builds_the_engine_holds_nothing_and_may_use_what_it_might_before() {
+    let bench = bench();
+    bench.rebuild(ENOUGH).await;
+    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    let (held, limit) = (bench.held().await, bench.limit().await);
+    assert!(held > SOME, "{held}");
+    bench.engine.give_back_memory().await;
+    assert!(bench.held().await < SOME);
+    assert_eq!(bench.limit().await, limit);
+    // It can still do what needs memory, and has lost nothing.
+    let rows = bench
+        .rows("select count(distinct hash(i)) from range(300000) t(i)")
+        .await
+        .unwrap();
+    assert_eq!(rows, ["300000"]);
+    assert_eq!(
+        bench.rows("select count(distinct h) from t3").await.unwrap(),
+        ["1000"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_given_back_after_a_few_builds_or_while_somebody_works() {
+    let bench = bench();
+    bench.rebuild(ENOUGH - 1).await;
+    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    bench.engine.give_back_memory().await;
+    assert!(bench.held().await > SOME, "too few changes");
+    bench.rebuild(1).await;
+    let others = super::super::engine::Company::Others;
+    let pass = bench.engine.enter(&bench.cancel, others).await.unwrap();
+    bench.engine.give_back_memory().await;
+    drop(pass);
+    assert!(bench.held().await > SOME, "somebody works");
+    bench.engine.give_back_memory().await;
+    assert!(bench.held().await < SOME);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_warm_copy_of_large_tables_is_kept() {
+    let bench = bench();
+    // Noise, so that it can't be stored in less than 24 MB.
+    let sql =
+        "select hash(i) as a, hash(i + 1) as b, hash(i + 2) as c, hash(i + 3) as d from range(750000) t(i)";
+    bench.build(table(9, "large", sql)).await.unwrap();
+    bench.rebuild(ENOUGH).await;
+    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    bench
+        .rows("select max(a), max(b), max(c), max(d) from large")
+        .await
+        .unwrap();
+    let held = bench.held().await;
+    assert!(held > 16 << 20, "{held}");
+    bench.engine.give_back_memory().await;
+    assert_eq!(bench.held().await, held);
+}
