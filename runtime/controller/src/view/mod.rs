@@ -148,7 +148,7 @@ impl View {
         keeping: &mut Vec<Uid>,
     ) {
         let mut shard = self.rows.write(&row.uid);
-        let entry = shard.entry(row.uid).or_default();
+        let entry = shard.or_default(row.uid);
         let (stays, is_new) = match &entry.row {
             Some(old) => (stays(old, row), false),
             None => (false, entry.before.is_none()),

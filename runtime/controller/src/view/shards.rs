@@ -1,9 +1,12 @@
 //! A map in pieces, so that threads that read and the one that writes rarely meet.
+//!
+//! A key is hashed once: its hash leads to the piece, and to the place in it.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash};
 use std::sync::PoisonError;
 
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
 use watershed_core::QuickHash;
 
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -22,20 +25,33 @@ pub(super) struct Shards<K, V> {
 #[repr(align(128))]
 struct Apart<K, V>(RwLock<Shard<K, V>>);
 
-pub(super) type Shard<K, V> = HashMap<K, V, QuickHash>;
+/// One piece.
+#[derive(Debug)]
+pub(super) struct Shard<K, V>(HashTable<(K, V)>);
+
+/// The place of a key, for as long as nobody writes there.
+pub(super) struct Reading<'a, K, V> {
+    shard: RwLockReadGuard<'a, Shard<K, V>>,
+    hash: u64,
+}
+
+/// The place of a key, with nobody else there.
+pub(super) struct Writing<'a, K, V> {
+    shard: RwLockWriteGuard<'a, Shard<K, V>>,
+    hash: u64,
+}
 
 impl<K: Hash + Eq, V> Shards<K, V> {
     pub(super) fn with_capacity(count: usize) -> Self {
-        let shard = || HashMap::with_capacity_and_hasher(count / SHARDS, QuickHash::default());
+        let shard = || Shard(HashTable::with_capacity(count / SHARDS));
         Self {
             shards: (0..SHARDS).map(|_| Apart(RwLock::new(shard()))).collect(),
         }
     }
 
-    fn of(&self, key: &K) -> &RwLock<Shard<K, V>> {
-        // Maps use the low bits within a shard.
-        let bits = QuickHash::default().hash_one(key) >> 40;
-        &self.shards[usize::try_from(bits).unwrap_or_default() % SHARDS].0
+    fn of(&self, hash: u64) -> &RwLock<Shard<K, V>> {
+        // Tables use the low bits within a shard, and the topmost ones to tell apart what meets there.
+        &self.shards[usize::try_from(hash >> 40).unwrap_or_default() % SHARDS].0
     }
 
     /// All pieces, one after the other.
@@ -43,13 +59,84 @@ impl<K: Hash + Eq, V> Shards<K, V> {
         self.shards.iter().map(|shard| &shard.0)
     }
 
-    pub(super) fn read(&self, key: &K) -> RwLockReadGuard<'_, Shard<K, V>> {
-        read(self.of(key))
+    pub(super) fn read(&self, key: &K) -> Reading<'_, K, V> {
+        let hash = hash(key);
+        let shard = read(self.of(hash));
+        Reading { shard, hash }
     }
 
-    pub(super) fn write(&self, key: &K) -> RwLockWriteGuard<'_, Shard<K, V>> {
-        write(self.of(key))
+    pub(super) fn write(&self, key: &K) -> Writing<'_, K, V> {
+        let hash = hash(key);
+        let shard = write(self.of(hash));
+        Writing { shard, hash }
     }
+}
+
+impl<K, V> Shard<K, V> {
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.0.iter().map(|(_, value)| value)
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.0.iter_mut().map(|(_, value)| value)
+    }
+}
+
+/// Only the key that led to the place may be looked for there.
+impl<K: Eq, V> Reading<'_, K, V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        let found = self.shard.0.find(self.hash, |(other, _)| other == key);
+        found.map(|(_, value)| value)
+    }
+}
+
+/// Only the key that led to the place may be looked for there.
+impl<K: Hash + Eq, V> Writing<'_, K, V> {
+    pub(super) fn get(&self, key: &K) -> Option<&V> {
+        let found = self.shard.0.find(self.hash, |(other, _)| other == key);
+        found.map(|(_, value)| value)
+    }
+
+    pub(super) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let found = self.shard.0.find_mut(self.hash, |(other, _)| other == key);
+        found.map(|(_, value)| value)
+    }
+
+    /// What stands there, made if nothing does.
+    pub(super) fn or_default(&mut self, key: K) -> &mut V
+    where
+        V: Default,
+    {
+        let entry = self.entry(&key);
+        let made = entry.or_insert_with(|| (key, V::default()));
+        &mut made.into_mut().1
+    }
+
+    /// Puts a value there; gives back the one that it replaces.
+    pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        match self.entry(&key) {
+            Entry::Occupied(mut found) => Some(std::mem::replace(&mut found.get_mut().1, value)),
+            Entry::Vacant(place) => {
+                place.insert((key, value));
+                None
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, key: &K) {
+        if let Ok(found) = self.shard.0.find_entry(self.hash, |(other, _)| other == key) {
+            found.remove();
+        }
+    }
+
+    fn entry(&mut self, key: &K) -> Entry<'_, (K, V)> {
+        let rehash = |(key, _): &(K, V)| hash(key);
+        self.shard.0.entry(self.hash, |(other, _)| other == key, rehash)
+    }
+}
+
+fn hash<K: Hash>(key: &K) -> u64 {
+    QuickHash::default().hash_one(key)
 }
 
 /// A panic elsewhere leaves what is locked whole: nothing panics between two changes that belong together.
