@@ -2,6 +2,7 @@
 //!
 //! | module | measures |
 //! |---|---|
+//! | `alone` | the core without its host, which the others can't go below |
 //! | `graphs` | from a start on a stored catalog until everything is idle, and requests when it is |
 //! | `edits` | edits and requests one by one, and large batches |
 //! | `durable` | acknowledged writes on SQLite, beside raw inserts of the same rows |
@@ -16,6 +17,7 @@
 
 use watershed_tests::measure::Report;
 
+mod alone;
 mod durable;
 mod edits;
 mod explain;
@@ -41,4 +43,5 @@ async fn measure(report: Report) {
     reads::measure(&report).await;
     explain::measure(&report).await;
     rest::measure(&report).await;
+    alone::measure(&report);
 }

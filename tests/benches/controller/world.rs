@@ -14,7 +14,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(600);
 /// Edits of one batch when a catalog is made.
 const BATCH: usize = 10_000;
 /// Reconcilers that only look are cheap enough to run by the thousand.
-const CONCURRENCY: usize = 1_024;
+pub(crate) const CONCURRENCY: usize = 1_024;
 
 /// A spec of bytes that say nothing.
 pub(crate) struct Blob(Vec<u8>);
