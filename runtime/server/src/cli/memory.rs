@@ -2,10 +2,9 @@
 //!
 //! A process that stays for weeks and builds something every few seconds takes much memory for a moment, on whichever
 //! thread has the work. Left alone, the C library gives nothing below 32 MB back once it has seen a buffer of the
-//! engine's CSV reader, which is as large; and what lies between things that stay is never given back at all. That each
-//! thread has an arena of its own is left as it is: sharing few of them makes an edit a quarter slower. A program that
-//! embeds the runtime chooses its own allocator; this is for ours. It is left alone where the C library is another one,
-//! or a person has set its variables. The engine's memory is its own affair, and is given back with the rest.
+//! engine's CSV reader, which is as large; and what lies between things that stay is never given back at all. A program
+//! that embeds the runtime chooses its own allocator; this is for ours. It is left alone where the C library is another
+//! one, or a person has set its variables. The engine's memory is its own affair, and is given back with the rest.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +21,8 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// Work that takes longer than this is not waited for.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Has large buffers given back when they are freed. To be called before there are threads.
+/// Has large buffers given back when they are freed, and the others share some arenas. To be called before there are
+/// threads.
 pub(super) fn give_back() {
     if allocator::is_ours() {
         allocator::tune();
@@ -86,6 +86,14 @@ mod allocator {
     pub(super) fn tune() {
         set(libc::M_MMAP_THRESHOLD, LARGE);
         set(libc::M_TRIM_THRESHOLD, LARGE);
+        set(libc::M_ARENA_MAX, arenas());
+    }
+
+    /// What lies between things that stay fills every arena in the end, so there are not as many as threads. Two for
+    /// each core are enough; with one, threads wait for each other and an edit takes a quarter longer.
+    fn arenas() -> c_int {
+        let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
+        c_int::try_from(2 * cores.clamp(2, 8)).unwrap_or(4)
     }
 
     #[allow(unsafe_code, reason = "the library's own switch; there is no safe way to it")]
