@@ -27,6 +27,10 @@ const LARGEST_BYTES: u64 = if cfg!(test) { 16 << 20 } else { 256 << 20 };
 /// A limit that nothing fits into.
 const NOTHING: &str = "SET memory_limit = '1KB'";
 
+/// Something that can't be let go of. The engine keeps what it may let go of in several queues and goes through them until
+/// the limit is kept; this way it is not, and all are swept.
+const STAYS: &str = "CREATE OR REPLACE TEMP TABLE stays AS SELECT i FROM range(2048) t(i)";
+
 impl Engine {
     /// Lets go of what the engine holds in memory, if it has changed often enough for that, nobody works in it at this
     /// moment, and it is little: what is needed again is read from the file. Worth a call whenever a project has become
@@ -79,8 +83,10 @@ impl Engine {
         let Some(limit) = self.memory_limit() else {
             return Ok(());
         };
+        work.run(STAYS, &[])?;
         // It says no, having let go of all that it could.
         let _ = work.connection().run(NOTHING, &[]);
-        work.run(&format!("SET memory_limit = '{limit}B'"), &[]).map(drop)
+        work.run(&format!("SET memory_limit = '{limit}B'"), &[])?;
+        work.run("DROP TABLE temp.stays", &[]).map(drop)
     }
 }
