@@ -62,6 +62,30 @@ impl Bench {
         Self::with(vec![KindOptions::new("k")], limits)
     }
 
+    /// One in which "b" runs on below "a", for which a timed request has come.
+    pub(crate) fn with_one_lingering() -> Self {
+        let long = KindOptions {
+            on_timed_ancestor: crate::OnTimedAncestor::Finish(std::time::Duration::from_secs(3600)),
+            ..KindOptions::new("k")
+        };
+        let mut bench = Self::with(vec![long], Limits::default());
+        bench.settled(&[("a", &[]), ("b", &["a"])]);
+        bench.reconcile("b");
+        bench.call(Call::Nudge(target("a")));
+        bench
+    }
+
+    /// One in which "a" waits for its name, which "b" had and still holds, for its rename has failed.
+    pub(crate) fn with_a_held_name() -> Self {
+        let mut bench = Self::new();
+        bench.settled(&[("a", &[])]);
+        bench.rename("a", "b");
+        bench.fail("b");
+        bench.finish_all();
+        bench.create(&[("a", &[])]);
+        bench
+    }
+
     pub(crate) fn with(kinds: Vec<KindOptions>, limits: Limits) -> Self {
         let now = Now {
             wall: Timestamp(1_000_000),

@@ -1,12 +1,7 @@
 //! Edits: those that change nothing, those by the resource's own invocation, and whom they ask.
 
-use std::time::Duration;
-
 use crate::testing::{Bench, refs_edit, target};
-use crate::{
-    Answer, Applied, Call, Edit, Key, KindOptions, Limits, OnTimedAncestor, Ref, SpecVersion, Uid, Update,
-    Why,
-};
+use crate::{Answer, Applied, Call, Edit, Key, KindOptions, Limits, Ref, SpecVersion, Uid, Update, Why};
 
 fn update(bench: &mut Bench, update: Update) -> (u64, SpecVersion) {
     let before = bench.core.revision();
@@ -191,14 +186,7 @@ fn c5_own_refs_to_what_is_settled_cancel_nothing() {
 
 #[test]
 fn c5_an_own_spec_cancels_nothing_though_something_above_is_asked_for() {
-    let long = KindOptions {
-        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(3600)),
-        ..KindOptions::new("k")
-    };
-    let mut bench = Bench::with(vec![long], Limits::default());
-    bench.settled(&[("a", &[]), ("b", &["a"])]);
-    bench.reconcile("b");
-    bench.call(Call::Nudge(target("a")));
+    let mut bench = Bench::with_one_lingering();
     let by = bench.running("b").invocation;
     let spec = Some((b"own".as_slice().into(), 1));
     let edit = Edit::update(

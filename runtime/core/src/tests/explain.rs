@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Call, Edit, Error, Explanation, Key, KindOptions, Limits, OnTimedAncestor, Phase, Pool, RetryPolicy,
-    Returned, Settled, Subject, WhyNot,
+    Call, Edit, Error, Explanation, Key, KindOptions, Limits, Phase, Pool, RetryPolicy, Returned, Settled,
+    Subject, WhyNot,
 };
 
 fn explain(bench: &Bench, name: &str) -> Explanation {
@@ -195,14 +195,7 @@ fn it_says_what_a_cycle_waits_for() {
 
 #[test]
 fn what_runs_waits_for_nothing_though_something_above_it_is_asked_for() {
-    let options = KindOptions {
-        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(60)),
-        ..KindOptions::new("k")
-    };
-    let mut bench = Bench::with(vec![options], Limits::default());
-    bench.settled(&[("a", &[]), ("b", &["a"])]);
-    bench.reconcile("b");
-    bench.call(Call::Nudge(target("a")));
+    let bench = Bench::with_one_lingering();
     assert_eq!(explain(&bench, "b").waits_for, None);
 }
 
@@ -218,12 +211,7 @@ fn it_is_not_a_settled_parent_that_something_waits_for() {
 
 #[test]
 fn who_holds_a_name_is_told_by_its_present_name() {
-    let mut bench = Bench::new();
-    bench.settled(&[("a", &[])]);
-    bench.rename("a", "b");
-    bench.fail("b");
-    bench.finish_all();
-    bench.create(&[("a", &[])]);
+    let mut bench = Bench::with_a_held_name();
     bench.rename("b", "c");
     match because(&bench, "a") {
         WhyNot::Settled(Settled::WaitingForName { key, .. }) => assert_eq!(key, Key::new("k", "c")),

@@ -132,12 +132,7 @@ fn c10_what_waits_beside_its_abandoned_invocation_may_be_given_up_on() {
 
 #[test]
 fn what_waits_for_a_name_is_asked_for_when_its_holder_is_given_up_on() {
-    let mut bench = Bench::new();
-    bench.settled(&[("a", &[])]);
-    bench.rename("a", "b");
-    bench.fail("b");
-    bench.finish_all();
-    bench.create(&[("a", &[])]);
+    let mut bench = Bench::with_a_held_name();
     assert!(matches!(
         bench.standing("a"),
         Standing::Settled(Settled::WaitingForName { .. })

@@ -7,20 +7,12 @@ use super::{finds, finds_only, rest, run, slot, world};
 use crate::resource::{Op, Stage};
 use crate::testing::{Bench, Store, target};
 use crate::{
-    Call, Edit, Input, KindOptions, Limits, Mono, OnTimedAncestor, Pool, Ref, Required, Revision, Rule,
-    SeenRef, Settled,
+    Call, Edit, Input, KindOptions, Limits, Mono, Pool, Ref, Required, Revision, Rule, SeenRef, Settled,
 };
 
 #[test]
 fn what_runs_below_something_unsettled_has_to_linger() {
-    let options = KindOptions {
-        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(60)),
-        ..KindOptions::new("k")
-    };
-    let mut bench = Bench::with(vec![options], Limits::default());
-    bench.settled(&[("a", &[]), ("b", &["a"])]);
-    bench.reconcile("b");
-    bench.call(Call::Nudge(target("a")));
+    let bench = Bench::with_one_lingering();
     finds_only(&bench.core, Rule::C3, |core| {
         run(core, "b").lingering = false;
         core.lingering -= 1;
@@ -99,12 +91,7 @@ fn what_is_ready_need_not_start_once_the_core_stops() {
 
 #[test]
 fn a_name_that_only_a_running_invocation_keeps_is_not_free() {
-    let mut bench = Bench::new();
-    bench.settled(&[("a", &[])]);
-    bench.rename("a", "b");
-    bench.fail("b");
-    bench.finish_all();
-    bench.create(&[("a", &[])]);
+    let mut bench = Bench::with_a_held_name();
     bench.call(Call::Retry(target("b")));
     let by = bench.running("b").invocation;
     bench.call_by(Some(by), Call::Apply(Edit::delete(target("b")).into()));
