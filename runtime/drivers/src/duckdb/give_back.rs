@@ -60,33 +60,39 @@ impl Engine {
         let connection = self.checkout()?;
         let work = Work::uninterrupted(&connection);
         self.changes().store(0, Ordering::Relaxed);
-        let given = self.let_go(&work);
-        // With its limit left as low as that it could do nothing more.
-        if given.is_ok() && work.aftermath() == Aftermath::Usable {
-            self.check_in(connection);
-        } else {
-            self.declare_broken();
+        let prepared = self.prepare(&work);
+        let given = match prepared {
+            Ok(Some(limit)) => let_go(&work, limit).inspect_err(|_| self.declare_broken()),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        };
+        match work.aftermath() {
+            Aftermath::Usable => self.check_in(connection),
+            Aftermath::Broken => self.declare_broken(),
         }
         given
     }
 
-    fn let_go(&self, work: &Work<'_>) -> Result<(), Failure> {
+    /// The engine's limit, if it holds little enough. What stands in the log alone would be written beside the file, so
+    /// it is written into it.
+    fn prepare(&self, work: &Work<'_>) -> Result<Option<u64>, Failure> {
         let held = work.run(
             "SELECT coalesce(sum(memory_usage_bytes), 0)::BIGINT FROM duckdb_memory()",
             &[],
         )?;
         if schema::count(&held).is_none_or(|held| held > LARGEST_BYTES) {
-            return Ok(());
+            return Ok(None);
         }
-        // What stands in the log alone would be written beside the file.
         self.checkpoint_here(work)?;
-        let Some(limit) = self.memory_limit() else {
-            return Ok(());
-        };
-        work.run(STAYS, &[])?;
-        // It says no, having let go of all that it could.
-        let _ = work.connection().run(NOTHING, &[]);
-        work.run(&format!("SET memory_limit = '{limit}B'"), &[])?;
-        work.run("DROP TABLE temp.stays", &[]).map(drop)
+        Ok(self.memory_limit())
     }
+}
+
+/// Where this fails the limit may be left as low as that, and nothing more could be done.
+fn let_go(work: &Work<'_>, limit: u64) -> Result<(), Failure> {
+    work.run(STAYS, &[])?;
+    // It says no, having let go of all that it could.
+    let _ = work.connection().run(NOTHING, &[]);
+    work.run(&format!("SET memory_limit = '{limit}B'"), &[])?;
+    work.run("DROP TABLE temp.stays", &[]).map(drop)
 }
