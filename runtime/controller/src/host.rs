@@ -12,12 +12,13 @@ use std::time::Duration;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{AbortHandle, yield_now};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::Instant;
 use watershed_core::{
     Answer, CallId, Class, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
     QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
+use crate::alarm::Alarms;
 use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
 use crate::clock::Clock;
 use crate::committer::{self, Begun};
@@ -27,7 +28,7 @@ use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
 use crate::store::{Catalog, Lease};
 use crate::tenure::Certainty;
-use crate::workers::{STALL, Workers};
+use crate::workers::Workers;
 
 /// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
 /// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.
@@ -60,6 +61,7 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
+    pub(crate) alarms: Alarms,
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
@@ -97,7 +99,7 @@ enum Happened {
     Command(Command),
     Time,
     /// Invocations may have waited for a worker for a while.
-    Stalled,
+    Look,
     /// The lease is less sure than it was.
     Doubt,
 }
@@ -135,13 +137,15 @@ impl Host {
                 // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
                 tokio::task::coop::consume_budget().await;
             }
+            // In every turn: however much happens, what waits for a worker is not forgotten over it.
+            let look = self.workers.look();
             let happened = match self.committed.pop_front() {
                 Some(signal) => Some(Happened::Signal(signal)),
                 None if waits => {
                     yield_now().await;
                     None
                 }
-                None => Some(self.next().await),
+                None => Some(self.next(look).await),
             };
             let now = self.clock.now();
             if let Some(happened) = happened {
@@ -169,18 +173,16 @@ impl Host {
 
     /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
     /// the sleep is made anew.
-    async fn next(&mut self) -> Happened {
+    async fn next(&mut self, look: Option<Instant>) -> Happened {
         self.note_lengths();
         let accepts_calls = self.core.accepts_calls();
-        let backlog = self.workers.backlog();
-        let begins = self.starting.len() + backlog;
+        let begins = self.starting.len() + self.workers.backlog();
         self.shared.metrics.lengths.begins.note(begins);
-        let stalled = backlog > 0;
         let doubt = self.lease.map(|lease| lease.next_change(Instant::now()));
         let due = self
             .timer
             .map(|due| self.clock.start() + Duration::from_millis(due.0));
-        let signals = &mut self.signals;
+        let (signals, alarms) = (&mut self.signals, &mut self.alarms);
         let Inbox {
             shutdown,
             forgotten,
@@ -193,15 +195,9 @@ impl Host {
             Some(signal) = signals.ordinary.recv() => Happened::Signal(signal),
             Some(call) = forgotten.recv() => Happened::Forgotten(call),
             Some(command) = commands.recv(), if accepts_calls => Happened::Command(command),
-            () = async { match due {
-                Some(due) => sleep_until(due).await,
-                None => std::future::pending().await,
-            } } => Happened::Time,
-            () = async { sleep(STALL).await }, if stalled => Happened::Stalled,
-            () = async { match doubt {
-                Some(doubt) => sleep_until(doubt).await,
-                None => std::future::pending().await,
-            } } => Happened::Doubt,
+            () = alarms.time.at(due) => Happened::Time,
+            () = alarms.look.at(look) => Happened::Look,
+            () = alarms.doubt.at(doubt) => Happened::Doubt,
         }
     }
 
@@ -240,8 +236,7 @@ impl Host {
     /// Turns what happened into the core's input.
     fn take(&mut self, now: Now, happened: Happened) {
         let input = match happened {
-            Happened::Stalled => return self.workers.reinforce(),
-            Happened::Doubt => return,
+            Happened::Look | Happened::Doubt => return,
             Happened::Signal(Signal::Renewed) => {
                 self.lease = self.catalog.lease();
                 return;

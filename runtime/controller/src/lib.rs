@@ -57,6 +57,7 @@
 //! The crate spawns on the current tokio runtime and installs nothing global: no signal handler, no subscriber, no
 //! panic hook. It writes to no file but the catalog. It ends when its [`Controller`] is dropped.
 
+mod alarm;
 mod attached;
 mod backlog;
 mod call;

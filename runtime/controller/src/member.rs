@@ -12,6 +12,7 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span};
 use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
+use crate::alarm::Alarms;
 use crate::attached::{Attached, Followed, told_by};
 use crate::call::{self, Command, OpenCalls};
 use crate::clock::Clock;
@@ -185,6 +186,7 @@ impl Member {
             starting: Vec::new(),
             workers: Workers::spawn(self.span.clone()),
             timer: None,
+            alarms: Alarms::new(),
             lease,
             tasks,
             effects,

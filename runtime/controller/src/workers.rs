@@ -5,7 +5,7 @@
 //! something becomes a task of its own.
 //!
 //! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
-//! none is, [`Workers::reinforce`] adds one, so that what blocks is limited by nothing but the controller's limits.
+//! none is, [`Workers::look`] adds one, so that what blocks is limited by nothing but the controller's limits.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -13,6 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use crate::backlog::Backlog;
@@ -23,7 +24,7 @@ use crate::task;
 const STRETCH: usize = 32;
 
 /// How long nobody may take the next invocation before a worker is added.
-pub(crate) const STALL: Duration = Duration::from_millis(10);
+const STALL: Duration = Duration::from_millis(10);
 
 /// The workers of one controller. They end when this is dropped.
 #[derive(Debug)]
@@ -31,8 +32,10 @@ pub(crate) struct Workers {
     backlog: Arc<Backlog<Invocation>>,
     span: Span,
     count: usize,
-    /// How many invocations had been taken when the loop looked last.
+    /// How many invocations had been taken at the last look.
     taken_before: u64,
+    /// When to look again, while any wait.
+    next_look: Option<Instant>,
 }
 
 impl Workers {
@@ -50,6 +53,7 @@ impl Workers {
             span,
             count,
             taken_before: 0,
+            next_look: None,
         }
     }
 
@@ -63,13 +67,24 @@ impl Workers {
         self.backlog.len()
     }
 
-    /// Adds a worker if none has taken anything since this was asked last.
-    pub(crate) fn reinforce(&mut self) {
+    /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
+    /// if none waits.
+    pub(crate) fn look(&mut self) -> Option<Instant> {
+        if self.backlog() == 0 {
+            self.next_look = None;
+            return None;
+        }
+        let now = Instant::now();
+        if self.next_look.is_some_and(|at| now < at) {
+            return self.next_look;
+        }
         let taken = self.backlog.taken();
-        if taken == self.taken_before && self.backlog() > 0 {
+        if self.next_look.is_some() && taken == self.taken_before {
             task::spawn(help(Arc::clone(&self.backlog)).instrument(self.span.clone()));
         }
         self.taken_before = taken;
+        self.next_look = Some(now + STALL);
+        self.next_look
     }
 }
 
@@ -114,7 +129,7 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use watershed_core::{Batch, Edit, Error, KindOptions, Limits, NewResource, Outcome};
+    use watershed_core::{Batch, Edit, Error, Key, KindOptions, Limits, NewResource, Outcome};
 
     use super::*;
     use crate::{Context, Controller, Reconciler, fresh_uid};
@@ -122,7 +137,7 @@ mod tests {
     /// Longer than any of this takes.
     const SOON: Duration = Duration::from_secs(60);
 
-    async fn run<R: Reconciler>(count: usize, reconciler: R) {
+    async fn start<R: Reconciler>(count: usize, reconciler: R) -> Controller {
         let limits = Limits {
             concurrency: 1_000,
             ..Limits::default()
@@ -140,8 +155,16 @@ mod tests {
             .apply(Batch { edits })
             .await
             .expect("the batch is taken");
+        controller
+    }
+
+    async fn finish(controller: Controller) {
         controller.wait_until_idle(SOON).await.expect("everything runs");
         controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    async fn run<R: Reconciler>(count: usize, reconciler: R) {
+        finish(start(count, reconciler).await).await;
     }
 
     /// Returns once so many of its invocations run.
@@ -161,6 +184,20 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn invocations_that_block_their_threads_do_not_keep_others_from_beginning() {
         run(8, Together(Arc::new(Barrier::new(8)))).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_caller_who_never_rests_does_not_keep_them_from_beginning_either() {
+        let controller = start(8, Together(Arc::new(Barrier::new(8)))).await;
+        let handle = controller.handle();
+        let asking =
+            tokio::spawn(async move { while handle.explain(Key::new("thing", "0")).await.is_ok() {} });
+        controller
+            .wait_until_idle(SOON)
+            .await
+            .expect("all have begun together");
+        finish(controller).await;
+        asking.await.expect("it asks until the controller has stopped");
     }
 
     /// Counts the tasks of the runtime.
