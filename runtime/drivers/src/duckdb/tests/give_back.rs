@@ -1,5 +1,6 @@
 //! Memory that is given back.
 
+use super::super::work::Work;
 use super::*;
 
 /// So many builds are worth it.
@@ -87,4 +88,30 @@ async fn a_warm_copy_of_large_tables_is_kept() {
     assert!(held > 16 << 20, "{held}");
     bench.engine.give_back_memory().await;
     assert_eq!(bench.held().await, held);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn where_no_checkpoint_can_be_made_the_file_stays_open_and_the_limit_what_it_was() {
+    let bench = bench();
+    bench.rebuild(ENOUGH).await;
+    let limit = bench.limit().await;
+    // The engine makes none beside a transaction that writes.
+    let writing = bench.engine.checkout().unwrap();
+    let run = |sql: &str| Work::uninterrupted(&writing).run(sql, &[]).map(drop);
+    run("ATTACH ':memory:' AS mark").unwrap();
+    run("BEGIN").unwrap();
+    run("CREATE TABLE written AS SELECT 7 AS i").unwrap();
+    bench.engine.give_back_memory().await;
+    run("COMMIT").unwrap();
+    bench.engine.check_in(writing);
+    let marks = "select count(*) from duckdb_databases() where database_name = 'mark'";
+    assert_eq!(bench.rows(marks).await.unwrap(), ["1"], "it was not opened anew");
+    assert_eq!(bench.limit().await, limit);
+    assert_eq!(bench.rows("select i from main.written").await.unwrap(), ["7"]);
+    // After as many builds again it is tried again.
+    bench.rebuild(ENOUGH).await;
+    bench.engine.checkpoint(&bench.cancel).await.unwrap();
+    assert!(bench.held().await > SOME);
+    bench.engine.give_back_memory().await;
+    assert!(bench.held().await < SOME);
 }
