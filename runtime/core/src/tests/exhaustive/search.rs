@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::events::Event;
-use super::graphs::graphs;
+use super::graphs::{Graph, graphs};
 use super::shape::Renamings;
 use super::world::{Check, World};
 
@@ -28,11 +28,37 @@ enum Step {
     Pass,
 }
 
-/// A world, how many events led to it, and by which steps.
+/// A world, and where its way ends.
 struct Node {
     world: World,
-    events: u8,
-    way: Vec<Step>,
+    place: Place,
+}
+
+/// Where a way ends, among all of a graph.
+type Place = usize;
+
+/// How every state of a graph was reached: each step knows the one before it. What waits for its turn is kept as its
+/// way alone, for worlds are a hundred times as large, and millions of them wait.
+struct Ways(Vec<(Place, Step)>);
+
+impl Ways {
+    /// Where all of them begin.
+    const START: Place = usize::MAX;
+
+    fn add(&mut self, from: Place, step: Step) -> Place {
+        self.0.push((from, step));
+        self.0.len() - 1
+    }
+
+    fn to(&self, mut place: Place) -> Vec<Step> {
+        let mut steps = Vec::new();
+        while let Some((from, step)) = self.0.get(place) {
+            steps.push(*step);
+            place = *from;
+        }
+        steps.reverse();
+        steps
+    }
 }
 
 struct Search {
@@ -80,62 +106,81 @@ pub(super) fn search(resources: usize, events: u8) -> Found {
 }
 
 impl Search {
-    fn graph(&self, graph: &Vec<u8>) -> Check {
-        let mut layers: Vec<Vec<Node>> = (0..=self.events).map(|_| Vec::new()).collect();
-        layers[0].push(Node {
-            world: World::new(graph)?,
-            events: 0,
-            way: Vec::new(),
-        });
+    fn graph(&self, graph: &Graph) -> Check {
+        let first = World::new(graph)?;
+        let mut ways = Ways(Vec::new());
+        let mut layer = vec![Ways::START];
         // Fewer events first: whoever is reached by few is not visited again by more.
-        while let Some(node) = layers.iter_mut().find_map(Vec::pop) {
-            for step in self.steps(&node) {
-                let mut next = Node {
-                    world: node.world.clone(),
-                    events: node.events + u8::from(matches!(step, Step::Event(_))),
-                    way: node.way.clone(),
-                };
-                next.way.push(step);
+        for events in 0..=self.events {
+            let mut next = Vec::new();
+            for place in layer {
+                let world = first.again(ways.to(place))?;
+                self.visit(Node { world, place }, events, &mut ways, &mut next)?;
+            }
+            layer = next;
+        }
+        Ok(())
+    }
+
+    /// Visits what successes lead to; what another event leads to waits for its turn.
+    fn visit(&self, node: Node, events: u8, ways: &mut Ways, later: &mut Vec<Place>) -> Check {
+        let mut at_hand = vec![node];
+        while let Some(node) = at_hand.pop() {
+            for step in self.steps(&node.world, events) {
+                let is_event = matches!(step, Step::Event(_));
+                let mut world = node.world.clone();
                 self.transitions.fetch_add(1, Ordering::Relaxed);
-                next.world
+                world
                     .take(step)
-                    .map_err(|error| format!("{error}\nafter {:?}", next.way))?;
-                if self.is_new(&next) {
-                    layers[usize::from(next.events)].push(next);
+                    .map_err(|error| format!("{error}\nby {step:?} after {:?}", ways.to(node.place)))?;
+                if !self.is_new(&world, events + u8::from(is_event)) {
+                    continue;
+                }
+                let place = ways.add(node.place, step);
+                if is_event {
+                    later.push(place);
+                } else {
+                    at_hand.push(Node { world, place });
                 }
             }
         }
         Ok(())
     }
 
-    fn steps(&self, node: &Node) -> Vec<Step> {
-        let mut steps: Vec<Step> = node
-            .world
-            .running
-            .iter()
-            .map(|run| Step::Done(run.index))
-            .collect();
-        if node.world.waits_for_time() {
+    fn steps(&self, world: &World, events: u8) -> Vec<Step> {
+        let mut steps: Vec<Step> = world.running.iter().map(|run| Step::Done(run.index)).collect();
+        if world.waits_for_time() {
             steps.push(Step::Pass);
         }
-        if node.events < self.events {
-            steps.extend(node.world.events().into_iter().map(Step::Event));
+        if events < self.events {
+            steps.extend(world.events().into_iter().map(Step::Event));
         }
         steps
     }
 
-    fn is_new(&self, node: &Node) -> bool {
-        let shape = node.world.shape(&self.renamings);
+    fn is_new(&self, world: &World, events: u8) -> bool {
+        let shape = world.shape(&self.renamings);
         let part = &self.visited[shape as usize % PARTS];
         let mut part = part.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let least = part.entry(shape).or_insert(u8::MAX);
-        let is_new = node.events < *least;
-        *least = node.events.min(*least);
+        let is_new = events < *least;
+        *least = events.min(*least);
         is_new
     }
 }
 
 impl World {
+    /// What these steps lead to, each of which was taken and checked before.
+    fn again(&self, steps: Vec<Step>) -> Result<Self, String> {
+        let mut world = self.clone();
+        world.checks = false;
+        for step in steps {
+            world.take(step)?;
+        }
+        world.checks = true;
+        Ok(world)
+    }
+
     fn take(&mut self, step: Step) -> Check {
         match step {
             Step::Event(event) => self.happen(event),
