@@ -6,7 +6,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use watershed_core::{Key, QuietRun, Row, Settled, Standing, Status, Timestamp};
+use watershed_core::{Key, QuietRun, Reason, Row, Settled, Standing, Status, Timestamp};
 
 use super::is_live;
 use crate::resource::Resource;
@@ -47,6 +47,16 @@ pub(super) struct Former {
     before: Option<Box<Former>>,
 }
 
+/// Who counts the references to how something stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SharedBy {
+    /// The core as well: nothing is copied.
+    Everybody,
+    /// Readers alone. When very many begin to stand alike, every read counts one reference more and one less to the same
+    /// reason; threads that read would wait for each other there, and the loop for them.
+    FewReaders,
+}
+
 /// Whether a publish leaves behind what it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
@@ -79,8 +89,14 @@ impl Entry {
         self.stands.as_ref().map_or(Timestamp(0), |stands| stands.since)
     }
 
-    /// Lets it stand like this from now on; `latest` is how the one before was made to stand.
-    pub(super) fn stand(&mut self, status: &Status, now: Timestamp, latest: &mut Option<Arc<Stands>>) {
+    /// Lets it stand like this from now on; `latest` is how the one before was made to stand that shares with it.
+    pub(super) fn stand(
+        &mut self,
+        status: &Status,
+        now: Timestamp,
+        latest: &mut Option<Arc<Stands>>,
+        shared: SharedBy,
+    ) {
         if *status == IDLE {
             self.stands = None;
             return;
@@ -91,7 +107,10 @@ impl Entry {
         let since = before.map_or(now, |stands| stands.since);
         let is_it = |latest: &&Arc<Stands>| latest.since == since && latest.status == *status;
         if latest.as_ref().filter(is_it).is_none() {
-            let status = status.clone();
+            let mut status = status.clone();
+            if shared == SharedBy::FewReaders {
+                status.reason = status.reason.map(|reason| Arc::new(Reason::clone(&reason)));
+            }
             *latest = Some(Arc::new(Stands { status, since }));
         }
         self.stands.clone_from(latest);
@@ -176,7 +195,7 @@ impl Entry {
 
 #[cfg(test)]
 mod tests {
-    use watershed_core::{Reason, Why};
+    use watershed_core::Why;
 
     use super::*;
 
@@ -191,10 +210,15 @@ mod tests {
     #[test]
     fn what_stands_alike_is_kept_once_and_keeps_its_own_time() {
         let (mut early, mut late, mut other) = (Entry::default(), Entry::default(), Entry::default());
-        early.stand(&pending(Why::Retry), Timestamp(1), &mut None);
+        early.stand(&pending(Why::Retry), Timestamp(1), &mut None, SharedBy::Everybody);
         let mut latest = None;
         for entry in [&mut early, &mut late, &mut other] {
-            entry.stand(&pending(Why::Start), Timestamp(2), &mut latest);
+            entry.stand(
+                &pending(Why::Start),
+                Timestamp(2),
+                &mut latest,
+                SharedBy::FewReaders,
+            );
         }
         for (entry, since) in [(&early, 1), (&late, 2), (&other, 2)] {
             assert_eq!(*entry.status(), pending(Why::Start));
@@ -210,8 +234,19 @@ mod tests {
         };
         assert!(shares(&late, &other));
         assert!(!shares(&early, &late));
-        late.stand(&IDLE, Timestamp(3), &mut latest);
+        late.stand(&IDLE, Timestamp(3), &mut latest, SharedBy::FewReaders);
         assert_eq!(*late.status(), IDLE);
+    }
+
+    #[test]
+    fn what_readers_count_references_to_is_not_what_the_core_does() {
+        let core = pending(Why::Start);
+        for (shared, references) in [(SharedBy::Everybody, 2), (SharedBy::FewReaders, 1)] {
+            let mut entry = Entry::default();
+            entry.stand(&core, Timestamp(1), &mut None, shared);
+            assert_eq!(*entry.status(), core);
+            assert_eq!(core.reason.as_ref().map(Arc::strong_count), Some(references));
+        }
     }
 
     #[test]

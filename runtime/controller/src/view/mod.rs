@@ -20,11 +20,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Key, Kind, Name, Publish, Refusal, Revision, Row, Status, Stored, Target, Timestamp, Uid,
+    Key, Kind, Name, Publish, Refusal, Revision, Row, Status, StatusUpdate, Stored, Target, Timestamp, Uid,
 };
 
-use self::entry::{Entry, Replaced};
-use self::shards::{Shard, Shards, lock, read, write};
+use self::entry::{Entry, Replaced, SharedBy};
+use self::shards::{SHARDS, Shard, Shards, lock, read, write};
 use crate::resource::Resource;
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, spin_loop};
 
@@ -124,17 +124,30 @@ impl View {
                 entry.ran_quietly(run);
             }
         }
-        let mut latest = None;
-        for update in &publish.statuses {
-            if let Some(entry) = self.rows.write(&update.uid).get_mut(&update.uid) {
-                entry.stand(&update.status, now, &mut latest);
-            }
-        }
+        self.let_stand(&publish.statuses, now);
         let mut progress = held.unwrap_or_else(|| lock(&self.progress));
         progress.whole = number;
         progress.revision = progress.revision.max(publish.revision);
         progress.keeping.append(&mut keeping);
         self.forget_former(progress);
+    }
+
+    /// How resources stand. Those that begin to stand alike at once share that; of very many, those of one shard do.
+    fn let_stand(&self, statuses: &[StatusUpdate], now: Timestamp) {
+        let (mut latest, mut of_shards) = (None, Vec::new());
+        let shared = if statuses.len() > IN_PLACE {
+            of_shards.resize(SHARDS, None);
+            SharedBy::FewReaders
+        } else {
+            SharedBy::Everybody
+        };
+        for update in statuses {
+            let mut shard = self.rows.write(&update.uid);
+            let latest = of_shards.get_mut(shard.number).unwrap_or(&mut latest);
+            if let Some(entry) = shard.get_mut(&update.uid) {
+                entry.stand(&update.status, now, latest, shared);
+            }
+        }
     }
 
     /// One row. Those that come, or are found by something else than before, move: what was there stays as it was for

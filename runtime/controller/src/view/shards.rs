@@ -12,7 +12,7 @@ use watershed_core::QuickHash;
 use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// More than threads that read at a time, so that they rarely meet.
-const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
+pub(super) const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
 
 /// A map in pieces that are locked one by one.
 #[derive(Debug)]
@@ -39,6 +39,8 @@ pub(super) struct Reading<'a, K, V> {
 pub(super) struct Writing<'a, K, V> {
     shard: RwLockWriteGuard<'a, Shard<K, V>>,
     hash: u64,
+    /// Which piece this is.
+    pub(super) number: usize,
 }
 
 impl<K: Hash + Eq, V> Shards<K, V> {
@@ -49,9 +51,10 @@ impl<K: Hash + Eq, V> Shards<K, V> {
         }
     }
 
-    fn of(&self, hash: u64) -> &RwLock<Shard<K, V>> {
+    /// Which piece has what has this hash.
+    fn number(hash: u64) -> usize {
         // Tables use the low bits within a shard, and the topmost ones to tell apart what meets there.
-        &self.shards[usize::try_from(hash >> 40).unwrap_or_default() % SHARDS].0
+        usize::try_from(hash >> 40).unwrap_or_default() % SHARDS
     }
 
     /// All pieces, one after the other.
@@ -61,14 +64,15 @@ impl<K: Hash + Eq, V> Shards<K, V> {
 
     pub(super) fn read(&self, key: &K) -> Reading<'_, K, V> {
         let hash = hash(key);
-        let shard = read(self.of(hash));
+        let shard = read(&self.shards[Self::number(hash)].0);
         Reading { shard, hash }
     }
 
     pub(super) fn write(&self, key: &K) -> Writing<'_, K, V> {
         let hash = hash(key);
-        let shard = write(self.of(hash));
-        Writing { shard, hash }
+        let number = Self::number(hash);
+        let shard = write(&self.shards[number].0);
+        Writing { shard, hash, number }
     }
 }
 
