@@ -6,8 +6,14 @@
 //! `WATERSHED_MUTATIONS` picks those whose name contains it.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// Enough for what the unit tests leave to the simulator.
 const STEPS: &str = "400000";
@@ -21,6 +27,9 @@ const WORLDS: [&str; 6] = [
     "one_seed_decides",
     "every_rule_holds",
 ];
+
+/// Many times as long as the tests take that pass.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 struct Mutation {
     name: &'static str,
@@ -180,12 +189,24 @@ fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usi
     command
 }
 
+/// Whether its tests pass. A core that never comes to an end has been noticed as well.
+fn ends_well(mut command: Command) -> bool {
+    let mut child = command.process_group(0).spawn().expect("cargo runs");
+    let group = Pid::from_child(&child);
+    let (tell, told) = mpsc::channel();
+    let waiting = thread::spawn(move || tell.send(child.wait()));
+    let ended = told.recv_timeout(PATIENCE);
+    if ended.is_err() {
+        kill_process_group(group, Signal::KILL).expect("it runs");
+    }
+    let _ = waiting.join();
+    ended.is_ok_and(|status| status.expect("it can be waited for").success())
+}
+
 /// Who notices a mutation: the cheapest first.
 fn noticed_by(workspace: &Path, mutant: usize) -> Option<&'static str> {
-    let passes = |package: &str, arguments: &[&str]| {
-        let mut command = cargo(workspace, package, arguments, Some(mutant));
-        command.status().expect("cargo runs").success()
-    };
+    let passes =
+        |package: &str, arguments: &[&str]| ends_well(cargo(workspace, package, arguments, Some(mutant)));
     let rest = [
         "--lib",
         "--",
