@@ -79,7 +79,7 @@ fn workspace() -> PathBuf {
     let main = root.join("tests/tests/simulation/main.rs");
     let manifest = format!(
         "[package]\nname = \"simulation\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[lib]\npath = \"lib.rs\"\n\n\
-         [dependencies]\nrand.workspace = true\nuuid.workspace = true\nwatershed-core.workspace = true\n\n\
+         [dependencies]\nrand.workspace = true\nrustix.workspace = true\nuuid.workspace = true\nwatershed-core.workspace = true\n\n\
          [[test]]\nname = \"simulation\"\npath = {main:?}\n"
     );
     fs::write(simulation.join("Cargo.toml"), manifest).expect("a manifest");
