@@ -172,7 +172,7 @@ impl Host {
     }
 
     /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
-    /// the sleep is made anew.
+    /// alarms stay set.
     async fn next(&mut self, look: Option<Instant>) -> Happened {
         self.note_lengths();
         let accepts_calls = self.core.accepts_calls();
