@@ -9,33 +9,12 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The times that the loop waits for.
-#[derive(Debug)]
-pub(crate) struct Alarms {
-    /// The next one of the core's.
-    pub(crate) time: Alarm,
-    /// The next look at the workers.
-    pub(crate) look: Alarm,
-    /// When the lease is less sure than now.
-    pub(crate) doubt: Alarm,
-}
-
-impl Alarms {
-    pub(crate) fn new() -> Self {
-        Self {
-            time: Alarm::new(),
-            look: Alarm::new(),
-            doubt: Alarm::new(),
-        }
-    }
-}
-
 /// A timer that is kept.
 #[derive(Debug)]
 pub(crate) struct Alarm(Pin<Box<Sleep>>);
 
 impl Alarm {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Box::pin(sleep_until(Instant::now())))
     }
 
@@ -46,10 +25,16 @@ impl Alarm {
         let Some(due) = due else {
             return pending().await;
         };
-        if self.0.deadline() != due {
+        if due < self.0.deadline() {
             self.0.as_mut().reset(due);
         }
-        self.0.as_mut().await;
+        loop {
+            self.0.as_mut().await;
+            if due <= self.0.deadline() {
+                return;
+            }
+            self.0.as_mut().reset(due);
+        }
     }
 }
 

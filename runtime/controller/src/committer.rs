@@ -42,9 +42,14 @@ pub(crate) fn begin(
 }
 
 /// Sees one commit after the other through until the loop ends. The core asks for one at a time.
-pub(crate) async fn run(mut commits: mpsc::Receiver<Begun>, signals: mpsc::UnboundedSender<Signal>) {
+pub(crate) async fn run(
+    mut commits: mpsc::Receiver<Begun>,
+    signals: mpsc::UnboundedSender<Signal>,
+    shared: Arc<Shared>,
+) {
     while let Some(commit) = commits.recv().await {
         let _ = signals.send(commit.await);
+        shared.helm.ring();
     }
 }
 

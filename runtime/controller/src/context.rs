@@ -15,6 +15,7 @@ use watershed_core::{
 use crate::call::{By, Command, Reply, Signal};
 use crate::error::SetStateError;
 use crate::handle::{Handle, Shared, answered};
+use crate::helm::Visitor;
 use crate::meeting::Meeting;
 use crate::message::Message;
 use crate::reconciler::Reconciler;
@@ -339,5 +340,8 @@ impl Link {
     pub(crate) fn signal(&self, signal: Signal) {
         // A loop that has ended needs no signals.
         let _ = self.signals.send(signal);
+        if self.task.is_put() {
+            self.shared.come_by(Visitor::Worker);
+        }
     }
 }

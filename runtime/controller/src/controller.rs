@@ -12,7 +12,9 @@ use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
 
 use crate::clock::{Clock, SystemClock};
 use crate::error::{ShutdownError, StartError};
+use crate::filling::Filling;
 use crate::handle::{Handle, Shared};
+use crate::helm::Helm;
 use crate::host::{Inbox, Stop, WhenLost};
 use crate::member::{Member, Role, Seat};
 use crate::message::Message;
@@ -305,8 +307,14 @@ impl Builder {
         let catalog: Arc<dyn Catalog> = Arc::from(catalog);
         let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Hold);
         let instance = Arc::clone(&member.instance);
-        match member.host(stored, catalog, inbox, Vec::new()) {
-            Ok(host) => Ok(ends.run(member, Seat::Holding(host))),
+        let filling = Filling::begin(&member.shared, &stored);
+        let host = member.host(stored, catalog, inbox);
+        filling.end().await;
+        match host {
+            Ok(mut host) => {
+                host.begin(Vec::new());
+                Ok(ends.run(member, Seat::Holding(host)))
+            }
             Err((source, _)) => Err(StartError::Catalog { instance, source }),
         }
     }
@@ -345,6 +353,7 @@ impl Builder {
         let exchange = exchange.ok_or_else(|| failed(StoreError::NotShared))?;
         let (stored, removed) = exchange.read().await.map_err(failed)?;
         let (member, inbox, ends) = self.member(&stored, Some(removed), role);
+        Filling::begin(&member.shared, &stored).end().await;
         Ok(ends.run(member, Seat::Following(inbox)))
     }
 
@@ -362,7 +371,7 @@ impl Builder {
         let shared = Arc::new(Shared {
             commands,
             forgotten,
-            view: View::of(stored),
+            view: View::with_capacity(stored.revision, stored.rows.len()),
             watching: Watching::since(stored.revision, last_removal),
             metrics: Metrics::new(),
             clock: Arc::clone(&clock),
@@ -370,6 +379,7 @@ impl Builder {
             exchange: self.store.exchange(&self.instance),
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
+            helm: Helm::new(),
             stopped: OnceLock::new(),
         });
         let member = Member {

@@ -139,6 +139,7 @@ impl Desk {
                         if self.shared.commands.send(command).await.is_err() {
                             return;
                         }
+                        self.shared.helm.ring();
                     }
                     if is_full {
                         continue;
@@ -209,6 +210,7 @@ impl Desk {
             let stays = present.contains(id);
             if !stays {
                 let _ = self.shared.forgotten.send(*call);
+                self.shared.helm.ring();
             }
             stays
         });

@@ -16,7 +16,8 @@ use watershed_core::{
 use crate::call::{By, Command, Reply, RequestReply};
 use crate::clock::Clock;
 use crate::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
-use crate::host::Inbox;
+use crate::helm::{Helm, Visitor};
+use crate::host::{Host, Inbox};
 use crate::message::Message;
 use crate::metrics::Metrics;
 use crate::request::{Forget, Promise, Request, within};
@@ -105,6 +106,8 @@ pub(crate) struct Shared {
     /// Whether this process holds the instance.
     pub(crate) holds: AtomicBool,
     pub(crate) next_call: AtomicU64,
+    /// Where the loop rests while this process holds the instance.
+    pub(crate) helm: Helm<Box<Host>>,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
 }
@@ -381,7 +384,7 @@ impl Handle {
         let id = self.send(call, Reply::Request(Box::new(reply))).await?;
         let forget = Forget {
             id,
-            forgotten: self.shared.forgotten.clone(),
+            shared: Arc::clone(&self.shared),
         };
         Ok(Request {
             uid: is_recorded.await.map_err(|_| Refusal::OutcomeUnknown)??,
@@ -486,7 +489,7 @@ impl Handle {
             let id = self.send(Call::WaitUntilIdle, Reply::Once(reply)).await?;
             let _forget = Forget {
                 id,
-                forgotten: self.shared.forgotten.clone(),
+                shared: Arc::clone(&self.shared),
             };
             answered(answer).await.map(drop)
         })
@@ -561,6 +564,7 @@ impl Handle {
             .send(command)
             .await
             .map_err(|_| self.unreachable())?;
+        self.shared.come_by(Visitor::Caller);
         Ok(id)
     }
 

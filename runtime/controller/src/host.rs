@@ -1,24 +1,24 @@
-//! The loop that owns the core.
+//! What owns the core: a loop, turn by turn.
 //!
-//! It waits for one thing to happen, hands it to the core, drains what else is ready up to a bound, and then carries
-//! out the effects. Nothing is awaited between taking a thing and applying it, so a thing is either taken and
-//! applied or still where it was.
+//! A turn takes what is there up to a bound, hands it to the core, and then carries out the effects. Nothing is awaited
+//! in it, so a thing is either taken and applied or still where it was. Who makes the turns is in `steering`.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, yield_now};
+use tokio::task::AbortHandle;
 use tokio::time::Instant;
+use tracing::Span;
 use watershed_core::{
     Answer, CallId, Class, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
     QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
-use crate::alarm::Alarms;
 use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
 use crate::clock::Clock;
 use crate::committer::{self, Begun};
@@ -61,7 +61,13 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
-    pub(crate) alarms: Alarms,
+    /// When the loop's own task wakes by itself.
+    pub(crate) alarm: Option<Instant>,
+    /// How the loop ended, until its own task takes that up.
+    pub(crate) stop: Option<Stop>,
+    /// Where the loop's own task runs.
+    pub(crate) runtime: Handle,
+    pub(crate) span: Span,
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
@@ -90,18 +96,16 @@ pub enum WhenLost {
     Campaign,
 }
 
-/// One thing that happened.
-enum Happened {
-    Shutdown(Duration),
-    Signal(Signal),
-    /// Nobody waits for the answers to a call any more.
-    Forgotten(CallId),
-    Command(Command),
-    Time,
-    /// Invocations may have waited for a worker for a while.
-    Look,
-    /// The lease is less sure than it was.
-    Doubt,
+/// What is to come after a turn.
+pub(crate) enum Pace {
+    /// Nothing, until something comes or a time is reached.
+    Rests,
+    /// Another turn: more is there already.
+    Again,
+    /// Another turn after other tasks had theirs: they are about to call.
+    Gathers,
+    /// The end.
+    Over(Stop),
 }
 
 /// How the loop ended.
@@ -112,52 +116,57 @@ pub(crate) struct Stop {
 }
 
 impl Host {
-    /// Carries out what the start asked for.
-    pub(crate) fn begin(&mut self) {
+    /// Carries out what the start asked for, and takes the first calls. Readers have been shown the catalog as it was
+    /// found: they see that before the first invocation starts.
+    pub(crate) fn begin(&mut self, calls: Vec<Command>) {
         let stop = self.carry_out();
         debug_assert!(stop.is_none(), "the core stopped before it began");
+        let now = self.clock.now();
+        for call in calls {
+            self.call(now, call);
+        }
     }
 
-    /// Runs until the core stops, then gives everything back.
-    pub(crate) async fn run(mut self) -> (Stop, Inbox) {
-        loop {
-            let now = self.clock.now();
-            let waits = self.gathering.waits(self.core.to_commit());
-            if waits {
-                self.core.flush_but_commit(now, &mut self.effects);
-            } else {
-                self.core.flush(now, &mut self.effects);
-            }
-            self.shared.metrics.settled(self.core.is_idle(), now.wall);
-            if let Some(stop) = self.carry_out() {
-                self.end(&stop).await;
-                return (stop, self.inbox);
-            }
-            if !self.committed.is_empty() {
-                // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
-                tokio::task::coop::consume_budget().await;
-            }
-            // In every turn: however much happens, what waits for a worker is not forgotten over it.
-            let look = self.workers.look();
-            let happened = match self.committed.pop_front() {
-                Some(signal) => Some(Happened::Signal(signal)),
-                None if waits => {
-                    yield_now().await;
-                    None
-                }
-                None => Some(self.next(look).await),
-            };
-            let now = self.clock.now();
-            if let Some(happened) = happened {
-                self.take(now, happened);
-            }
-            self.note_lengths();
-            self.drain(now);
-            if self.certainty() == Certainty::Over {
-                tracing::error!("the lease could not be renewed in time");
-                self.core.handle(now, Input::LeaseLost, &mut self.effects);
-            }
+    /// Takes what is there and carries out what comes of it.
+    pub(crate) fn turn(&mut self) -> Pace {
+        if let Some(stop) = &self.stop {
+            return Pace::Over(stop.clone());
         }
+        let now = self.clock.now();
+        self.note_lengths();
+        self.drain(now);
+        if self.certainty() == Certainty::Over {
+            tracing::error!("the lease could not be renewed in time");
+            self.core.handle(now, Input::LeaseLost, &mut self.effects);
+        }
+        let waits = self.gathering.waits(self.core.to_commit());
+        if waits {
+            self.core.flush_but_commit(now, &mut self.effects);
+        } else {
+            self.core.flush(now, &mut self.effects);
+        }
+        self.shared.metrics.settled(self.core.is_idle(), now.wall);
+        self.stop = self.carry_out();
+        self.note_lengths();
+        match &self.stop {
+            Some(stop) => Pace::Over(stop.clone()),
+            None if self.has_more() => Pace::Again,
+            None if waits => Pace::Gathers,
+            None => Pace::Rests,
+        }
+    }
+
+    /// Hands the core what came by another way than the channels.
+    pub(crate) fn hear(&mut self, input: Input) {
+        self.core.handle(self.clock.now(), input, &mut self.effects);
+    }
+
+    fn has_more(&self) -> bool {
+        !self.committed.is_empty()
+            || !self.signals.urgent.is_empty()
+            || !self.signals.ordinary.is_empty()
+            || !self.inbox.forgotten.is_empty()
+            || (self.core.accepts_calls() && !self.inbox.commands.is_empty())
     }
 
     /// Says how much waits: what came since the last look, or what is left at the end of a turn.
@@ -171,121 +180,114 @@ impl Host {
         lengths.forgotten.note(self.inbox.forgotten.len());
     }
 
-    /// Waits for one thing. Every arm is cancel-safe: a channel's receive takes nothing unless it returns it, and
-    /// alarms stay set.
-    async fn next(&mut self, look: Option<Instant>) -> Happened {
-        self.note_lengths();
-        let accepts_calls = self.core.accepts_calls();
+    /// Looks after the workers, and says when to make a turn though nothing has come.
+    pub(crate) fn look_ahead(&mut self) -> Option<Instant> {
         let begins = self.starting.len() + self.workers.backlog();
         self.shared.metrics.lengths.begins.note(begins);
-        let doubt = self.lease.map(|lease| lease.next_change(Instant::now()));
-        let due = self
-            .timer
-            .map(|due| self.clock.start() + Duration::from_millis(due.0));
-        let (signals, alarms) = (&mut self.signals, &mut self.alarms);
-        let Inbox {
-            shutdown,
-            forgotten,
-            commands,
-        } = &mut self.inbox;
-        tokio::select! {
-            biased;
-            grace = changed(shutdown) => Happened::Shutdown(grace),
-            Some(signal) = signals.urgent.recv() => Happened::Signal(signal),
-            Some(signal) = signals.ordinary.recv() => Happened::Signal(signal),
-            Some(call) = forgotten.recv() => Happened::Forgotten(call),
-            Some(command) = commands.recv(), if accepts_calls => Happened::Command(command),
-            () = alarms.time.at(due) => Happened::Time,
-            () = alarms.look.at(look) => Happened::Look,
-            () = alarms.doubt.at(doubt) => Happened::Doubt,
-        }
+        let look = self.workers.look();
+        self.alarm = [look, self.due(), self.doubt()].into_iter().flatten().min();
+        self.alarm
     }
 
-    /// Takes what is there already, in the same order as when waiting, and some of each sort: however much of one
-    /// there is, it doesn't keep the others out.
+    /// Whether the loop's own task would wake later than it has to by now.
+    pub(crate) fn wakes_too_late(&self) -> bool {
+        let sooner = |due: Option<Instant>| due.is_some_and(|due| self.alarm.is_none_or(|alarm| due < alarm));
+        sooner(self.due()) || sooner(self.workers.next_look())
+    }
+
+    /// When the core has something to do.
+    fn due(&self) -> Option<Instant> {
+        self.timer
+            .map(|due| self.clock.start() + Duration::from_millis(due.0))
+    }
+
+    /// When the lease is less sure than now.
+    fn doubt(&self) -> Option<Instant> {
+        self.lease.map(|lease| lease.next_change(Instant::now()))
+    }
+
+    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out.
     fn drain(&mut self, now: Now) {
+        if let Some(signal) = self.committed.pop_front() {
+            self.take(now, signal);
+        }
         for _ in 0..TURN {
             let Ok(signal) = self.signals.urgent.try_recv() else {
                 break;
             };
-            self.take(now, Happened::Signal(signal));
+            self.take(now, signal);
         }
         for _ in 0..TURN {
             let Ok(signal) = self.signals.ordinary.try_recv() else {
                 break;
             };
-            self.take(now, Happened::Signal(signal));
+            self.take(now, signal);
         }
         for _ in 0..TURN {
-            let Some(call) = self.next_call() else { break };
-            self.take(now, call);
+            let Ok(call) = self.inbox.forgotten.try_recv() else {
+                break;
+            };
+            self.calls.forget(call);
+            self.core.handle(now, Input::Forget(call), &mut self.effects);
+        }
+        for _ in 0..TURN {
+            if !self.core.accepts_calls() {
+                break;
+            }
+            let Ok(command) = self.inbox.commands.try_recv() else {
+                break;
+            };
+            self.call(now, command);
+        }
+        if self.timer.is_some_and(|due| due <= now.mono) {
+            self.timer = None;
+            self.core.handle(now, Input::Time, &mut self.effects);
         }
     }
 
-    /// What handles ask for, if they do.
-    fn next_call(&mut self) -> Option<Happened> {
-        if let Ok(call) = self.inbox.forgotten.try_recv() {
-            return Some(Happened::Forgotten(call));
-        }
-        if self.core.accepts_calls() {
-            return self.inbox.commands.try_recv().ok().map(Happened::Command);
-        }
-        None
-    }
-
-    /// Turns what happened into the core's input.
-    fn take(&mut self, now: Now, happened: Happened) {
-        let input = match happened {
-            Happened::Look | Happened::Doubt => return,
-            Happened::Signal(Signal::Renewed) => {
+    /// Turns what happened in a task into the core's input.
+    fn take(&mut self, now: Now, signal: Signal) {
+        let input = match signal {
+            Signal::Renewed => {
                 self.lease = self.catalog.lease();
                 return;
             }
-            Happened::Signal(Signal::LeaseLost) => Input::LeaseLost,
-            Happened::Shutdown(grace) => Input::Shutdown { grace },
-            Happened::Time => {
-                self.timer = None;
-                Input::Time
-            }
-            Happened::Command(command) | Happened::Signal(Signal::WriteState(command)) => {
+            Signal::LeaseLost => Input::LeaseLost,
+            Signal::WriteState(command) => {
                 return self.call(now, command);
             }
-            Happened::Signal(Signal::Returned { invocation, result }) => {
+            Signal::Returned { invocation, result } => {
                 self.running.remove(&invocation);
                 self.shared.metrics.returned(&result);
                 Input::Returned { invocation, result }
             }
-            Happened::Signal(Signal::Progress(invocation)) => {
+            Signal::Progress(invocation) => {
                 let running = self.running.get(&invocation);
                 let Some(text) = running.and_then(|link| link.take_progress()) else {
                     return;
                 };
                 Input::Progress { invocation, text }
             }
-            Happened::Signal(Signal::Committed {
+            Signal::Committed {
                 commit,
                 result: Ok(()),
-            }) => {
+            } => {
                 self.core.handle(now, Input::Committed(commit), &mut self.effects);
                 return self.gathering.committed(self.core.answers_to_release());
             }
-            Happened::Signal(Signal::Committed {
+            Signal::Committed {
                 commit,
                 result: Err(error),
-            }) => {
+            } => {
                 log_failure(&error);
                 Input::CommitFailed { commit, error }
-            }
-            Happened::Forgotten(call) => {
-                self.calls.forget(call);
-                Input::Forget(call)
             }
         };
         self.core.handle(now, input, &mut self.effects);
     }
 
     /// Takes a call. One of an invocation that ran when this process held the instance before is refused.
-    pub(crate) fn call(&mut self, now: Now, command: Command) {
+    fn call(&mut self, now: Now, command: Command) {
         let Command {
             id,
             by,
@@ -381,18 +383,19 @@ impl Host {
         self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        let signals = match start.reason.why.class() {
-            Class::Overdue | Class::Explicit => &self.signals_out.urgent,
-            _ => &self.signals_out.ordinary,
+        let is_urgent = matches!(start.reason.why.class(), Class::Overdue | Class::Explicit);
+        let signals = match is_urgent {
+            true => &self.signals_out.urgent,
+            false => &self.signals_out.ordinary,
         };
-        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals);
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals, is_urgent);
         self.running.insert(invocation, begun.link());
         self.starting.push(begun);
     }
 
     /// Leaves nothing behind: calls that were never taken are refused, tasks that did not return are dropped, the
     /// catalog is closed. Readers keep the last snapshot. Who campaigns again keeps its handles.
-    async fn end(&mut self, stop: &Stop) {
+    pub(crate) async fn end(&mut self, stop: &Stop) {
         self.shared.holds.store(false, Ordering::SeqCst);
         let goes_on = stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
         if !goes_on {

@@ -71,8 +71,10 @@ mod desk;
 mod dropped;
 mod error;
 mod feed;
+mod filling;
 mod gathering;
 mod handle;
+mod helm;
 mod host;
 #[cfg(all(test, interleavings))]
 mod interleavings;
@@ -88,6 +90,7 @@ mod runner;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
 pub mod stats;
+mod steering;
 pub mod store;
 mod sync;
 mod task;

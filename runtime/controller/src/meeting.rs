@@ -29,6 +29,11 @@ impl<T> Meeting<T> {
         self.raised.load(Ordering::SeqCst)
     }
 
+    /// Whether the thing is there.
+    pub(crate) fn is_put(&self) -> bool {
+        self.thing.get().is_some()
+    }
+
     /// Raises the flag. What is there already is for the caller to deal with.
     pub(crate) fn raise(&self) -> Option<&T> {
         self.raised.store(true, Ordering::SeqCst);

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{Instrument, Span};
 use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
-use crate::alarm::Alarms;
 use crate::attached::{Attached, Followed, told_by};
-use crate::call::{self, Command, OpenCalls};
+use crate::call::{self, OpenCalls};
 use crate::clock::Clock;
 use crate::committer;
 use crate::desk::{self, Desk};
@@ -98,8 +98,11 @@ impl Member {
                 attached.take_up(&stored);
                 let calls = attached.reclaim().await;
                 let catalog: Arc<dyn Catalog> = Arc::from(catalog);
-                match self.host(stored, Arc::clone(&catalog), inbox, calls) {
-                    Ok(host) => Ok(host),
+                match self.host(stored, Arc::clone(&catalog), inbox) {
+                    Ok(mut host) => {
+                        host.begin(calls);
+                        Ok(host)
+                    }
                     Err((error, mut inbox)) => {
                         catalog.close().await;
                         let reason = StopReason::StoreFailed(error.to_string());
@@ -134,13 +137,12 @@ impl Member {
         })
     }
 
-    /// The loop over a catalog whose lease was taken, with calls that it takes first.
+    /// The loop over a catalog whose lease was taken; it has to begin.
     pub(crate) fn host(
         &self,
         mut stored: Stored,
         catalog: Arc<dyn Catalog>,
         inbox: Inbox,
-        calls: Vec<Command>,
     ) -> Result<Box<Host>, (OpenError, Inbox)> {
         mark_unreadable(&mut stored, &self.runners);
         let epoch = stored.epoch;
@@ -152,10 +154,18 @@ impl Member {
         self.shared.opened(Arc::clone(&catalog));
         let (signals_out, signals) = call::signals();
         let (commits, commits_in) = mpsc::channel(1);
-        let mut tasks = vec![self.spawn(committer::run(commits_in, signals_out.urgent.clone()))];
+        let mut tasks = vec![self.spawn(committer::run(
+            commits_in,
+            signals_out.urgent.clone(),
+            Arc::clone(&self.shared),
+        ))];
         let lease = catalog.lease();
         if lease.is_some() {
-            tasks.push(self.spawn(tenure::keep(Arc::clone(&catalog), signals_out.urgent.clone())));
+            tasks.push(self.spawn(tenure::keep(
+                Arc::clone(&catalog),
+                signals_out.urgent.clone(),
+                Arc::clone(&self.shared),
+            )));
         }
         if let Some(exchange) = &self.shared.exchange {
             let (out, answers) = mpsc::unbounded_channel();
@@ -167,7 +177,7 @@ impl Member {
             tasks.push(self.spawn(desk.take(out)));
             tasks.push(self.spawn(desk::give(Arc::clone(exchange), epoch, answers)));
         }
-        let mut host = Host {
+        Ok(Box::new(Host {
             core,
             epoch,
             clock: Arc::clone(&self.clock),
@@ -184,20 +194,16 @@ impl Member {
             calls: OpenCalls::default(),
             running: HashMap::default(),
             starting: Vec::new(),
-            workers: Workers::spawn(self.span.clone()),
+            workers: Workers::spawn(Arc::clone(&self.shared), self.span.clone()),
             timer: None,
-            alarms: Alarms::new(),
+            alarm: None,
+            stop: None,
+            runtime: Handle::current(),
+            span: self.span.clone(),
             lease,
             tasks,
             effects,
-        };
-        // Readers see the catalog as it was found before the first invocation starts.
-        host.begin();
-        let now = self.clock.now();
-        for call in calls {
-            host.call(now, call);
-        }
-        Ok(Box::new(host))
+        }))
     }
 
     fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> tokio::task::AbortHandle {

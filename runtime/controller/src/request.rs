@@ -1,12 +1,14 @@
 //! A request for a reconcile that was recorded, and what becomes of it.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
 
 use crate::error::WaitError;
+use crate::handle::Shared;
 
 /// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
 ///
@@ -117,12 +119,13 @@ pub(crate) async fn within<T>(
 #[derive(Debug)]
 pub(crate) struct Forget {
     pub(crate) id: CallId,
-    pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Drop for Forget {
     fn drop(&mut self) {
         // A loop that has ended has forgotten everything.
-        let _ = self.forgotten.send(self.id);
+        let _ = self.shared.forgotten.send(self.id);
+        self.shared.helm.ring();
     }
 }

@@ -119,6 +119,8 @@ pub(crate) struct Invocation {
     start: Box<Start>,
     runner: Arc<dyn Runner>,
     link: Arc<Link>,
+    /// Whether somebody waits for it.
+    is_urgent: bool,
 }
 
 impl fmt::Debug for Invocation {
@@ -133,12 +135,19 @@ impl Invocation {
         runner: Arc<dyn Runner>,
         shared: &Arc<Shared>,
         signals: &mpsc::UnboundedSender<Signal>,
+        is_urgent: bool,
     ) -> Self {
         Self {
+            is_urgent,
             start,
             runner,
             link: Arc::new(Link::new(Arc::clone(shared), signals.clone())),
         }
+    }
+
+    /// Whether somebody waits for it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.is_urgent
     }
 
     /// What ties it to the loop.

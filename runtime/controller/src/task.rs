@@ -6,14 +6,15 @@ use tokio::task::JoinHandle;
 
 /// Spawns a task on the current runtime; its name is the span that the future is instrumented with.
 ///
-/// There are four sorts. What their panic and their cancellation mean:
+/// There are six sorts. What their panic and their cancellation mean:
 ///
 /// | task | panic | cancellation |
 /// |---|---|---|
-/// | loop | a bug; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
+/// | loop | a bug, also in a turn that somebody else made; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
 /// | committer | a store's panic is caught and counts as a failed commit | only with the runtime: as a crash |
 /// | worker | a bug; another one takes over what waits | with the runtime |
 /// | campaign | a bug; the process follows on without one | when it is of no use any more |
+/// | filling | a bug, which is the start's | never |
 /// | invocation | caught: the invocation's error | when the controller stops before it returned |
 pub(crate) fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
@@ -21,6 +22,11 @@ where
     F::Output: Send + 'static,
 {
     tokio::spawn(future)
+}
+
+/// Runs what keeps a thread busy on a thread of its own.
+pub(crate) fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
+    tokio::task::spawn_blocking(work)
 }
 
 /// A task that ends with its owner.

@@ -7,6 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use watershed_core::CommitError;
 
 use crate::call::Signal;
+use crate::handle::Shared;
 use crate::store::{Catalog, Lease};
 
 /// Part of the term after which the lease is renewed: two tries may fail before anything is held back.
@@ -55,7 +56,11 @@ impl Lease {
 }
 
 /// Renews the lease of a catalog for as long as the loop is there and the lease is ours.
-pub(crate) async fn keep(catalog: Arc<dyn Catalog>, signals: mpsc::UnboundedSender<Signal>) {
+pub(crate) async fn keep(
+    catalog: Arc<dyn Catalog>,
+    signals: mpsc::UnboundedSender<Signal>,
+    shared: Arc<Shared>,
+) {
     while let Some(lease) = catalog.lease() {
         sleep_until(lease.since + lease.term / RENEW).await;
         let signal = match timeout(lease.term / RENEW, catalog.renew()).await {
@@ -72,7 +77,9 @@ pub(crate) async fn keep(catalog: Arc<dyn Catalog>, signals: mpsc::UnboundedSend
             }
         };
         let lost = matches!(signal, Signal::LeaseLost);
-        if signals.send(signal).is_err() || lost {
+        let is_heard = signals.send(signal).is_ok();
+        shared.helm.ring();
+        if !is_heard || lost {
             return;
         }
     }

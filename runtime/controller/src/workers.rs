@@ -4,6 +4,10 @@
 //! hundred thousand tasks. So a worker polls each invocation once where it stands; only one that has to wait for
 //! something becomes a task of its own.
 //!
+//! A worker has the loop take what its invocations left when it has run out of them, or has begun a good many. If one of
+//! them blocks before that, what those before it left is taken at the next look: while any wait there is always one to
+//! come.
+//!
 //! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
 //! none is, [`Workers::look`] adds one, so that what blocks is limited by nothing but the controller's limits.
 
@@ -13,15 +17,22 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use crate::backlog::Backlog;
+use crate::handle::Shared;
+use crate::helm::Visitor;
 use crate::runner::Invocation;
 use crate::task;
 
-/// Invocations that a worker begins before it lets other tasks have its thread.
+/// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,
+/// and lets other tasks have its thread.
 const STRETCH: usize = 32;
+
+/// How often other tasks have their turn while a worker waits for a caller to come back: some microseconds.
+const STAY: usize = 16;
 
 /// How long nobody may take the next invocation before a worker is added.
 const STALL: Duration = Duration::from_millis(10);
@@ -31,10 +42,15 @@ const STALL: Duration = Duration::from_millis(10);
 pub(crate) struct Workers {
     backlog: Arc<Backlog<Invocation>>,
     span: Span,
+    shared: Arc<Shared>,
     count: usize,
-    /// How many invocations had been taken at the last look.
+    /// How many invocations were handed over.
+    added: u64,
+    /// How many of them before the last look, and how it found them.
+    added_before: u64,
     taken_before: u64,
-    /// When to look again, while any wait.
+    waited_before: bool,
+    /// When to look again, while any wait or come.
     next_look: Option<Instant>,
 }
 
@@ -42,23 +58,36 @@ impl Workers {
     /// As many as the current runtime has threads.
     ///
     /// Invocations are inside `span`.
-    pub(crate) fn spawn(span: Span) -> Self {
-        let backlog = Arc::new(Backlog::new());
-        let count = Handle::current().metrics().num_workers();
-        for _ in 0..count {
-            task::spawn(work(Arc::clone(&backlog)).instrument(span.clone()));
-        }
-        Self {
-            backlog,
+    pub(crate) fn spawn(shared: Arc<Shared>, span: Span) -> Self {
+        let workers = Self {
+            backlog: Arc::new(Backlog::new()),
             span,
-            count,
+            shared,
+            count: Handle::current().metrics().num_workers(),
+            added: 0,
+            added_before: 0,
             taken_before: 0,
+            waited_before: false,
             next_look: None,
+        };
+        for _ in 0..workers.count {
+            task::spawn(workers.worker().work().instrument(workers.span.clone()));
+        }
+        workers
+    }
+
+    fn worker(&self) -> Worker {
+        Worker {
+            backlog: Arc::clone(&self.backlog),
+            shared: Arc::clone(&self.shared),
+            untold: 0,
+            is_urgent: false,
         }
     }
 
     /// Hands invocations over, which begin in this order, and says how many wait now.
-    pub(crate) fn begin(&self, invocations: &mut Vec<Invocation>) -> usize {
+    pub(crate) fn begin(&mut self, invocations: &mut Vec<Invocation>) -> usize {
+        self.added += invocations.len() as u64;
         self.backlog.add(invocations, self.count)
     }
 
@@ -67,23 +96,26 @@ impl Workers {
         self.backlog.len()
     }
 
+    /// When a look is due by now: not at all if nothing was handed over since the last one.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        let is_new = self.added != self.added_before;
+        is_new.then(|| self.next_look.unwrap_or_else(|| Instant::now() + STALL))
+    }
+
     /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
-    /// if none waits.
+    /// if none waits and none came.
     pub(crate) fn look(&mut self) -> Option<Instant> {
-        if self.backlog() == 0 {
-            self.next_look = None;
-            return None;
-        }
         let now = Instant::now();
         if self.next_look.is_some_and(|at| now < at) {
             return self.next_look;
         }
-        let taken = self.backlog.taken();
-        if self.next_look.is_some() && taken == self.taken_before {
-            task::spawn(help(Arc::clone(&self.backlog)).instrument(self.span.clone()));
+        let is_new = self.added != self.added_before;
+        let (waits, taken) = (self.backlog() > 0, self.backlog.taken());
+        if waits && self.waited_before && taken == self.taken_before {
+            task::spawn(self.worker().help().instrument(self.span.clone()));
         }
-        self.taken_before = taken;
-        self.next_look = Some(now + STALL);
+        (self.added_before, self.waited_before, self.taken_before) = (self.added, waits, taken);
+        self.next_look = (waits || is_new).then(|| now + STALL);
         self.next_look
     }
 }
@@ -94,33 +126,98 @@ impl Drop for Workers {
     }
 }
 
-/// Works until the controller has ended.
-async fn work(backlog: Arc<Backlog<Invocation>>) {
-    let mut begun = 0;
-    while let Some(invocation) = backlog.take().await {
-        begin(invocation).await;
-        begun += 1;
-        if begun % STRETCH == 0 {
-            tokio::task::yield_now().await;
+/// Who takes invocations from the backlog and begins them.
+struct Worker {
+    backlog: Arc<Backlog<Invocation>>,
+    shared: Arc<Shared>,
+    /// How many have begun since it last had the loop take what they left.
+    untold: usize,
+    /// Whether somebody waits for one of those.
+    is_urgent: bool,
+}
+
+impl Worker {
+    /// Works until the controller has ended.
+    async fn work(mut self) {
+        while let Some(invocation) = self.next().await {
+            self.begin(invocation).await;
+            if self.untold >= STRETCH {
+                self.tell();
+                yield_now().await;
+            }
         }
     }
-}
 
-/// Works until nothing is left to begin.
-async fn help(backlog: Arc<Backlog<Invocation>>) {
-    while let Some(invocation) = backlog.try_take() {
-        begin(invocation).await;
-        tokio::task::yield_now().await;
+    /// Works until nothing is left to begin.
+    async fn help(mut self) {
+        while let Some(invocation) = self.backlog.try_take() {
+            self.begin(invocation).await;
+            self.tell();
+            yield_now().await;
+        }
     }
-}
 
-/// Polls an invocation once. What has to wait goes on as a task of its own.
-async fn begin(invocation: Invocation) {
-    let link = invocation.link();
-    let mut run = invocation.run();
-    let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
-    if !over {
-        link.goes_on_in(task::spawn(run).abort_handle());
+    async fn next(&mut self) -> Option<Invocation> {
+        if let Some(next) = self.backlog.try_take() {
+            return Some(next);
+        }
+        if self.untold > 0
+            && let Some(next) = self.stay().await
+        {
+            return Some(next);
+        }
+        self.backlog.take().await
+    }
+
+    /// A caller who was here last is often about to come back with the next call, and makes the turn then that takes what
+    /// was left: two threads that make turns by turns only keep each other waiting. If nobody comes, the turn is made here.
+    async fn stay(&mut self) -> Option<Invocation> {
+        let last = self.shared.helm.last_visit();
+        if last.by == Visitor::Caller && !self.is_urgent {
+            for _ in 0..STAY {
+                yield_now().await;
+                if let Some(next) = self.backlog.try_take() {
+                    return Some(next);
+                }
+                if self.shared.helm.last_visit() != last {
+                    self.told();
+                    return None;
+                }
+            }
+        }
+        self.tell();
+        None
+    }
+
+    /// Has the loop take what was left.
+    fn tell(&mut self) {
+        self.told();
+        self.shared.come_by(Visitor::Worker);
+    }
+
+    fn told(&mut self) {
+        self.untold = 0;
+        self.is_urgent = false;
+    }
+
+    /// Polls an invocation once. What has to wait goes on as a task of its own.
+    async fn begin(&mut self, invocation: Invocation) {
+        self.untold += 1;
+        self.is_urgent |= invocation.is_urgent();
+        let link = invocation.link();
+        let mut run = invocation.run();
+        let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
+        if over {
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let rest = async move {
+            run.await;
+            shared.come_by(Visitor::Worker);
+        };
+        link.goes_on_in(task::spawn(rest).abort_handle());
+        // From now on it tells the loop itself.
+        self.tell();
     }
 }
 
@@ -129,10 +226,11 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    use watershed_core::{Batch, Edit, Error, Key, KindOptions, Limits, NewResource, Outcome};
+    use tokio::sync::Semaphore;
+    use watershed_core::{Batch, Edit, Error, Key, KindOptions, Limits, NewResource, Outcome, Standing};
 
     use super::*;
-    use crate::{Context, Controller, Reconciler, fresh_uid};
+    use crate::{Context, Controller, Reconciler, Resource, fresh_uid};
 
     /// Longer than any of this takes.
     const SOON: Duration = Duration::from_secs(60);
@@ -198,6 +296,40 @@ mod tests {
             .expect("all have begun together");
         finish(controller).await;
         asking.await.expect("it asks until the controller has stopped");
+    }
+
+    /// Those of an odd number block their threads until they may go on.
+    struct Blocking(Arc<Semaphore>);
+
+    impl Reconciler for Blocking {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+            let number: usize = context.name().as_str().parse().expect("a number");
+            if number % 2 == 1 {
+                let goes_on = self.0.acquire();
+                let permit = tokio::task::block_in_place(|| Handle::current().block_on(goes_on));
+                drop(permit.expect("nobody closes it"));
+            }
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_has_returned_is_taken_though_the_next_one_blocks() {
+        let may_go_on = Arc::new(Semaphore::new(0));
+        let controller = start(16, Blocking(Arc::clone(&may_go_on))).await;
+        for number in (0..16).step_by(2) {
+            let key = Key::new("thing", format!("{number}").as_str());
+            let has_run = |found: Option<&Resource>| {
+                found.is_some_and(|found| matches!(found.status.standing, Standing::Settled(_)))
+            };
+            let waited = controller.wait_until(key, has_run, SOON).await;
+            waited.expect("its return is taken");
+        }
+        may_go_on.add_permits(1);
+        finish(controller).await;
     }
 
     /// Counts the tasks of the runtime.

@@ -14,11 +14,13 @@
 //! | `view` | readers see batches whole, names that are never free, and all that they were told of |
 //! | `watch` | watchers come to the same catalog, miss nothing, and are told when something went |
 //! | `wakes` | no wake-up of a reader or a worker is lost |
+//! | `helm` | one at a time has the host, nobody is forgotten, the pilot gets it |
 //! | `links` | a cancel, a progress text and the end of the loop arrive |
 //! | `memory` | what threads leave each other is found under weak memory, in every order |
 //!
 //! The checker takes all atomics for sequentially consistent; `memory` is what doesn't.
 
+mod helm;
 mod links;
 mod memory;
 mod view;
@@ -58,8 +60,7 @@ fn explore(body: impl Fn() + Send + Sync + 'static) {
 
 /// What handles and a loop have in common, over an empty catalog, and the loop's side of it.
 fn shared() -> (Arc<Shared>, Inbox) {
-    let stored = Stored::default();
-    let (member, inbox, ends) = Controller::builder().member(&stored, None, Role::Hold);
+    let (member, inbox, ends) = Controller::builder().member(&Stored::default(), None, Role::Hold);
     drop(ends);
     (Arc::clone(&member.shared), inbox)
 }

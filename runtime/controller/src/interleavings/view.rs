@@ -68,7 +68,7 @@ fn publishing(view: &Arc<View>, publishes: Vec<Publish>) -> (thread::JoinHandle<
 }
 
 fn fresh() -> Arc<View> {
-    Arc::new(View::of(&Stored::default()))
+    Arc::new(View::with_capacity(Revision(0), 0))
 }
 
 #[test]

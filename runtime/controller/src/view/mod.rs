@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Key, Kind, Name, Publish, Refusal, Revision, Row, Status, StatusUpdate, Stored, Target, Timestamp, Uid,
+    Key, Kind, Name, Publish, Refusal, Revision, Row, Status, StatusUpdate, Target, Timestamp, Uid,
 };
 
 use self::entry::{Entry, Replaced, SharedBy};
@@ -65,26 +65,26 @@ struct Move {
 }
 
 impl View {
-    /// The catalog as it was found.
-    pub(crate) fn of(stored: &Stored) -> Self {
-        let view = Self {
-            rows: Shards::with_capacity(stored.rows.len()),
-            names: Shards::with_capacity(stored.rows.len()),
+    /// An empty catalog of this revision, with room for so many resources.
+    pub(crate) fn with_capacity(revision: Revision, count: usize) -> Self {
+        Self {
+            rows: Shards::with_capacity(count),
+            names: Shards::with_capacity(count),
             kinds: RwLock::default(),
             moving: RwLock::default(),
             progress: Mutex::new(Progress {
-                revision: stored.revision,
+                revision,
                 ..Progress::default()
             }),
-        };
-        for entry in &stored.rows {
-            let row = &entry.row;
-            view.rows
-                .write(&row.uid)
-                .insert(row.uid, Entry::of(Arc::clone(row)));
-            view.take_name(row);
         }
-        view
+    }
+
+    /// Takes up the catalog as it was found, before anybody reads or publishes.
+    pub(crate) fn fill(&self, rows: Vec<Arc<Row>>) {
+        for row in rows {
+            self.take_name(&row);
+            self.rows.write(&row.uid).insert(row.uid, Entry::of(row));
+        }
     }
 
     /// The revision of the last publish that is applied whole.

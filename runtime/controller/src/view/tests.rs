@@ -83,7 +83,7 @@ fn is_whole(revision: Revision, list: &[Resource]) {
 
 #[test]
 fn listings_are_whole_and_names_never_free_while_everything_moves() {
-    let view = View::of(&Stored::default());
+    let view = View::with_capacity(Revision(0), 0);
     view.apply(&shuffled(1), Timestamp(1));
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
