@@ -17,6 +17,9 @@
 
 use watershed_tests::measure::Report;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 mod alone;
 mod durable;
 mod edits;
