@@ -38,3 +38,85 @@ impl Filling {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::task::{Context as TaskContext, Poll, Waker};
+    use std::time::Duration;
+
+    use tokio::runtime::Handle;
+    use tokio::task::yield_now;
+    use watershed_core::{Batch, Edit, Error, Key, KindOptions, NewResource, Outcome};
+
+    use super::*;
+    use crate::store::MemoryStore;
+    use crate::{Builder, Context, Controller, Hidden, Reconciler, fresh_uid};
+
+    /// Longer than any of this takes.
+    const SOON: Duration = Duration::from_secs(60);
+
+    struct Nothing;
+
+    impl Reconciler for Nothing {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+            Ok(Outcome::default())
+        }
+    }
+
+    fn builder(store: &MemoryStore) -> Builder {
+        let builder = Controller::builder().store(store.clone());
+        builder.kind(KindOptions::new("thing"), Nothing)
+    }
+
+    async fn large() -> MemoryStore {
+        let store = MemoryStore::new();
+        let controller = builder(&store).start().await.expect("it starts");
+        let edits = (0..LARGE).map(|number| {
+            let mut new = NewResource::new(fresh_uid(), "thing", format!("{number}").as_str(), Vec::new());
+            new.spec_format = 0;
+            Edit::create(new)
+        });
+        let edits = edits.collect();
+        controller
+            .apply(Batch { edits })
+            .await
+            .expect("the batch is taken");
+        controller.shutdown(SOON).await.expect("it stops in order");
+        store
+    }
+
+    #[tokio::test]
+    async fn a_large_catalog_is_shown_whole_when_the_start_returns() {
+        let store = large().await;
+        let controller = builder(&store).start().await.expect("it starts");
+        assert_eq!(controller.list(Hidden::Leave).resources.len(), LARGE);
+        assert!(controller.get(Key::new("thing", "0")).is_ok());
+        controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    #[tokio::test]
+    async fn a_start_that_is_given_up_leaves_no_task() {
+        let store = large().await;
+        let mut starting = Box::pin(builder(&store).start());
+        // Where the other thread was quick it has started; then it ends by being dropped.
+        let first = starting
+            .as_mut()
+            .poll(&mut TaskContext::from_waker(Waker::noop()));
+        if let Poll::Ready(started) = first {
+            drop(started.expect("it starts"));
+        }
+        drop(starting);
+        let tasks = || Handle::current().metrics().num_alive_tasks();
+        let ended = async {
+            while tasks() > 0 {
+                yield_now().await;
+            }
+        };
+        let in_time = tokio::time::timeout(SOON, ended).await;
+        assert!(in_time.is_ok(), "{} tasks are left", tasks());
+    }
+}

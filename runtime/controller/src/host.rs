@@ -11,7 +11,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
-use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tracing::Span;
 use watershed_core::{
@@ -27,6 +26,7 @@ use crate::gathering::Gathering;
 use crate::handle::Shared;
 use crate::runner::{Invocation, Runner};
 use crate::store::{Catalog, Lease};
+use crate::task::OnlyWhileHeld;
 use crate::tenure::Certainty;
 use crate::workers::Workers;
 
@@ -71,7 +71,7 @@ pub(crate) struct Host {
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
-    pub(crate) tasks: Vec<AbortHandle>,
+    pub(crate) tasks: Vec<OnlyWhileHeld<()>>,
     pub(crate) effects: Vec<Effect>,
 }
 
@@ -406,9 +406,7 @@ impl Host {
             link.abort();
         }
         // Whatever they do now is of no use: everything is committed, or nothing more can be.
-        for task in &self.tasks {
-            task.abort();
-        }
+        self.tasks.clear();
         // A store that hangs may hang here as well; what it holds goes with the process then.
         let closed = tokio::time::timeout(CLOSE_PATIENCE, self.catalog.close()).await;
         if closed.is_err() {

@@ -23,7 +23,7 @@ use crate::handle::Shared;
 use crate::host::{Host, Inbox, Stop, WhenLost};
 use crate::runner::{Runner, UNREADABLE};
 use crate::store::{Catalog, Opened, Store};
-use crate::task::{self, OnlyWhileHeld};
+use crate::task::OnlyWhileHeld;
 use crate::tenure;
 use crate::workers::Workers;
 
@@ -206,8 +206,8 @@ impl Member {
         }))
     }
 
-    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> tokio::task::AbortHandle {
-        task::spawn(future.instrument(self.span.clone())).abort_handle()
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> OnlyWhileHeld<()> {
+        OnlyWhileHeld::spawn(future.instrument(self.span.clone()))
     }
 }
 

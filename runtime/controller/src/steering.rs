@@ -146,6 +146,15 @@ mod tests {
                 .poll(&mut TaskContext::from_waker(Waker::noop()));
             assert!(matches!(first, Poll::Ready(Ok(_))), "{first:?}");
         }
+        controller.wait_until_idle(SOON).await.expect("everything runs");
+        let handle = controller.handle();
+        let without_a_runtime = std::thread::spawn(move || {
+            let creating = pin!(create(&handle, "third"));
+            creating
+                .poll(&mut TaskContext::from_waker(Waker::noop()))
+                .is_ready()
+        });
+        assert!(without_a_runtime.join().expect("it calls"));
         controller.shutdown(SOON).await.expect("it stops in order");
     }
 
