@@ -340,6 +340,7 @@ impl Link {
     pub(crate) fn signal(&self, signal: Signal) {
         // A loop that has ended needs no signals.
         let _ = self.signals.send(signal);
+        // Before that its worker tells the loop, which looks after it has put the task here.
         if self.task.is_put() {
             self.shared.come_by(Visitor::Worker);
         }

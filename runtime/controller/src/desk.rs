@@ -209,8 +209,7 @@ impl Desk {
         open.retain(|(id, call)| {
             let stays = present.contains(id);
             if !stays {
-                let _ = self.shared.forgotten.send(*call);
-                self.shared.helm.ring();
+                self.shared.forget(*call);
             }
             stays
         });

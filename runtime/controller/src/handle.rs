@@ -148,6 +148,12 @@ impl Shared {
         self.watching.end();
     }
 
+    /// Nobody waits for the answers to a call any more. A loop that has ended has forgotten everything.
+    pub(crate) fn forget(&self, call: CallId) {
+        let _ = self.forgotten.send(call);
+        self.helm.ring();
+    }
+
     fn catalog(&self) -> Option<Arc<dyn Catalog>> {
         self.catalog
             .read()

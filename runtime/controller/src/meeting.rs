@@ -29,8 +29,9 @@ impl<T> Meeting<T> {
         self.raised.load(Ordering::SeqCst)
     }
 
-    /// Whether the thing is there.
+    /// Whether the thing is there. If not, whoever puts it sees what the caller wrote before this.
     pub(crate) fn is_put(&self) -> bool {
+        fence(Ordering::SeqCst);
         self.thing.get().is_some()
     }
 

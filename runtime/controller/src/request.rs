@@ -124,8 +124,6 @@ pub(crate) struct Forget {
 
 impl Drop for Forget {
     fn drop(&mut self) {
-        // A loop that has ended has forgotten everything.
-        let _ = self.shared.forgotten.send(self.id);
-        self.shared.helm.ring();
+        self.shared.forget(self.id);
     }
 }

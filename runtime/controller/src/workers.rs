@@ -210,13 +210,8 @@ impl Worker {
         if over {
             return;
         }
-        let shared = Arc::clone(&self.shared);
-        let rest = async move {
-            run.await;
-            shared.come_by(Visitor::Worker);
-        };
-        link.goes_on_in(task::spawn(rest).abort_handle());
-        // From now on it tells the loop itself.
+        link.goes_on_in(task::spawn(run).abort_handle());
+        // From now on it tells the loop itself; what it left before is taken here.
         self.tell();
     }
 }
