@@ -40,7 +40,9 @@ mod sync {
 mod meeting;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use loom::sync::atomic::AtomicBool;
 use loom::thread;
 
 use self::meeting::Meeting;
@@ -73,5 +75,22 @@ fn of_two_who_put_and_who_raises_it_is_the_same() {
             found || is_raised.iter().all(|is_raised| *is_raised),
             "{is_raised:?}"
         );
+    });
+}
+
+#[test]
+fn of_who_puts_and_looks_and_who_leaves_something_one_at_least_finds_the_other() {
+    loom::model(|| {
+        let meeting = Arc::new(Meeting::new());
+        let left = Arc::new(AtomicBool::new(false));
+        let (puts, looks) = (Arc::clone(&meeting), Arc::clone(&left));
+        let putting = thread::spawn(move || {
+            puts.put(|| 7);
+            looks.load(Ordering::Relaxed)
+        });
+        left.store(true, Ordering::Relaxed);
+        let is_put = meeting.is_put();
+        let is_found = putting.join().unwrap();
+        assert!(is_put || is_found, "neither has found the other");
     });
 }
