@@ -43,29 +43,15 @@ impl Filling {
 mod tests {
     use std::future::Future;
     use std::task::{Context as TaskContext, Poll, Waker};
-    use std::time::Duration;
 
     use tokio::runtime::Handle;
     use tokio::task::yield_now;
-    use watershed_core::{Batch, Edit, Error, Key, KindOptions, NewResource, Outcome};
+    use watershed_core::{Key, KindOptions};
 
     use super::*;
     use crate::store::MemoryStore;
-    use crate::{Builder, Context, Controller, Hidden, Reconciler, fresh_uid};
-
-    /// Longer than any of this takes.
-    const SOON: Duration = Duration::from_secs(60);
-
-    struct Nothing;
-
-    impl Reconciler for Nothing {
-        type Spec = ();
-        type State = ();
-
-        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
-            Ok(Outcome::default())
-        }
-    }
+    use crate::things::{Nothing, SOON, things};
+    use crate::{Builder, Controller, Hidden};
 
     fn builder(store: &MemoryStore) -> Builder {
         let builder = Controller::builder().store(store.clone());
@@ -75,16 +61,7 @@ mod tests {
     async fn large() -> MemoryStore {
         let store = MemoryStore::new();
         let controller = builder(&store).start().await.expect("it starts");
-        let edits = (0..LARGE).map(|number| {
-            let mut new = NewResource::new(fresh_uid(), "thing", format!("{number}").as_str(), Vec::new());
-            new.spec_format = 0;
-            Edit::create(new)
-        });
-        let edits = edits.collect();
-        controller
-            .apply(Batch { edits })
-            .await
-            .expect("the batch is taken");
+        controller.apply(things(LARGE)).await.expect("the batch is taken");
         controller.shutdown(SOON).await.expect("it stops in order");
         store
     }

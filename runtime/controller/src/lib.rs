@@ -97,6 +97,8 @@ mod task;
 mod tenure;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(test)]
+mod things;
 mod view;
 mod waiting;
 mod watch;

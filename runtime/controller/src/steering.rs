@@ -92,29 +92,14 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::{Context as TaskContext, Poll, Waker};
 
-    use watershed_core::{Error, Key, KindOptions, NewResource, Now, Outcome, Refusal, Uid, Update};
+    use watershed_core::{Key, KindOptions, Now, Refusal, Uid, Update};
 
     use crate::error::EditError;
     use crate::store::Store;
-    use crate::{
-        Clock, Context, Controller, Expect, Handle, Reconciler, ShutdownError, SystemClock, fresh_uid,
-    };
+    use crate::things::{Nothing, SOON, thing};
+    use crate::{Clock, Controller, Expect, Handle, ShutdownError, SystemClock};
 
     use super::*;
-
-    /// Longer than any of this takes.
-    const SOON: Duration = Duration::from_secs(60);
-
-    struct Nothing;
-
-    impl Reconciler for Nothing {
-        type Spec = ();
-        type State = ();
-
-        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
-            Ok(Outcome::default())
-        }
-    }
 
     async fn start(store: impl Store, clock: impl Clock) -> Controller {
         let controller = Controller::builder().store(store).clock(clock);
@@ -129,9 +114,7 @@ mod tests {
     }
 
     async fn create(handle: &Handle, name: &str) -> Result<Uid, EditError> {
-        let mut new = NewResource::new(fresh_uid(), "thing", name, Vec::new());
-        new.spec_format = 0;
-        handle.create(new).await
+        handle.create(thing(name)).await
     }
 
     #[tokio::test]

@@ -222,13 +222,11 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use tokio::sync::Semaphore;
-    use watershed_core::{Batch, Edit, Error, Key, KindOptions, Limits, NewResource, Outcome, Standing};
+    use watershed_core::{Error, Key, KindOptions, Limits, Outcome, Standing};
 
     use super::*;
-    use crate::{Context, Controller, Reconciler, Resource, fresh_uid};
-
-    /// Longer than any of this takes.
-    const SOON: Duration = Duration::from_secs(60);
+    use crate::things::{SOON, things};
+    use crate::{Context, Controller, Reconciler, Resource};
 
     async fn start<R: Reconciler>(count: usize, reconciler: R) -> Controller {
         let limits = Limits {
@@ -238,16 +236,7 @@ mod tests {
         let options = KindOptions::new("thing");
         let controller = Controller::builder().limits(limits).kind(options, reconciler);
         let controller = controller.start().await.expect("it starts");
-        let things = (0..count).map(|number| {
-            let mut new = NewResource::new(fresh_uid(), "thing", format!("{number}").as_str(), Vec::new());
-            new.spec_format = 0;
-            Edit::create(new)
-        });
-        let edits = things.collect();
-        controller
-            .apply(Batch { edits })
-            .await
-            .expect("the batch is taken");
+        controller.apply(things(count)).await.expect("the batch is taken");
         controller
     }
 

@@ -1,0 +1,35 @@
+//! What tests of the host run: resources that mean nothing.
+
+use std::time::Duration;
+
+use watershed_core::{Batch, Edit, Error, NewResource, Outcome};
+
+use crate::{Context, Reconciler, declare};
+
+/// Longer than any of this takes.
+pub(crate) const SOON: Duration = Duration::from_secs(60);
+
+/// Looks, and finds nothing to do.
+pub(crate) struct Nothing;
+
+impl Reconciler for Nothing {
+    type Spec = ();
+    type State = ();
+
+    async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+        Ok(Outcome::default())
+    }
+}
+
+/// One of this name.
+pub(crate) fn thing(name: &str) -> NewResource {
+    declare("thing", name, &()).expect("nothing has bytes")
+}
+
+/// So many, each called by its number.
+pub(crate) fn things(count: usize) -> Batch {
+    let edits = (0..count).map(|number| Edit::create(thing(&number.to_string())));
+    Batch {
+        edits: edits.collect(),
+    }
+}
