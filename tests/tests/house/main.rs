@@ -5,10 +5,12 @@
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `sources` | files stay short and say what they are |
+//! | `versions` | the engine's version is the same everywhere |
 
 mod documents;
 mod imports;
 mod sources;
+mod versions;
 
 use std::path::{Path, PathBuf};
 use std::{fs, process::Command};

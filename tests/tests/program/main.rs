@@ -8,6 +8,7 @@
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `crashes` | the program dead at each named point around a commit |
+//! | `engines` | projects that another version of the engine built |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
@@ -29,6 +30,7 @@ mod broken;
 mod changes;
 mod commands;
 mod crashes;
+mod engines;
 mod flights;
 mod going;
 mod habits;

@@ -21,7 +21,7 @@ pub(super) use connection::{Connection, Database, Interrupt};
 pub(super) use shape::Shape;
 pub(super) use statement::{Param, StatementKind};
 
-/// The engine's version, as in `v1.5.6`.
+/// The engine's version, as in `v1.5.5`.
 pub(super) fn library_version() -> String {
     // SAFETY: returns a static string, without any handle.
     unsafe { text::copy(libduckdb_sys::duckdb_library_version()) }

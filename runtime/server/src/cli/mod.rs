@@ -93,7 +93,7 @@ fn command() -> clap::Command {
 }
 
 /// The engine that the program is linked with: asking it would load it for a word.
-const ENGINE: &str = "1.5.6";
+const ENGINE: &str = "1.5.5";
 
 /// Versions of the program and its engine, and the commit that it was built from.
 fn version() -> String {
