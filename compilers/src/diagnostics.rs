@@ -2,9 +2,14 @@
 
 mod code;
 mod draw;
+mod finding;
 
 pub use code::Code;
 pub use draw::{Colour, Drawn, draw};
+
+pub(crate) use finding::{At, Finding, Findings, Role, spot};
+
+pub use crate::text::Span;
 
 use crate::resource::ResourceKey;
 
@@ -28,29 +33,6 @@ impl Severity {
             Severity::Hint => "hint",
         }
     }
-}
-
-/// A stretch of a file. Lines and columns are 1-based, columns count Unicode scalar values, the end is exclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span {
-    /// Line of the start.
-    pub line: u32,
-    /// Column of the start.
-    pub column: u32,
-    /// Line of the end.
-    pub end_line: u32,
-    /// Column of the end.
-    pub end_column: u32,
-}
-
-impl Span {
-    /// The first column of the first line: for findings about a whole file.
-    pub const START: Span = Span {
-        line: 1,
-        column: 1,
-        end_line: 1,
-        end_column: 1,
-    };
 }
 
 /// A finding about a project file. Ordered by path, place, severity, code.

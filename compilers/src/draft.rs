@@ -1,76 +1,23 @@
 //! What a group of files declares, before it is known what else the project holds.
 
-use std::{collections::BTreeMap, ops::Range};
+pub(crate) mod block;
+mod context;
+mod place;
+mod uses;
 
-use watershed_proto::{ModelSpec, SqlSource};
+pub use context::is_driver;
+
+pub(crate) use context::{Context, DRIVERS, Manifest};
+pub(crate) use place::{TextPlace, source};
+pub(crate) use uses::{Uses, reads};
+
+use watershed_proto::ModelSpec;
 
 use crate::{
-    diagnostics::Span,
-    finding::{At, Findings, Role},
+    diagnostics::{At, Findings},
     resource::{Kind, Spec},
-    sql::tokens,
     template::Variant,
-    text::{Text, narrow},
-    yaml::{Node, Style},
 };
-
-/// What a group's compilation depends on beside its files.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Context<'a> {
-    pub(crate) environment: &'a str,
-    pub(crate) variables: &'a BTreeMap<String, String>,
-    /// The connector that models run on when they say none.
-    pub(crate) olap: &'a str,
-    /// Drivers by connector name.
-    pub(crate) drivers: &'a BTreeMap<String, String>,
-    pub(crate) manifest: &'a crate::manifest::Manifest,
-}
-
-/// Names of drivers: connectors of these names need no declaration.
-pub(crate) const DRIVERS: [&str; 22] = [
-    "athena",
-    "azure",
-    "bigquery",
-    "clickhouse",
-    "druid",
-    "duckdb",
-    "ducklake",
-    "file",
-    "gcs",
-    "https",
-    "local_file",
-    "motherduck",
-    "mysql",
-    "pinot",
-    "postgres",
-    "redshift",
-    "s3",
-    "salesforce",
-    "snowflake",
-    "sqlite",
-    "starrocks",
-    "supabase",
-];
-
-/// Whether a connector of this name needs no declaration.
-pub fn is_driver(name: &str) -> bool {
-    DRIVERS.contains(&name)
-}
-
-impl Context<'_> {
-    /// The driver of a connector, if there is such a connector.
-    pub(crate) fn driver<'a>(&'a self, connector: &'a str) -> Option<&'a str> {
-        self.drivers
-            .get(connector)
-            .map(String::as_str)
-            .or_else(|| DRIVERS.contains(&connector).then_some(connector))
-    }
-
-    /// Whether a connector's SQL is in the dialect that the engine's parser reads.
-    pub(crate) fn speaks_engine_sql(&self, connector: &str) -> bool {
-        matches!(self.driver(connector), Some("duckdb" | "motherduck" | "ducklake"))
-    }
-}
 
 /// A declared resource.
 #[derive(Debug, Clone)]
@@ -134,12 +81,42 @@ pub(crate) struct RawRef {
     pub(crate) at: Option<At>,
 }
 
+/// A ref to a resource whose kind is known.
+pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
+    RawRef {
+        kind: Some(kind),
+        name: name.to_owned(),
+        own_look: false,
+        expected: true,
+        at,
+    }
+}
+
+/// A ref that binds to a model, if there is one.
+pub(crate) fn ref_to_table(name: &str) -> RawRef {
+    RawRef {
+        kind: None,
+        name: name.to_owned(),
+        own_look: false,
+        expected: false,
+        at: None,
+    }
+}
+
 /// A model or source.
 #[derive(Debug, Clone)]
 pub(crate) struct ModelDraft {
     /// The spec without what depends on the rest of the project: meanings, inputs.
     pub(crate) spec: ModelSpec,
     pub(crate) blocks: Vec<SqlBlock>,
+}
+
+/// SQL with its place.
+#[derive(Debug, Clone)]
+pub(crate) struct SqlText {
+    pub(crate) text: String,
+    pub(crate) place: TextPlace,
+    pub(crate) templating: bool,
 }
 
 /// What a piece of SQL is for.
@@ -172,131 +149,6 @@ pub(crate) struct SqlBlock {
 pub(crate) struct Statement {
     pub(crate) text: String,
     pub(crate) variant: Option<Variant>,
-}
-
-/// Where a text stands in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TextPlace {
-    role: Role,
-    /// Of the first character.
-    line: u32,
-    column: u32,
-    /// Columns before the text's own on each further line.
-    indent: u32,
-    /// Places inside are not known: all are this.
-    whole: Option<Span>,
-}
-
-impl TextPlace {
-    /// The text of a SQL file, which begins at a byte.
-    pub(crate) fn of_file(file: &Text<'_>, start: usize) -> Self {
-        let (line, column) = file.position(start);
-        Self {
-            role: Role::Sql,
-            line,
-            column,
-            indent: 0,
-            whole: None,
-        }
-    }
-
-    /// The text of a YAML scalar, blank space before it trimmed.
-    pub(crate) fn of_node(node: &Node) -> Self {
-        let value = node.as_str().unwrap_or_default();
-        let blank = value
-            .get(..value.len() - value.trim_start().len())
-            .unwrap_or_default();
-        let lines = narrow(blank.matches('\n').count());
-        let last = narrow(blank.rsplit('\n').next().unwrap_or_default().chars().count());
-        let span = node.at.span;
-        let several = value.trim().contains('\n');
-        let plain = |column| Self {
-            role: node.at.role,
-            line: span.line,
-            column,
-            indent: 0,
-            whole: None,
-        };
-        match node.style {
-            Style::Literal => Self {
-                role: node.at.role,
-                line: span.line + lines,
-                column: span.column + last,
-                indent: span.column - 1,
-                whole: None,
-            },
-            Style::Plain if !several => plain(span.column),
-            Style::Quoted if !several && is_verbatim(value, span) => plain(span.column + 1 + last),
-            _ => Self {
-                whole: Some(span),
-                ..plain(span.column)
-            },
-        }
-    }
-
-    /// A span of the text as a place in the file.
-    pub(crate) fn at(&self, span: Span) -> At {
-        if let Some(span) = self.whole {
-            return At {
-                role: self.role,
-                span,
-            };
-        }
-        let column = |line, column| {
-            if line == 1 {
-                self.column + column - 1
-            } else {
-                self.indent + column
-            }
-        };
-        let span = Span {
-            line: self.line + span.line - 1,
-            column: column(span.line, span.column),
-            end_line: self.line + span.end_line - 1,
-            end_column: column(span.end_line, span.end_column),
-        };
-        At {
-            role: self.role,
-            span,
-        }
-    }
-
-    /// A range of the text's bytes as a place in the file.
-    pub(crate) fn range(&self, text: &str, range: Range<usize>) -> At {
-        self.at(Text::new(text).span(range))
-    }
-
-    /// The token at a byte of the text as a place in the file; one column where there is none.
-    pub(crate) fn token(&self, text: &str, byte: usize) -> At {
-        let token = tokens(text).into_iter().find(|token| token.range.contains(&byte));
-        let mut at = self.range(text, token.map_or(byte..byte, |token| byte..token.range.end));
-        if (at.span.line, at.span.column) == (at.span.end_line, at.span.end_column) {
-            at.span.end_column += 1;
-        }
-        at
-    }
-
-    /// What a spec holds of it; the path is filled in by who knows it.
-    pub(crate) fn source(&self, text: &str, templated: bool, engine: bool) -> SqlSource {
-        SqlSource {
-            path: String::new(),
-            text: text.to_owned(),
-            line: self.line,
-            column: self.column,
-            indent: self.indent,
-            templated,
-            engine,
-        }
-    }
-
-    pub(crate) fn role(&self) -> Role {
-        self.role
-    }
-}
-
-/// Whether a quoted text stands in its file as it is: one line, nothing escaped.
-fn is_verbatim(value: &str, span: Span) -> bool {
-    span.line == span.end_line && (span.end_column - span.column) as usize == value.chars().count() + 2
 }
 
 /// What a group of files came to.

@@ -7,7 +7,7 @@ use watershed_proto::{
     CanvasSpec, ComponentSpec, DashboardDefaults, ExploreSpec, FieldSelector, MetricsViewSpec, Spot, Value,
 };
 
-use crate::names;
+use crate::text::names;
 
 /// A name that no field has.
 #[derive(Debug, Clone, PartialEq, Eq)]

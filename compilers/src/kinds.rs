@@ -1,114 +1,84 @@
-//! What kind of resource a file declares.
+//! The kinds of resources: how each is read from its settings.
+//!
+//! A kind has a file of its own here and one line in [`read`].
 
-use crate::resource::Kind;
+mod canvas;
+mod component;
+mod connector;
+mod explore;
+mod metrics_view;
+mod migration;
+pub(crate) mod model;
+mod reader;
+mod theme;
+pub(crate) mod unsupported;
 
-/// What a file declares: sources become models, and are read by their own rules.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FileKind {
-    /// A source: a model of kind.
-    Source,
-    /// A resource of a kind.
-    Kind(Kind),
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(crate) use reader::{About, Declared, Reader};
+
+use crate::{
+    diagnostics::{At, Findings},
+    draft::{Body, Context, Draft, Manifest, Uses},
+    resource::{Kind, Spec},
+    yaml::{Fields, Map},
+};
+
+/// Reads a resource of a kind, and what comes with it.
+pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> (Vec<Draft>, Uses) {
+    let declared = match kind {
+        Kind::MetricsView => metrics_view::read(&mut reader),
+        Kind::Explore => explore::read(&mut reader),
+        Kind::Canvas => canvas::read(&mut reader),
+        Kind::Component => component::read(&mut reader),
+        Kind::Theme => theme::read(&mut reader),
+        Kind::Connector => connector::read(&mut reader),
+        Kind::Migration => migration::read(&mut reader),
+        _ => Declared::new(Spec::None),
+    };
+    let mut uses = reader.uses;
+    let mut spec = declared.spec;
+    spec.set_variables(uses.values(reader.context));
+    draft.refs.extend(declared.refs);
+    draft.refs.append(&mut uses.refs);
+    draft.connectors = declared.connectors;
+    let implied = declared.implied.into_iter().map(|implied| Draft {
+        kind: implied.kind,
+        name: implied.name,
+        name_at: implied.at.unwrap_or(draft.name_at),
+        tags: draft.tags.clone(),
+        refs: implied.refs,
+        connectors: Vec::new(),
+        body: Body::Declared(Box::new(implied.spec)),
+        implicit: true,
+    });
+    let implied: Vec<_> = implied.collect();
+    draft.body = Body::Declared(Box::new(spec));
+    (std::iter::once(draft).chain(implied).collect(), uses)
 }
 
-impl FileKind {
-    /// The kind of the resource.
-    pub(crate) fn kind(self) -> Kind {
-        match self {
-            FileKind::Source => Kind::Model,
-            FileKind::Kind(kind) => kind,
-        }
-    }
-
-    /// Reads a kind as files write it, in any case.
-    pub(crate) fn read(text: &str) -> Option<Self> {
-        let kind = match text.trim().to_ascii_lowercase().as_str() {
-            "source" => return Some(FileKind::Source),
-            "model" => Kind::Model,
-            "metricsview" | "metrics_view" => Kind::MetricsView,
-            "explore" => Kind::Explore,
-            "migration" => Kind::Migration,
-            "report" => Kind::Report,
-            "alert" => Kind::Alert,
-            "theme" => Kind::Theme,
-            "component" => Kind::Component,
-            "canvas" => Kind::Canvas,
-            "api" => Kind::Api,
-            "connector" => Kind::Connector,
-            "skill" => Kind::Skill,
-            "translation" => Kind::Translation,
-            "eval" | "ai_eval" => Kind::AiEval,
-            _ => return None,
-        };
-        Some(FileKind::Kind(kind))
-    }
-
-    /// What the files' folder and extension say.
-    pub(crate) fn infer(first_path: &str, has_sql: bool) -> Option<Self> {
-        let folder = first_path.split_once('/').map(|(folder, _)| folder);
-        match folder {
-            Some("sources") => Some(FileKind::Source),
-            Some("models") => Some(FileKind::Kind(Kind::Model)),
-            Some("dashboards") => Some(FileKind::Kind(Kind::MetricsView)),
-            Some("connectors") => Some(FileKind::Kind(Kind::Connector)),
-            Some("evals") => Some(FileKind::Kind(Kind::AiEval)),
-            _ if first_path == "init.sql" => Some(FileKind::Kind(Kind::Migration)),
-            _ if has_sql => Some(FileKind::Kind(Kind::Model)),
-            _ => None,
-        }
-    }
-}
-
-/// Words that files write for kinds, for hints.
-pub(crate) const WORDS: [&str; 15] = [
-    "source",
-    "model",
-    "metrics_view",
-    "explore",
-    "migration",
-    "report",
-    "alert",
-    "theme",
-    "component",
-    "canvas",
-    "api",
-    "connector",
-    "skill",
-    "translation",
-    "ai_eval",
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_are_whole_names() {
-        assert_eq!(
-            FileKind::infer("models/a.yaml", false),
-            Some(FileKind::Kind(Kind::Model))
-        );
-        assert_eq!(FileKind::infer("models_old/a.yaml", false), None);
-        assert_eq!(
-            FileKind::infer("x/sources/a.sql", true),
-            Some(FileKind::Kind(Kind::Model))
-        );
-        assert_eq!(FileKind::infer("sources/b/a.yaml", false), Some(FileKind::Source));
-        assert_eq!(
-            FileKind::infer("init.sql", true),
-            Some(FileKind::Kind(Kind::Migration))
-        );
-        assert_eq!(FileKind::infer("a.yaml", false), None);
-    }
-
-    #[test]
-    fn every_kind_can_be_written() {
-        for kind in Kind::ALL {
-            assert_eq!(FileKind::read(kind.as_str()), Some(FileKind::Kind(kind)));
-        }
-        assert_eq!(
-            FileKind::read(" MetricsView "),
-            Some(FileKind::Kind(Kind::MetricsView))
-        );
-    }
+/// Reads a kind's defaults on their own, for their findings.
+pub(crate) fn try_defaults(map: Map, at: At, kind: Kind, findings: &mut Findings) {
+    let context = Context {
+        environment: "",
+        variables: &BTreeMap::new(),
+        olap: "duckdb",
+        drivers: &BTreeMap::new(),
+        manifest: &Manifest::default(),
+    };
+    let draft = Draft::new(kind, String::new(), at);
+    let reader = Reader {
+        context: &context,
+        fields: Fields::new(map, at, findings),
+        about: About {
+            name: "",
+            version: 1,
+            display_name: String::new(),
+            sql: None,
+            templating: true,
+            own_keys: BTreeSet::new(),
+        },
+        uses: Uses::default(),
+    };
+    read(kind, draft, reader);
 }

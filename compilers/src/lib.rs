@@ -14,54 +14,33 @@
 
 pub mod diagnostics;
 pub mod fields;
-pub mod meaning;
 pub mod options;
 pub mod project;
-pub mod render;
 pub mod resource;
-pub mod spec_json;
 pub mod sql;
 
-mod annotations;
-mod block;
-mod canvas;
-mod component;
-mod connector;
-mod declared;
-mod decode;
+mod blocks;
 mod draft;
-mod duration;
-mod env_file;
-mod explore;
-mod finding;
-mod group;
+mod file;
 mod kinds;
-mod manifest;
-mod metrics_view;
-mod migration;
-mod model;
-mod names;
-mod refs;
-mod resolver;
-mod schedule;
-mod security;
-mod selector;
-mod spec;
+mod read;
 mod template;
 mod text;
-mod theme;
-mod time_range;
-mod unsupported;
 mod yaml;
 
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
-pub use manifest::PATHS as MANIFESTS;
-pub use meaning::{Meanings, fingerprint};
-pub use names::nearest as nearest_name;
+pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use options::Options;
-pub use project::{Changes, FileEvent, FileProblem, Project, Trust, is_relevant};
-pub use render::{RenderError, Scope, render, render_text};
-pub use resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec};
-pub use spec_json::spec_json;
+pub use project::{Changes, Project, Trust};
+pub use resource::{
+    Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec,
+    meaning::{self, Meanings, fingerprint},
+    spec_json::{self, spec_json},
+};
 pub use sql::{SqlError, SqlParser, SqlPlace, Tree};
+pub use template::{
+    RenderError, Scope,
+    render::{self, render, render_text},
+};
+pub use text::names::nearest as nearest_name;

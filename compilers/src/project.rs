@@ -14,18 +14,16 @@ mod fields;
 mod files;
 mod link;
 mod surroundings;
+mod work;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
-pub use files::is_relevant;
-
 use crate::{
     diagnostics::Diagnostic,
-    draft::Compiled,
-    manifest::Manifest,
+    draft::{Compiled, Manifest},
     options::Options,
     resource::{Resource, ResourceKey},
     sql::{Cache, SqlAnalysis},
@@ -33,48 +31,6 @@ use crate::{
 use claims::Claims;
 use dangling::Dangling;
 use files::Files;
-
-/// What happened to a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileEvent {
-    /// It is there with this content. Equal content is no change.
-    Written {
-        /// The file's path.
-        path: String,
-        /// The content; more than [`FileEvent::MAX_BYTES`] is a finding.
-        content: Arc<[u8]>,
-    },
-    /// It is gone.
-    Removed {
-        /// The file's path.
-        path: String,
-    },
-    /// It is there and can't be read.
-    Unreadable {
-        /// The file's path.
-        path: String,
-        /// Why.
-        problem: FileProblem,
-    },
-}
-
-impl FileEvent {
-    /// The largest file that is compiled: 128 KiB.
-    pub const MAX_BYTES: usize = 128 * 1024;
-}
-
-/// Why a file can't be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum FileProblem {
-    /// It is larger than [`FileEvent::MAX_BYTES`]; its size in bytes.
-    TooLarge(u64),
-    /// A folder has the name of a project file.
-    Folder,
-    /// A symbolic link that leads back to a folder above it.
-    LinkLoop,
-    /// The system refused; its message.
-    Io(String),
-}
 
 /// Whether a parse may be taken as the whole truth about what the project declares. When it is not
 /// [`Trust::Whole`], whoever applies it deletes nothing.

@@ -1,18 +1,21 @@
 //! What the engine's parser is asked, and what is read from its answer.
 
 mod analysis;
+mod answer;
 mod cache;
+mod digest;
+mod files;
 mod scan;
 mod token;
 mod walk;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
 
-pub(crate) use analysis::TableHole;
-pub(crate) use cache::{Cache, CacheKey, digest};
+pub(crate) use cache::{Cache, CacheKey};
+pub(crate) use digest::digest;
+pub(crate) use files::is_local;
 pub(crate) use scan::template as scan_template;
 pub(crate) use token::{TokenKind, action_length, tokens};
-pub(crate) use walk::is_local;
 
 use serde_json::Value;
 

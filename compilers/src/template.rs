@@ -7,6 +7,8 @@
 mod execute;
 mod facts;
 mod functions;
+pub mod render;
+mod scope;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -16,7 +18,9 @@ use gotmpl::{
     parse::{DefineNode, ListNode, Parser},
 };
 
-pub(crate) use execute::execute;
+pub(crate) use render::render_text;
+pub use scope::{RenderError, Scope};
+
 pub(crate) use facts::{Config, Facts};
 pub(crate) use functions::quote_identifier;
 pub(crate) use variants::{Variant, variants};

@@ -1,8 +1,32 @@
 //! The text of a file, and where its characters stand.
 
+pub(crate) mod duration;
+pub(crate) mod names;
+
 use std::ops::Range;
 
-use crate::diagnostics::Span;
+/// A stretch of a file. Lines and columns are 1-based, columns count Unicode scalar values, the end is exclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Span {
+    /// Line of the start.
+    pub line: u32,
+    /// Column of the start.
+    pub column: u32,
+    /// Line of the end.
+    pub end_line: u32,
+    /// Column of the end.
+    pub end_column: u32,
+}
+
+impl Span {
+    /// The first column of the first line: for findings about a whole file.
+    pub const START: Span = Span {
+        line: 1,
+        column: 1,
+        end_line: 1,
+        end_column: 1,
+    };
+}
 
 /// A file's text, its byte order mark left out.
 #[derive(Debug)]

@@ -3,10 +3,12 @@
 //! A file becomes one [`Node`]: its first document, aliases and merge keys resolved, every node with its span.
 //! Nesting, and what aliases may stand for, are bounded.
 
+mod fields;
 mod load;
 mod node;
 mod scalar;
 mod template;
 
+pub(crate) use fields::{Fields, item, misspelled, unknown_key, word};
 pub(crate) use load::load;
 pub(crate) use node::{Data, Entry, Map, Node, Style, overlay};

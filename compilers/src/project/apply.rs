@@ -5,40 +5,19 @@ use std::{
     sync::Arc,
 };
 
-use super::{
-    Changes, FileEvent, Group, Project, Source,
-    claims::Claim,
-    files::{Part, part},
-};
+use super::{Changes, Group, Project, Source, claims::Claim, work::Work};
 use crate::{
-    diagnostics::{Diagnostic, DiagnosticResource},
+    diagnostics::{Diagnostic, Findings},
     draft::{Body, Compiled, Context, Draft},
-    finding::{Finding, Findings},
-    group::{self, GroupFiles},
-    manifest,
-    resource::{Resource, ResourceKey},
+    file::{FileEvent, MANIFESTS, Part, part},
+    kinds::unsupported,
+    read::group::{self, GroupFiles},
+    resource::ResourceKey,
     sql::{Cache, CacheKey, SqlAnalysis, SqlError, SqlParser},
-    unsupported,
 };
 
 /// Statements that the engine's parser is handed at once: bounds the memory of their trees.
 const BATCH: usize = 256;
-
-/// What an `apply` has to look at.
-#[derive(Default)]
-pub(super) struct Work {
-    /// Groups whose files, or what their compilation depends on, changed.
-    pub(super) groups: BTreeSet<String>,
-    /// `.env` files that came, went, changed, or began or ceased to count.
-    pub(super) env_files: BTreeSet<String>,
-    /// Names whose claims changed, with whether they were claimed and who won.
-    pub(super) names: BTreeMap<ResourceKey, Option<Claim>>,
-    /// Groups to be linked anew.
-    pub(super) links: BTreeSet<String>,
-    /// Resources as they were before, of names that were touched.
-    pub(super) before: BTreeMap<ResourceKey, Option<Resource>>,
-    pub(super) findings: bool,
-}
 
 impl Project {
     /// Takes what happened to files and brings resources and findings up to date, asking `parser` for what it has
@@ -52,11 +31,7 @@ impl Project {
         }
         let mut work = Work::default();
         self.sort_events(&changed, &mut work);
-        if first
-            || changed
-                .iter()
-                .any(|path| manifest::PATHS.contains(&path.as_str()))
-        {
+        if first || changed.iter().any(|path| MANIFESTS.contains(&path.as_str())) {
             self.settle_manifest(&mut work);
         }
         if self.files.over_limit() != was_over {
@@ -179,7 +154,7 @@ impl Project {
         }
         let path = |end: &str| Some(format!("{key}{end}")).filter(|path| self.files.get(path).is_some());
         let (sql, yaml, yml) = (path(".sql"), path(".yaml"), path(".yml"));
-        let yaml_role = |path: Option<String>| path.filter(|path| !manifest::PATHS.contains(&path.as_str()));
+        let yaml_role = |path: Option<String>| path.filter(|path| !MANIFESTS.contains(&path.as_str()));
         let (yaml, yml) = (yaml_role(yaml), yaml_role(yml));
         let (yaml, second_yaml) = match (yaml, yml) {
             (Some(yaml), yml) => (Some(yaml), yml),
@@ -342,7 +317,7 @@ impl Project {
     }
 
     fn link_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
-        let version = crate::meaning::version(parser.version());
+        let version = crate::resource::meaning::version(parser.version());
         let unclaimed: Vec<ResourceKey> = work
             .names
             .keys()
@@ -469,17 +444,4 @@ fn statements(group: &Group) -> impl Iterator<Item = &str> {
         .flat_map(|model| &model.blocks)
         .flat_map(|block| &block.statements)
         .map(|one| one.text.as_str())
-}
-
-/// A finding tied to a path.
-pub(super) fn diagnostic(finding: &Finding, path: &str, resource: Option<&DiagnosticResource>) -> Diagnostic {
-    Diagnostic {
-        path: path.to_owned(),
-        span: finding.at.span,
-        severity: finding.code.severity(),
-        code: finding.code,
-        message: finding.message.clone(),
-        hint: finding.hint.clone(),
-        resource: resource.cloned(),
-    }
 }

@@ -5,11 +5,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Group, apply};
+use super::Group;
 use crate::{
-    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
     draft::Body,
-    finding::{At, Finding, Role},
     resource::{Resource, ResourceKey},
     sql::{TokenKind, tokens},
 };
@@ -259,7 +258,7 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
         message,
         hint,
     };
-    apply::diagnostic(&finding, path.map_or("", String::as_str), Some(&about))
+    finding.in_file(path.map_or("", String::as_str), Some(&about))
 }
 
 /// Where a name is first read in the SQL; the beginning where it is not found.

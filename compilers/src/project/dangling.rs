@@ -3,13 +3,12 @@
 //! Which name was likely meant depends on all names that there are, so those that dangle are told anew whenever
 //! anything changes; where none does, that costs nothing.
 
-use super::{Group, Project, Source, apply, apply::Work};
+use super::{Group, Project, Source, work::Work};
 use crate::{
-    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding},
     draft::Body,
-    finding::{At, Finding},
-    names,
     resource::{Kind, ResourceKey},
+    text::names,
 };
 
 /// A ref to nothing.
@@ -47,7 +46,7 @@ impl Project {
             key: key.clone(),
         };
         let all = self.dangling.get(key).into_iter().flatten();
-        all.map(|one| apply::diagnostic(&self.finding(one, beside_ruins), &one.path, Some(&about)))
+        all.map(|one| self.finding(one, beside_ruins).in_file(&one.path, Some(&about)))
             .collect()
     }
 

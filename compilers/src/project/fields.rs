@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 
 use watershed_proto::Spot;
 
-use super::{Project, Source, apply::Work};
+use super::{Project, Source, work::Work};
 use crate::{
-    diagnostics::{Code, Diagnostic, DiagnosticResource, Span},
+    diagnostics::{Code, Diagnostic, DiagnosticResource},
     fields::{self, Fields, Unknown},
     resource::{Health, Kind, Resource, ResourceKey, Spec},
+    text::Span,
 };
 
 /// Metrics views above one another that are followed: more are a cycle, most likely.

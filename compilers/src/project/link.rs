@@ -9,16 +9,13 @@ use watershed_proto::LocalFiles;
 
 use super::{
     Group,
-    apply::diagnostic,
     claims::{Claim, Claims},
     dangling::Dangling,
 };
 use crate::{
-    diagnostics::{Code, Diagnostic, DiagnosticResource},
+    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
     draft::{Body, Draft, ModelDraft, Purpose, RawRef, SqlBlock},
-    finding::{At, Finding, Role},
-    meaning,
-    resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec},
+    resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
     sql::{Outcome, SqlAnalysis, TokenKind, digest, tokens},
 };
 
@@ -106,7 +103,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                         .map_or(block.text.len(), |(at, _)| at);
                     block.place.token(&block.text, byte)
                 }
-                (None, _) => crate::block::first_line(&block.text, &block.place),
+                (None, _) => crate::draft::block::first_line(&block.text, &block.place),
             };
             let message = analysis.message.clone();
             return Some(Finding {
@@ -118,7 +115,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
         }
         if let Some(word) = statement_word(&statement.text).filter(|_| analysis.outcome() == Outcome::Scanned)
         {
-            let at = crate::block::first_line(&block.text, &block.place);
+            let at = crate::draft::block::first_line(&block.text, &block.place);
             let message = format!("a model is a query, and this is a statement that begins with {word}");
             let hint = Some("write the SELECT alone: the table is made by the model".to_owned());
             return Some(Finding {
@@ -129,7 +126,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
             });
         }
         if analysis.statements > 1 {
-            let at = crate::block::first_line(&block.text, &block.place);
+            let at = crate::draft::block::first_line(&block.text, &block.place);
             let message = format!(
                 "the SQL holds {} statements, and a model is one query",
                 analysis.statements
@@ -268,8 +265,8 @@ pub(super) fn link(
     for finding in group.compiled.findings.iter() {
         // Defaults stand in the manifest: what is wrong with them is told there, once.
         let found = match group.path(finding.at.role) {
-            Some(path) => diagnostic(finding, path, about.as_ref()),
-            None => diagnostic(finding, manifest_path, None),
+            Some(path) => finding.in_file(path, about.as_ref()),
+            None => finding.in_file(manifest_path, None),
         };
         linked.diagnostics.push(found);
     }
@@ -331,16 +328,14 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
             "it stands in `{}`, which comes first; rename one of them",
             winner.path
         ));
-        diagnostic(
-            &Finding {
-                at,
-                code: Code::NameCollision,
-                message,
-                hint,
-            },
-            path,
-            None,
-        )
+        let code = Code::NameCollision;
+        Finding {
+            at,
+            code,
+            message,
+            hint,
+        }
+        .in_file(path, None)
     };
     group.paths().iter().map(tell).collect()
 }

@@ -2,26 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{
-    FileEvent, Project, Source, Trust,
-    apply::{Work, diagnostic},
-};
+use super::{Project, Source, Trust, work::Work};
 use crate::{
-    block,
-    diagnostics::Code,
-    env_file::{self, EnvFile},
-    finding::{At, Finding, Findings, Role},
-    manifest::{self, Manifest},
+    diagnostics::{At, Code, Finding, Findings, Role},
+    draft::{Manifest, reads},
+    file::{EnvFile, FileEvent, MANIFESTS},
+    read::{env_file, manifest},
     text::Text,
 };
 
 impl Project {
     pub(super) fn settle_manifest(&mut self, work: &mut Work) {
-        let present: Vec<&str> = manifest::PATHS
+        let present: Vec<&str> = MANIFESTS
             .into_iter()
             .filter(|path| self.files.content(path).is_some())
             .collect();
-        let unreadable = manifest::PATHS
+        let unreadable = MANIFESTS
             .into_iter()
             .find(|path| matches!(self.files.get(path), Some(Err(_))));
         let mut findings = Findings::default();
@@ -59,7 +55,7 @@ impl Project {
         });
         let found = findings
             .iter()
-            .map(|finding| diagnostic(finding, path, None))
+            .map(|finding| finding.in_file(path, None))
             .collect();
         path.clone_into(&mut self.manifest_path);
         self.report(Source::Project, found, work);
@@ -132,7 +128,7 @@ impl Project {
                 message,
                 hint,
             };
-            vec![diagnostic(&finding, &self.manifest_path, None)]
+            vec![finding.in_file(&self.manifest_path, None)]
         } else {
             Vec::new()
         };
@@ -157,9 +153,7 @@ impl Project {
             .collect();
         for (key, group) in &self.groups {
             let used = &group.compiled.variables;
-            let affected = names
-                .iter()
-                .any(|name| used.iter().any(|used| block::reads(used, name)));
+            let affected = names.iter().any(|name| used.iter().any(|used| reads(used, name)));
             if affected || group.compiled.any_variable {
                 work.groups.insert(key.clone());
             }
@@ -199,7 +193,7 @@ impl Project {
         }
         let found = findings
             .iter()
-            .map(|finding| diagnostic(finding, path, None))
+            .map(|finding| finding.in_file(path, None))
             .collect();
         self.report(Source::Env(path.to_owned()), found, work);
     }

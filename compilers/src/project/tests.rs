@@ -2,6 +2,7 @@ use std::{cell::Cell, sync::Arc};
 
 use super::*;
 use crate::{
+    file::FileEvent,
     resource::Kind,
     sql::{SqlError, SqlParser, Tree},
 };

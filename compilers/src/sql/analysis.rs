@@ -1,6 +1,4 @@
-//! What is read from one statement: kept between processes, so that a text is parsed by the engine once.
-
-use super::{SqlError, SqlPlace, Tree, scan, walk};
+//! What one statement says: kept between processes, so that a text is parsed by the engine once.
 
 /// What a statement's text says, whatever else is in the project. Serialisable as a message.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -54,54 +52,3 @@ pub struct TableUse {
 /// What stands in a fingerprint in the place of a table: its number in the list of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableHole(pub(crate) usize);
-
-impl SqlAnalysis {
-    /// Reads the engine's answer about a statement.
-    pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
-        match answer {
-            Ok(tree) => walk::analyse(tree).unwrap_or_else(|| scan::analyse(statement)),
-            Err(SqlError::NotSerialisable { .. } | SqlError::Failed { .. }) => scan::analyse(statement),
-            Err(SqlError::Syntax { message, place }) => Self {
-                outcome: Outcome::Invalid.into(),
-                message: message.clone(),
-                error_at: char_offset(statement, *place),
-                ..Self::default()
-            },
-        }
-    }
-}
-
-fn char_offset(statement: &str, place: SqlPlace) -> Option<u64> {
-    match place {
-        SqlPlace::Char(offset) => Some(offset as u64),
-        SqlPlace::Line { line, column } => {
-            let before: usize = statement
-                .split_inclusive('\n')
-                .take((line as usize).saturating_sub(1))
-                .map(|line| line.chars().count())
-                .sum();
-            Some((before + (column as usize).saturating_sub(1)) as u64)
-        }
-        SqlPlace::Unknown => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_place_by_line_and_column_becomes_an_offset() {
-        let place = SqlPlace::Line { line: 2, column: 3 };
-        assert_eq!(char_offset("sé\nabc", place), Some(5));
-        let refused = Err(SqlError::Syntax {
-            message: "no".into(),
-            place,
-        });
-        let analysis = SqlAnalysis::read("sé\nabc", &refused);
-        assert_eq!(
-            (analysis.outcome(), analysis.error_at),
-            (Outcome::Invalid, Some(5))
-        );
-    }
-}

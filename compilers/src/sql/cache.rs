@@ -7,7 +7,7 @@ use std::{
 
 use prost::Message;
 
-use super::SqlAnalysis;
+use super::{analysis::SqlAnalysis, digest::digest};
 
 /// Begins every exported cache; changes with what an analysis holds.
 const MAGIC: &[u8] = b"watershed sql 1\n";
@@ -132,13 +132,6 @@ impl Cache {
             }
         }
     }
-}
-
-/// The first half of a hash: 128 bits are enough against accident, and texts have no other adversary.
-pub(crate) fn digest(hasher: &blake3::Hasher) -> [u8; 16] {
-    let mut digest = [0; 16];
-    hasher.finalize_xof().fill(&mut digest);
-    digest
 }
 
 #[cfg(test)]

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    SqlAnalysis, TableUse,
-    analysis::Outcome,
-    cache::digest,
+    analysis::{Outcome, SqlAnalysis, TableUse},
+    digest::digest,
+    files::{is_local, reads_files},
     token::{Token, TokenKind, tokens},
 };
 
@@ -229,7 +229,7 @@ impl<'a> Scan<'a> {
 
     /// A function in a table's place: its texts are files if it reads files.
     fn call(&mut self, at: usize, name: &str) {
-        if !super::walk::reads_files(name) {
+        if !reads_files(name) {
             return;
         }
         let arguments = self.tokens.get(at + 2..).unwrap_or_default();
@@ -245,7 +245,7 @@ impl<'a> Scan<'a> {
     }
 
     fn file(&mut self, path: String) {
-        if super::walk::is_local(&path) && !self.files.contains(&path) {
+        if is_local(&path) && !self.files.contains(&path) {
             self.files.push(path);
         }
     }

@@ -8,7 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::{SqlAnalysis, TableHole, TableUse, Tree, analysis::Outcome, cache::digest};
+use super::{
+    Tree,
+    analysis::{Outcome, SqlAnalysis, TableHole, TableUse},
+    digest::digest,
+    files::{is_local, looks_like_file, reads_files},
+};
 
 /// Levels of a document that are walked; deeper ones are read by their tokens. Bounds the stack.
 const MAX_DEPTH: usize = 400;
@@ -358,48 +363,6 @@ impl Printer<'_> {
             None => self.value(value, scope),
         }
     }
-}
-
-/// Whether a table function's first argument is a path.
-pub(super) fn reads_files(function: &str) -> bool {
-    const READERS: [&str; 17] = [
-        "read_csv",
-        "read_csv_auto",
-        "sniff_csv",
-        "read_parquet",
-        "parquet_scan",
-        "parquet_metadata",
-        "parquet_schema",
-        "read_json",
-        "read_json_auto",
-        "read_json_objects",
-        "read_json_objects_auto",
-        "read_ndjson",
-        "read_ndjson_auto",
-        "read_ndjson_objects",
-        "read_text",
-        "read_blob",
-        "glob",
-    ];
-    READERS.iter().any(|reader| function.eq_ignore_ascii_case(reader))
-}
-
-/// Whether a path stands for files of this machine.
-pub(crate) fn is_local(path: &str) -> bool {
-    !path.is_empty() && !path.contains("://")
-}
-
-/// Whether a table's name is a path that the engine reads as a file when no table has the name.
-fn looks_like_file(name: &str) -> bool {
-    let lower = name.to_lowercase();
-    let plain = lower
-        .strip_suffix(".gz")
-        .or_else(|| lower.strip_suffix(".zst"))
-        .unwrap_or(&lower);
-    [".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx"]
-        .iter()
-        .any(|end| plain.ends_with(end))
-        || name.contains('*') && name.contains('.')
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use gotmpl::{MissingKey, TemplateError, Value};
 use watershed_proto::value::Kind;
 
-use super::{Facts, Template, functions};
-use crate::{
-    render::{RenderError, Scope},
-    text::{Text, narrow},
+use super::{
+    Facts, Template, functions,
+    scope::{RenderError, Scope},
 };
+use crate::text::{Text, narrow};
 
 /// Steps that all loops of one template may take together.
 const MAX_STEPS: u64 = 1_000_000;

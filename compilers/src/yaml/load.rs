@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, btree_map};
 
 use saphyr_parser::{Event, Marker, Parser, ScalarStyle, ScanError, StrInput};
 
-use super::{Data, Entry, Map, Node, Style, scalar::resolve, template::Masked};
+use super::{
+    node::{Data, Entry, Map, Node, Style},
+    scalar::resolve,
+    template::Masked,
+};
 use crate::{
-    diagnostics::{Code, Span},
-    finding::{At, Finding, Role},
-    text::{Text, narrow},
+    diagnostics::{At, Code, Finding, Role},
+    text::{Span, Text, narrow},
 };
 
 /// Nesting that is read. Deep enough for people; specs that hold it still decode within the messages' own bound.

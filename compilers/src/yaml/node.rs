@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_proto::Value;
 
-use crate::finding::At;
+use crate::diagnostics::At;
 
 /// How a scalar was written; decides where its text stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

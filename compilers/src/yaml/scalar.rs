@@ -1,6 +1,6 @@
 //! What a plain scalar stands for.
 
-use super::Data;
+use super::node::Data;
 
 /// Resolves the text of an unquoted scalar: null, a boolean, a number, or text. Whole numbers that do not fit 64
 /// bits stay text, so that no digit is lost; dates stay text too.

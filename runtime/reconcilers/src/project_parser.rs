@@ -321,7 +321,7 @@ fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
         .iter()
         .filter(|found| found.severity() == Severity::Error);
     let manifest = |found: &&Diagnostic| {
-        let is_manifest = ["rill.yaml", "rill.yml", "watershed.yaml"].contains(&found.path.as_str());
+        let is_manifest = watershed_compilers::MANIFESTS.contains(&found.path.as_str());
         about_manifest && is_manifest
     };
     Some(match errors.into_iter().find(manifest) {

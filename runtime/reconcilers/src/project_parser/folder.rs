@@ -17,24 +17,12 @@ use std::{
 
 use thiserror::Error;
 use walkdir::WalkDir;
-use watershed_compilers::{FileEvent, FileProblem, Project};
+use watershed_compilers::{FileEvent, FileProblem, IGNORED, Project};
 
 use super::touched::Scope;
 
 /// Extensions of files that are compiled.
 const EXTENSIONS: [&str; 4] = ["env", "sql", "yaml", "yml"];
-
-/// Names at the project's root that are never looked into: what other programs keep there, and our own state.
-const IGNORED: [&str; 8] = [
-    ".watershed",
-    "tmp",
-    ".git",
-    "node_modules",
-    ".DS_Store",
-    ".vscode",
-    ".idea",
-    ".rillcloud",
-];
 
 /// How names begin of what other programs leave beside a file under its extension: locks of editors, attributes that
 /// a foreign disk can't hold.

@@ -1,7 +1,7 @@
 //! Which of a project's files may have changed since the last look.
 //!
-//! Nobody is required to watch: then every look is at everything. Who does says [`Touched::is_watched`] once and from
-//! then on tells every path that may have changed, before it nudges the project parser. What a look that failed was
+//! Nobody is required to watch: then every look is at everything. A watcher calls [`Touched::set_watched`] once and from
+//! then on adds every path that may have changed, before it nudges the project parser. What a look that failed was
 //! to look at is not lost: the next one is at everything.
 
 use std::{
@@ -57,17 +57,12 @@ impl Default for State {
 }
 
 impl Touched {
-    /// From now on everything that may change is told here; until the next look that is the whole folder.
-    pub fn is_watched(&self) {
+    /// Says whether every path that may change is added here from now on. The next look is at the whole folder.
+    pub fn set_watched(&self, is_watched: bool) {
         *self.state() = State {
-            is_watched: true,
+            is_watched,
             scope: Scope::Everything,
         };
-    }
-
-    /// Nobody watches any more.
-    pub fn is_unwatched(&self) {
-        *self.state() = State::default();
     }
 
     /// These may have changed.
@@ -120,7 +115,7 @@ mod tests {
     #[test]
     fn a_watched_folder_is_looked_at_once_and_then_in_parts() {
         let touched = Touched::default();
-        touched.is_watched();
+        touched.set_watched(true);
         assert_eq!(looked(&touched), Scope::Everything);
         touched.add(Scope::paths(["a"]));
         touched.add(Scope::paths(["b"]));
@@ -131,7 +126,7 @@ mod tests {
     #[test]
     fn a_look_that_failed_is_made_up_for() {
         let touched = Touched::default();
-        touched.is_watched();
+        touched.set_watched(true);
         looked(&touched);
         touched.add(Scope::paths(["a"]));
         assert_eq!(touched.look(|_| Err::<(), _>("no")), Err("no"));
@@ -141,7 +136,7 @@ mod tests {
     #[test]
     fn too_many_paths_are_everything() {
         let touched = Touched::default();
-        touched.is_watched();
+        touched.set_watched(true);
         looked(&touched);
         touched.add(Scope::paths((0..=MOST_PATHS).map(|n| n.to_string())));
         assert_eq!(looked(&touched), Scope::Everything);

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn every_manifest_that_the_compiler_reads_makes_a_folder_a_project() {
-        for manifest in ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"] {
+        for manifest in MANIFESTS {
             let folder = tempfile::tempdir().unwrap();
             assert!(!is_project(folder.path()));
             std::fs::write(folder.path().join(manifest), "").unwrap();

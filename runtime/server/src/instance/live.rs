@@ -73,7 +73,7 @@ impl Begun {
             Ok(watcher) => follow(watcher.subscribe(), trees(&project, Vec::new()), Vec::new(), true).await,
             Err(error) => Err(error),
         };
-        let subscription = subscription.inspect(|_| touched.is_watched());
+        let subscription = subscription.inspect(|_| touched.set_watched(true));
         let subscription = subscription.map_err(|error| watching.complain(&error)).ok();
         Self {
             root,
@@ -275,7 +275,7 @@ impl Live {
 
     /// Where folders can't be watched.
     async fn look_again_and_again(mut self, stop: &CancellationToken) {
-        self.touched.is_unwatched();
+        self.touched.set_watched(false);
         loop {
             tokio::select! {
                 () = stop.cancelled() => return,

@@ -1,14 +1,14 @@
 //! What was most likely meant.
 
-/// The known name that a typed one most likely stands for.
+/// Returns the known name that a typed one most likely stands for, without regard to case.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let names: Vec<(String, &str)> = known.map(|name| (name.to_lowercase(), name)).collect();
     let typed = typed.to_lowercase();
-    known
-        .map(|name| (strsim::jaro_winkler(&typed, &name.to_lowercase()), name))
-        // Below this two names have little in common but their length.
-        .filter(|(score, _)| *score > 0.8)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, name)| name)
+    let near = watershed_compilers::nearest_name(&typed, names.iter().map(|(lower, _)| lower.as_str()))?;
+    names
+        .iter()
+        .find(|(lower, _)| lower == near)
+        .map(|(_, name)| *name)
 }
 
 #[cfg(test)]
@@ -17,8 +17,8 @@ mod tests {
 
     #[test]
     fn a_slip_finds_its_name_and_nonsense_finds_none() {
-        let known = ["daily_delays", "carriers"];
-        assert_eq!(nearest("dayly_delays", known.into_iter()), Some("daily_delays"));
+        let known = ["Daily_delays", "carriers"];
+        assert_eq!(nearest("dayly_delays", known.into_iter()), Some("Daily_delays"));
         assert_eq!(nearest("zzz", known.into_iter()), None);
     }
 }

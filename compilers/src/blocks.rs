@@ -1,0 +1,9 @@
+//! Blocks of settings that several kinds have.
+
+pub(crate) mod connector;
+pub(crate) mod refs;
+pub(crate) mod resolver;
+pub(crate) mod schedule;
+pub(crate) mod security;
+pub(crate) mod selector;
+pub(crate) mod time_range;

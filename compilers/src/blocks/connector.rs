@@ -1,0 +1,26 @@
+//! The connectors that resources use, by name.
+
+use crate::{
+    diagnostics::{Code, Findings},
+    draft::Context,
+    template::is_template,
+    text::names,
+    yaml::Node,
+};
+
+/// The name of a connector that a resource uses; a finding where there is none of that name.
+pub(crate) fn name(node: &Node, context: &Context<'_>, findings: &mut Findings) -> String {
+    let name = node.scalar_text().unwrap_or_default();
+    if context.driver(&name).is_some() || is_template(&name) {
+        return name;
+    }
+    let message = format!("unknown connector \"{name}\"");
+    let known = context.drivers.keys().map(String::as_str);
+    let near = names::nearest(&name, known.chain(["duckdb", "local_file", "postgres", "https"]));
+    let hint = match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("declare it in `connectors/{name}.yaml`"),
+    };
+    findings.add_with_hint(node.at, Code::UnknownConnector, message, hint);
+    name
+}

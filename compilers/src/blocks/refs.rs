@@ -1,0 +1,71 @@
+//! Refs as YAML writes them.
+
+use crate::{
+    diagnostics::{Code, Findings},
+    draft::RawRef,
+    resource::FileKind,
+    yaml::{Data, Node},
+};
+
+/// Refs as YAML writes them: a name, `kind/name`, or a mapping.
+pub(crate) fn read(node: &Node, findings: &mut Findings) -> Vec<RawRef> {
+    let single;
+    let items = match node.as_list() {
+        Some(items) => items,
+        None => {
+            single = [node.clone()];
+            &single
+        }
+    };
+    items
+        .iter()
+        .filter_map(|item| reference(item, findings))
+        .collect()
+}
+
+fn reference(node: &Node, findings: &mut Findings) -> Option<RawRef> {
+    let (kind, name) = match &node.data {
+        Data::Map(map) => {
+            let text = |key: &str| map.get(key).and_then(|entry| entry.value.scalar_text());
+            let Some(name) = text("name") else {
+                findings.add(node.at, Code::InvalidRef, "invalid ref: a `name` is missing");
+                return None;
+            };
+            (text("kind").or_else(|| text("type")), name)
+        }
+        _ => {
+            let Some(text) = node.scalar_text() else {
+                let message = format!(
+                    "invalid ref: expected a name or a mapping, not {}",
+                    node.data.type_name()
+                );
+                findings.add(node.at, Code::InvalidRef, message);
+                return None;
+            };
+            match text.split_once('/') {
+                Some((kind, name)) => (Some(kind.to_owned()), name.to_owned()),
+                None => (None, text),
+            }
+        }
+    };
+    let kind = match kind.as_deref().map(FileKind::read) {
+        None => None,
+        Some(Some(kind)) => Some(kind.kind()),
+        Some(None) => {
+            let message = format!("invalid ref: unknown kind \"{}\"", kind.unwrap_or_default());
+            findings.add(node.at, Code::InvalidRef, message);
+            return None;
+        }
+    };
+    if name.trim().is_empty() {
+        findings.add(node.at, Code::InvalidRef, "invalid ref: the name is empty");
+        return None;
+    }
+    Some(RawRef {
+        kind,
+        name,
+        own_look: false,
+        expected: kind.is_some(),
+        at: Some(node.at),
+    })
+}

@@ -1,0 +1,125 @@
+//! Findings while a group of files is compiled, before they are tied to paths.
+
+use watershed_proto::Spot;
+
+use super::{Code, Diagnostic, DiagnosticResource, Severity};
+use crate::text::Span;
+
+/// Which of the files that make up a resource is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Role {
+    /// The project's manifest.
+    Manifest,
+    /// The resource's YAML file.
+    Yaml,
+    /// The resource's SQL file.
+    Sql,
+    /// A second YAML file of the same name.
+    SecondYaml,
+}
+
+/// A place in one of the files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct At {
+    pub(crate) role: Role,
+    pub(crate) span: Span,
+}
+
+impl At {
+    /// The beginning of a file.
+    pub(crate) fn start(role: Role) -> Self {
+        Self {
+            role,
+            span: Span::START,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Finding {
+    pub(crate) at: At,
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) hint: Option<String>,
+}
+
+impl Finding {
+    /// Returns the diagnostic of the finding in the file at `path`.
+    pub(crate) fn in_file(&self, path: &str, resource: Option<&DiagnosticResource>) -> Diagnostic {
+        Diagnostic {
+            path: path.to_owned(),
+            span: self.at.span,
+            severity: self.code.severity(),
+            code: self.code,
+            message: self.message.clone(),
+            hint: self.hint.clone(),
+            resource: resource.cloned(),
+        }
+    }
+}
+
+/// Returns a place as specs hold it; none for a place in another file than the resource's YAML.
+pub(crate) fn spot(at: At) -> Option<Spot> {
+    (at.role == Role::Yaml).then_some(Spot {
+        line: at.span.line,
+        column: at.span.column,
+    })
+}
+
+/// What was found so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Findings(Vec<Finding>);
+
+/// Warnings and hints that are told about one group of files: more help nobody.
+const MAX_LIGHT: usize = 200;
+
+impl Findings {
+    /// Whether further warnings and hints would be left out.
+    pub(crate) fn is_full(&self) -> bool {
+        self.0.len() >= MAX_LIGHT
+    }
+
+    pub(crate) fn add(&mut self, at: At, code: Code, message: impl Into<String>) {
+        self.push(Finding {
+            at,
+            code,
+            message: message.into(),
+            hint: None,
+        });
+    }
+
+    pub(crate) fn add_with_hint(
+        &mut self,
+        at: At,
+        code: Code,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.push(Finding {
+            at,
+            code,
+            message: message.into(),
+            hint: Some(hint.into()),
+        });
+    }
+
+    pub(crate) fn push(&mut self, finding: Finding) {
+        if finding.code.severity() == Severity::Error || !self.is_full() {
+            self.0.push(finding);
+        }
+    }
+
+    /// Whether something keeps what was read from being used; a file that is not read at all does not.
+    pub(crate) fn has_errors(&self) -> bool {
+        let read = self
+            .0
+            .iter()
+            .filter(|finding| finding.at.role != Role::SecondYaml);
+        read.into_iter()
+            .any(|finding| finding.code.severity() == Severity::Error)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Finding> {
+        self.0.iter()
+    }
+}

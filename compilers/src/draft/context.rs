@@ -1,0 +1,89 @@
+//! What a group of files depends on beside itself.
+
+use std::collections::BTreeMap;
+
+use crate::{resource::Kind, yaml::Map};
+
+/// What a group's compilation depends on beside its files.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) environment: &'a str,
+    pub(crate) variables: &'a BTreeMap<String, String>,
+    /// The connector that models run on when they say none.
+    pub(crate) olap: &'a str,
+    /// Drivers by connector name.
+    pub(crate) drivers: &'a BTreeMap<String, String>,
+    pub(crate) manifest: &'a Manifest,
+}
+
+/// Names of drivers: connectors of these names need no declaration.
+pub(crate) const DRIVERS: [&str; 22] = [
+    "athena",
+    "azure",
+    "bigquery",
+    "clickhouse",
+    "druid",
+    "duckdb",
+    "ducklake",
+    "file",
+    "gcs",
+    "https",
+    "local_file",
+    "motherduck",
+    "mysql",
+    "pinot",
+    "postgres",
+    "redshift",
+    "s3",
+    "salesforce",
+    "snowflake",
+    "sqlite",
+    "starrocks",
+    "supabase",
+];
+
+/// Whether a connector of this name needs no declaration.
+pub fn is_driver(name: &str) -> bool {
+    DRIVERS.contains(&name)
+}
+
+impl Context<'_> {
+    /// The driver of a connector, if there is such a connector.
+    pub(crate) fn driver<'a>(&'a self, connector: &'a str) -> Option<&'a str> {
+        self.drivers
+            .get(connector)
+            .map(String::as_str)
+            .or_else(|| DRIVERS.contains(&connector).then_some(connector))
+    }
+
+    /// Whether a connector's SQL is in the dialect that the engine's parser reads.
+    pub(crate) fn speaks_engine_sql(&self, connector: &str) -> bool {
+        matches!(self.driver(connector), Some("duckdb" | "motherduck" | "ducklake"))
+    }
+}
+
+/// What a manifest says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Manifest {
+    pub(crate) display_name: String,
+    pub(crate) olap_connector: Option<String>,
+    /// Drivers by connector name.
+    pub(crate) connectors: BTreeMap<String, String>,
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Defaults for models and for sources.
+    pub(crate) models: Map,
+    pub(crate) sources: Map,
+    /// Defaults for other kinds.
+    pub(crate) declared: BTreeMap<Kind, Map>,
+    /// The theme of dashboards that say none.
+    pub(crate) theme: String,
+    /// Folders and files that are left out, without a leading slash.
+    pub(crate) ignore_paths: Vec<String>,
+}
+
+impl Manifest {
+    /// Defaults for a kind other than models.
+    pub(crate) fn defaults_of(&self, kind: Kind) -> Map {
+        self.declared.get(&kind).cloned().unwrap_or_default()
+    }
+}

@@ -1,0 +1,88 @@
+//! What templates use.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{RawRef, context::Context, place::TextPlace};
+use crate::{
+    diagnostics::{Code, Findings},
+    resource::FileKind,
+    template::Facts,
+};
+
+/// What was learned from templates while a resource is read.
+#[derive(Debug, Default)]
+pub(crate) struct Uses {
+    pub(crate) variables: BTreeSet<String>,
+    pub(crate) any_variable: bool,
+    /// Variables that decide how it is compiled, and that no template reads.
+    pub(crate) decisive: BTreeSet<String>,
+    /// The environment's name decides about the text.
+    pub(crate) environment: bool,
+    pub(crate) refs: Vec<RawRef>,
+}
+
+impl Uses {
+    /// Adds what a template uses, and says which variables are not set.
+    pub(crate) fn add(
+        &mut self,
+        facts: &Facts,
+        text: &str,
+        place: &TextPlace,
+        looks_at_itself: bool,
+        context: &Context<'_>,
+        findings: &mut Findings,
+    ) {
+        self.any_variable |= facts.any_variable;
+        self.environment |= facts.environment;
+        for (name, offset) in &facts.variables {
+            if !findings.is_full() && !is_set(context, name) {
+                let at = place.token(text, *offset);
+                let message = format!("variable \"{name}\" is not set");
+                let hint = "set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`";
+                findings.add_with_hint(at, Code::UnknownVariable, message, hint);
+            }
+            self.variables.insert(name.to_lowercase());
+        }
+        for found in &facts.refs {
+            let kind = match found.kind.as_deref().map(FileKind::read) {
+                None => None,
+                Some(Some(kind)) => Some(kind.kind()),
+                Some(None) => {
+                    let at = place.token(text, found.offset);
+                    let message = format!("unknown kind \"{}\"", found.kind.as_deref().unwrap_or_default());
+                    findings.add(at, Code::InvalidRef, message);
+                    continue;
+                }
+            };
+            let own_look = found.incremental || looks_at_itself;
+            self.refs.push(RawRef {
+                kind,
+                name: found.name.clone(),
+                own_look,
+                expected: found.sure && !own_look,
+                at: Some(place.token(text, found.offset)),
+            });
+        }
+    }
+
+    /// The values of the variables that were used; those that are not set are left out.
+    pub(crate) fn values(&self, context: &Context<'_>) -> BTreeMap<String, String> {
+        let used = context
+            .variables
+            .iter()
+            .filter(|(name, _)| self.any_variable || self.variables.iter().any(|used| reads(used, name)));
+        used.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// Whether a use in lower case means a variable: it, or a dotted one that begins with it.
+pub(crate) fn reads(used: &str, variable: &str) -> bool {
+    let (Some(start), Some(rest)) = (variable.get(..used.len()), variable.get(used.len()..)) else {
+        return false;
+    };
+    start.eq_ignore_ascii_case(used) && (rest.is_empty() || rest.starts_with('.'))
+}
+
+fn is_set(context: &Context<'_>, name: &str) -> bool {
+    context.variables.keys().any(|known| reads(name, known))
+}

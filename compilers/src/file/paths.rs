@@ -1,0 +1,172 @@
+//! Paths of a project, and what part the file at each has.
+
+use crate::resource::Kind;
+
+/// Paths at which a manifest counts.
+pub const MANIFESTS: [&str; 4] = ["rill.yaml", "rill.yml", "watershed.yaml", "watershed.yml"];
+
+/// Folders and files at the root that never count.
+pub const IGNORED: [&str; 9] = [
+    "tmp",
+    ".git",
+    "node_modules",
+    ".DS_Store",
+    ".vscode",
+    ".idea",
+    ".rillcloud",
+    ".github",
+    ".watershed",
+];
+
+/// Which runs an `.env` file is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum EnvFile {
+    /// `.env`: all.
+    Plain,
+    /// `.NAME.env`: those in the environment of that name.
+    Of(String),
+}
+
+impl EnvFile {
+    /// Recognises a file by the last part of its path.
+    pub(crate) fn of(path: &str) -> Option<Self> {
+        let name = path.rsplit('/').next().unwrap_or(path);
+        if name == ".env" {
+            return Some(EnvFile::Plain);
+        }
+        let environment = name.strip_prefix('.')?.strip_suffix(".env")?;
+        (!environment.is_empty() && !environment.contains('.')).then(|| EnvFile::Of(environment.to_owned()))
+    }
+}
+
+/// What part a file has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    Manifest,
+    Env(EnvFile),
+    /// One of the files of a stem.
+    Member {
+        stem: String,
+    },
+    /// A file that is a resource of its own, by where it stands.
+    Document {
+        kind: Kind,
+        name: String,
+    },
+}
+
+/// The part of a path; none when it does not count.
+pub(crate) fn part(path: &str) -> Option<Part> {
+    if is_below(path, IGNORED) {
+        return None;
+    }
+    if MANIFESTS.contains(&path) {
+        return Some(Part::Manifest);
+    }
+    if let Some(env) = EnvFile::of(path) {
+        return Some(Part::Env(env));
+    }
+    if let Some(stem) = [".sql", ".yaml", ".yml"]
+        .iter()
+        .find_map(|end| path.strip_suffix(end))
+    {
+        return Some(Part::Member {
+            stem: stem.to_owned(),
+        });
+    }
+    document(path)
+}
+
+fn document(path: &str) -> Option<Part> {
+    let skills = path
+        .strip_prefix("skills/")
+        .or_else(|| path.strip_prefix(".agents/skills/"));
+    let skill = skills
+        .and_then(|rest| rest.strip_suffix("/SKILL.md"))
+        .filter(|name| !name.contains('/'));
+    if let Some(name) = skill {
+        return Some(Part::Document {
+            kind: Kind::Skill,
+            name: name.to_owned(),
+        });
+    }
+    let locale = path
+        .strip_prefix("translations/")
+        .and_then(|rest| rest.strip_suffix(".json"));
+    let name = locale.filter(|name| !name.contains('/'))?;
+    Some(Part::Document {
+        kind: Kind::Translation,
+        name: name.to_owned(),
+    })
+}
+
+/// Whether a file may count for a project, by its path: what is worth listing, reading and watching. Paths that the
+/// manifest ignores are not known here.
+pub fn is_relevant(path: &str) -> bool {
+    part(clean(path)).is_some()
+}
+
+/// Whether a path is one of the folders or files, or stands in one.
+pub(crate) fn is_below<'a>(path: &str, folders: impl IntoIterator<Item = &'a str>) -> bool {
+    folders.into_iter().any(|folder| {
+        path.strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    })
+}
+
+/// Returns a path without what may stand before its first part.
+pub(crate) fn clean(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path).trim_start_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_ignored_by_whole_names() {
+        for path in [
+            ".git/a.sql",
+            "tmp/x/a.yaml",
+            ".watershed/a.sql",
+            "node_modules/a.yaml",
+            "a.txt",
+            "a.SQL",
+        ] {
+            assert!(!is_relevant(path), "{path}");
+        }
+        for path in [
+            "a.sql",
+            "/models/a.yaml",
+            "tmpx/a.sql",
+            "models/tmp/a.sql",
+            ".env",
+            "x/.dev.env",
+        ] {
+            assert!(is_relevant(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn documents_are_named_by_where_they_stand() {
+        let skill = Part::Document {
+            kind: Kind::Skill,
+            name: "x".into(),
+        };
+        assert_eq!(part("skills/x/SKILL.md"), Some(skill));
+        assert_eq!(part("skills/x/y/SKILL.md"), None);
+        let words = Part::Document {
+            kind: Kind::Translation,
+            name: "nb".into(),
+        };
+        assert_eq!(part("translations/nb.json"), Some(words));
+    }
+
+    #[test]
+    fn files_are_recognised_by_name() {
+        assert_eq!(EnvFile::of("a/.env"), Some(EnvFile::Plain));
+        assert_eq!(EnvFile::of(".dev.env"), Some(EnvFile::Of("dev".into())));
+        assert_eq!(EnvFile::of("x.env"), None);
+        assert_eq!(EnvFile::of("..env"), None);
+    }
+}

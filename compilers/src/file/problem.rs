@@ -1,0 +1,14 @@
+//! Files that can't be read.
+
+/// Why a file can't be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileProblem {
+    /// It is larger than [`FileEvent::MAX_BYTES`](super::FileEvent::MAX_BYTES); its size in bytes.
+    TooLarge(u64),
+    /// A folder has the name of a project file.
+    Folder,
+    /// A symbolic link that leads back to a folder above it.
+    LinkLoop,
+    /// The system refused; its message.
+    Io(String),
+}

@@ -1,0 +1,260 @@
+//! Connectors: access to another system. Settings of DuckDB and of local files have types; others are kept as they
+//! are.
+
+use std::collections::BTreeMap;
+
+use watershed_proto::{ConnectorSpec, MapValue};
+
+use crate::{
+    diagnostics::{Code, spot},
+    draft::DRIVERS,
+    kinds::reader::{Declared, Reader},
+    resource::{Kind, Spec},
+    template::is_template,
+    text::names,
+    yaml::{Data, Map, Node},
+};
+
+/// What a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Type {
+    Text,
+    Bool,
+    Count,
+    Number,
+    Texts,
+    Map,
+    Any,
+}
+
+/// Settings of DuckDB.
+const DUCKDB: &[(&str, Type)] = &[
+    ("path", Type::Text),
+    ("dsn", Type::Text),
+    ("db", Type::Text),
+    ("mode", Type::Text),
+    ("attach", Type::Text),
+    ("init_sql", Type::Text),
+    ("conn_init_sql", Type::Text),
+    ("boot_queries", Type::Text),
+    ("init_queries", Type::Text),
+    ("database_name", Type::Text),
+    ("schema_name", Type::Text),
+    ("secrets", Type::Any),
+    ("create_secrets_from_connectors", Type::Texts),
+    ("extensions", Type::Texts),
+    ("settings", Type::Map),
+    ("pool_size", Type::Count),
+    ("cpu", Type::Count),
+    ("memory_limit_gb", Type::Count),
+    ("storage_limit_bytes", Type::Count),
+    ("read_write_ratio", Type::Number),
+    ("allow_host_access", Type::Bool),
+    ("log_queries", Type::Bool),
+    ("token", Type::Text),
+];
+
+/// Settings of local files.
+const LOCAL_FILE: &[(&str, Type)] = &[
+    ("path", Type::Text),
+    ("root", Type::Text),
+    ("dsn", Type::Text),
+    ("allow_host_access", Type::Bool),
+];
+
+/// Reads a connector.
+pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.refuse_sql(Kind::Connector);
+    let driver = reader.fields.text_node("driver");
+    let name = driver.as_ref().and_then(Node::scalar_text).unwrap_or_default();
+    match &driver {
+        None => {
+            let at = reader.fields.at();
+            let hint = "add `driver: duckdb`, say";
+            reader
+                .findings()
+                .add_with_hint(at, Code::MissingKey, "a connector needs a `driver`", hint);
+        }
+        Some(node) => driver_is_known(reader, node, &name),
+    }
+    let mut spec = ConnectorSpec {
+        driver: name.clone(),
+        ..ConnectorSpec::default()
+    };
+    managed(reader, &mut spec);
+    let rest = reader.fields.take_rest();
+    let known = match name.as_str() {
+        "duckdb" => DUCKDB,
+        "local_file" | "file" => LOCAL_FILE,
+        _ => &[],
+    };
+    check(reader, &rest, known);
+    if name == "duckdb" && !spec.provision {
+        refuse_elsewhere(reader, &rest);
+    }
+    for (key, entry) in &rest {
+        spec.spots
+            .extend(spot(entry.value.at).map(|spot| (key.clone(), spot)));
+        if has_template(&entry.value) {
+            spec.templated_properties.push(key.clone());
+            reader.templates_in(&entry.value);
+        }
+    }
+    let fields: BTreeMap<_, _> = rest
+        .into_iter()
+        .map(|(key, entry)| (key, entry.value.to_value()))
+        .collect();
+    spec.properties = Some(MapValue { fields });
+    Declared::new(Spec::Connector(Box::new(spec)))
+}
+
+/// Refuses a database file for the connector that models are built on: whoever names one expects their tables there.
+fn refuse_elsewhere(reader: &mut Reader<'_, '_>, settings: &Map) {
+    let name = reader.about.name.to_owned();
+    if !name.eq_ignore_ascii_case(reader.context.olap) {
+        return;
+    }
+    let named = |key: &&str| {
+        let entry = settings.get(*key)?;
+        let text = entry
+            .value
+            .scalar_text()
+            .filter(|text| !text.is_empty() && text != ":memory:")?;
+        Some((entry.value.at, text))
+    };
+    let found = ["path", "db", "dsn"]
+        .iter()
+        .find_map(|key| Some((*key, named(key)?)));
+    let Some((key, (at, file))) = found else { return };
+    let message =
+        format!("models are built on connector \"{name}\", whose tables can't be kept in \"{file}\"");
+    let hint = format!(
+        "leave `{key}` out and, if the state folder is to stand elsewhere, call with `--state-dir`; \
+         a database that is only read is a connector of another name"
+    );
+    reader
+        .findings()
+        .add_with_hint(at, Code::InvalidValue, message, hint);
+}
+
+fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
+    if matches!(driver, "duckdb" | "local_file" | "file") {
+        return;
+    }
+    let name = reader.about.name.to_owned();
+    let findings = reader.findings();
+    if DRIVERS.contains(&driver) {
+        let message = format!("connector \"{name}\" is kept: driver \"{driver}\" is not supported yet");
+        findings.add(node.at, Code::NotSupportedYet, message);
+        return;
+    }
+    let message = format!("unknown driver \"{driver}\"");
+    match names::nearest(driver, DRIVERS) {
+        Some(near) => findings.add_with_hint(
+            node.at,
+            Code::InvalidValue,
+            message,
+            format!("did you mean `{near}`?"),
+        ),
+        None => findings.add_with_hint(
+            node.at,
+            Code::InvalidValue,
+            message,
+            "one of `duckdb`, `local_file`",
+        ),
+    }
+}
+
+/// `managed: true`, or a mapping that says how.
+fn managed(reader: &mut Reader<'_, '_>, spec: &mut ConnectorSpec) {
+    let Some(entry) = reader.fields.take("managed") else {
+        return;
+    };
+    match entry.value.data {
+        Data::Bool(managed) => spec.provision = managed,
+        Data::Map(_) => {
+            spec.provision = true;
+            let fields = entry.value.to_value().as_map().cloned().unwrap_or_default();
+            spec.provision_args = Some(MapValue { fields });
+        }
+        other => {
+            let message = format!(
+                "\"managed\" takes true, false or a mapping, not {}",
+                other.type_name()
+            );
+            reader.findings().add(entry.value.at, Code::WrongType, message);
+        }
+    }
+}
+
+/// Settings against their types; keys that are nearly known are told and passed on.
+fn check(reader: &mut Reader<'_, '_>, rest: &Map, known: &[(&str, Type)]) {
+    if known.is_empty() {
+        return;
+    }
+    for (key, entry) in rest {
+        let node = &entry.value;
+        let Some((_, wanted)) = known.iter().find(|(name, _)| name == key) else {
+            if let Some(near) = names::nearest(key, known.iter().map(|(name, _)| *name)) {
+                let message = format!("unknown key \"{key}\" is passed on to the driver");
+                let hint = format!("did you mean `{near}`?");
+                reader
+                    .findings()
+                    .add_with_hint(entry.key_at, Code::MisspelledKey, message, hint);
+            }
+            continue;
+        };
+        if !node.is_null() && !fits(node, *wanted) {
+            let message = format!(
+                "\"{key}\" takes {}, not {}",
+                words(*wanted),
+                node.data.type_name()
+            );
+            reader.findings().add(node.at, Code::WrongType, message);
+        }
+        if key == "mode" && !matches!(node.as_str(), Some("read" | "readwrite") | None) {
+            let message = format!("\"mode\" can't be \"{}\"", node.scalar_text().unwrap_or_default());
+            let hint = "one of `read`, `readwrite`";
+            reader
+                .findings()
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+        }
+    }
+}
+
+fn fits(node: &Node, wanted: Type) -> bool {
+    let from_template = node.as_str().is_some_and(is_template);
+    from_template
+        || match (wanted, &node.data) {
+            (Type::Any, _)
+            | (Type::Bool, Data::Bool(_))
+            | (Type::Number, Data::Int(_) | Data::Float(_))
+            | (Type::Map, Data::Map(_)) => true,
+            (Type::Count, Data::Int(value)) => *value >= 0,
+            (Type::Text, _) => node.scalar_text().is_some(),
+            (Type::Texts, Data::List(items)) => items.iter().all(|item| item.scalar_text().is_some()),
+            (Type::Texts, _) => node.scalar_text().is_some(),
+            _ => false,
+        }
+}
+
+fn words(wanted: Type) -> &'static str {
+    match wanted {
+        Type::Text => "text",
+        Type::Bool => "true or false",
+        Type::Count => "a whole number from 0 up",
+        Type::Number => "a number",
+        Type::Texts => "a list of texts",
+        Type::Map => "a mapping",
+        Type::Any => "anything",
+    }
+}
+
+fn has_template(node: &Node) -> bool {
+    match &node.data {
+        Data::String(text) => is_template(text),
+        Data::List(items) => items.iter().any(has_template),
+        Data::Map(map) => map.values().any(|entry| has_template(&entry.value)),
+        _ => false,
+    }
+}

@@ -1,0 +1,205 @@
+//! Explores: a dashboard over one metrics view, declared or come with it.
+
+use watershed_proto::{ExploreSpec, FieldSelector};
+
+use crate::{
+    blocks::{
+        security::{self, Extent},
+        selector, time_range,
+    },
+    diagnostics::{At, Code, spot},
+    draft::{Context, RawRef, ref_to},
+    kinds::{
+        reader::{Declared, Implied, Reader},
+        theme,
+    },
+    resource::{Kind, Spec},
+    yaml::{Fields, Node},
+};
+
+/// Keys of an explore.
+const KEYS: [&str; 20] = [
+    "display_name",
+    "title",
+    "description",
+    "banner",
+    "metrics_view",
+    "dimensions",
+    "measures",
+    "theme",
+    "time_ranges",
+    "time_zones",
+    "lock_time_zone",
+    "allow_custom_time_range",
+    "defaults",
+    "embeds",
+    "security",
+    "ai_prompts",
+    "type",
+    "name",
+    "tags",
+    "refs",
+];
+
+/// Keys of the block `explore` in a metrics view.
+const BLOCK_KEYS: [&str; 15] = [
+    "skip",
+    "name",
+    "display_name",
+    "title",
+    "description",
+    "banner",
+    "theme",
+    "time_ranges",
+    "time_zones",
+    "lock_time_zone",
+    "allow_custom_time_range",
+    "defaults",
+    "embeds",
+    "ai_prompts",
+    "default_theme",
+];
+
+/// Every field.
+pub(crate) fn all() -> FieldSelector {
+    FieldSelector {
+        all: true,
+        ..FieldSelector::default()
+    }
+}
+
+/// Reads an explore.
+pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.refuse_sql(Kind::Explore);
+    let display_name = reader.display_name();
+    let metrics_view = reader.fields.text_node("metrics_view");
+    if metrics_view.is_none() {
+        let at = reader.fields.at();
+        let message = "an explore needs a `metrics_view`";
+        reader.findings().add(at, Code::MissingKey, message);
+    }
+    let name = metrics_view
+        .as_ref()
+        .and_then(Node::scalar_text)
+        .unwrap_or_default();
+    if let Some(node) = reader.fields.take("security") {
+        reader.templates_in(&node.value);
+        reader.fields.put_back("security", node);
+    }
+    let context = reader.context;
+    let (mut spec, mut refs) = shared(&mut reader.fields, context);
+    refs.insert(
+        0,
+        ref_to(
+            Kind::MetricsView,
+            &name,
+            metrics_view.as_ref().map(|node| node.at),
+        ),
+    );
+    spec.display_name = display_name;
+    spec.metrics_view = name;
+    spec.metrics_view_at = metrics_view.and_then(|node| spot(node.at));
+    spec.dimensions = selector::take(&mut reader.fields, "dimensions").or_else(|| Some(all()));
+    spec.measures = selector::take(&mut reader.fields, "measures").or_else(|| Some(all()));
+    spec.security_rules = security::take(&mut reader.fields, Extent::Access).rules;
+    reader.finish(&KEYS);
+    let mut declared = Declared::new(Spec::Explore(Box::new(spec)));
+    declared.refs = refs;
+    declared
+}
+
+/// What a metrics view says of the explore that comes with it.
+pub(crate) struct Origin<'a> {
+    pub(crate) view: &'a str,
+    pub(crate) display_name: &'a str,
+    pub(crate) version: u32,
+}
+
+/// The explore that comes with a metrics view: with each of version 0, with others if they have a block for it.
+/// `old` is what keys of the metrics view itself say, as they did before there were explores.
+pub(crate) fn of_metrics_view(
+    fields: &mut Fields<'_>,
+    origin: &Origin<'_>,
+    old: ExploreSpec,
+    context: &Context<'_>,
+) -> Option<Implied> {
+    let at = fields.key_at("explore");
+    let block = fields.map("explore");
+    if block.is_none() && origin.version > 0 {
+        return None;
+    }
+    let has_block = block.is_some();
+    let (map, block_at) = block.unwrap_or_else(|| (crate::yaml::Map::new(), fields.at()));
+    let mut block = Fields::new(map, block_at, fields.findings());
+    let skip = block.bool("skip").unwrap_or_default();
+    let name = block.text("name").filter(|name| !name.is_empty());
+    let display_name = block.text("display_name").or_else(|| block.text("title"));
+    let (mut spec, refs) = shared(&mut block, context);
+    block.finish(&BLOCK_KEYS);
+    if skip {
+        return None;
+    }
+    let mut refs = refs;
+    if !has_block {
+        let theme = std::mem::take(&mut spec.theme);
+        spec = ExploreSpec {
+            allow_custom_time_range: true,
+            ..old
+        };
+        if spec.theme.is_empty() {
+            spec.theme = theme;
+        }
+        refs = theme_ref(&spec, None).into_iter().collect();
+    }
+    refs.insert(0, ref_to(Kind::MetricsView, origin.view, at));
+    spec.display_name = display_name.unwrap_or_else(|| origin.display_name.to_owned());
+    spec.metrics_view = origin.view.to_owned();
+    spec.dimensions = Some(all());
+    spec.measures = Some(all());
+    spec.defined_in_metrics_view = true;
+    spec.metrics_view_at = at.and_then(spot);
+    Some(Implied {
+        kind: Kind::Explore,
+        name: name.unwrap_or_else(|| origin.view.to_owned()),
+        at,
+        spec: Spec::Explore(Box::new(spec)),
+        refs,
+    })
+}
+
+fn theme_ref(spec: &ExploreSpec, at: Option<At>) -> Option<RawRef> {
+    (!spec.theme.is_empty()).then(|| ref_to(Kind::Theme, &spec.theme, at))
+}
+
+/// What an explore and the block in a metrics view have in common.
+fn shared(fields: &mut Fields<'_>, context: &Context<'_>) -> (ExploreSpec, Vec<RawRef>) {
+    let theme_at = fields.value_at("theme");
+    let (theme, embedded_theme) = theme::take(fields, context);
+    let prompts = fields.list("ai_prompts").unwrap_or_default();
+    let spec = ExploreSpec {
+        description: fields.text("description").unwrap_or_default(),
+        banner: fields.text("banner").unwrap_or_default(),
+        theme,
+        embedded_theme,
+        time_ranges: time_range::list(fields, "time_ranges"),
+        time_zones: time_range::time_zones(fields, "time_zones"),
+        lock_time_zone: fields.bool("lock_time_zone").unwrap_or_default(),
+        allow_custom_time_range: fields.bool("allow_custom_time_range").unwrap_or(true),
+        defaults: time_range::defaults(fields, false),
+        embeds_hide_pivot: embeds(fields),
+        ai_prompts: prompts.iter().map(Node::to_value).collect(),
+        ..ExploreSpec::default()
+    };
+    let refs = theme_ref(&spec, theme_at).into_iter().collect();
+    (spec, refs)
+}
+
+fn embeds(fields: &mut Fields<'_>) -> bool {
+    let Some((map, at)) = fields.map("embeds") else {
+        return false;
+    };
+    let mut block = Fields::new(map, at, fields.findings());
+    let hide = block.bool("hide_pivot").unwrap_or_default();
+    block.finish(&["hide_pivot"]);
+    hide
+}

@@ -1,0 +1,79 @@
+//! Migrations: SQL that is run once.
+
+use watershed_proto::MigrationSpec;
+
+use crate::{
+    blocks::connector,
+    diagnostics::Code,
+    draft::{
+        Purpose,
+        block::{block, first_line},
+    },
+    kinds::reader::{Declared, Reader},
+    resource::Spec,
+    sql::{TokenKind, tokens},
+    template::is_template,
+    yaml::misspelled,
+};
+
+/// Keys of a migration.
+const KEYS: [&str; 4] = ["max_version", "sql", "connector", "description"];
+
+/// Reads a migration.
+pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    let version = reader.fields.count("max_version").unwrap_or_default();
+    let connector = match reader.fields.text_node("connector") {
+        Some(node) => connector::name(&node, reader.context, reader.fields.findings()),
+        None => reader.context.olap.to_owned(),
+    };
+    let driver = reader
+        .context
+        .driver(&connector)
+        .filter(|driver| *driver != "duckdb");
+    let driver = driver.unwrap_or_default().to_owned();
+    reader.fields.take("description");
+    for (key, entry) in reader.fields.take_rest() {
+        misspelled(reader.fields.findings(), &key, entry.key_at, &KEYS);
+    }
+    let mut spec = MigrationSpec {
+        connector,
+        driver,
+        version,
+        ..MigrationSpec::default()
+    };
+    match reader.about.sql.take() {
+        None => {
+            let at = reader.fields.at();
+            let hint = "write it under `sql:` or in a `.sql` file of the same name";
+            reader
+                .findings()
+                .add_with_hint(at, Code::MissingKey, "a migration needs SQL", hint);
+        }
+        Some(sql) => {
+            let is_empty = tokens(&sql.text)
+                .iter()
+                .all(|token| token.kind == TokenKind::Comment || token.is_sign(";"));
+            if is_empty {
+                let at = first_line(&sql.text, &sql.place);
+                reader.findings().add(at, Code::MissingKey, "the SQL is empty");
+            }
+            let templated = sql.templating && is_template(&sql.text);
+            spec.sql = Some(sql.place.source(&sql.text, templated, false));
+            let (context, uses) = (reader.context, &mut reader.uses);
+            let how = (false, sql.templating);
+            // Read for what its templates use: what it runs is the engine's to judge.
+            let _ = block(
+                Purpose::Around,
+                &sql.text,
+                sql.place,
+                how,
+                context,
+                uses,
+                reader.fields.findings(),
+            );
+            reader.uses.refs.clear();
+        }
+    }
+    // No ref to its connector: migrations are run before anything else.
+    Declared::new(Spec::Migration(Box::new(spec)))
+}

@@ -1,0 +1,144 @@
+//! What a model's input is told, the local files that it reads, and what its output is.
+
+use std::collections::BTreeMap;
+
+use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
+
+use super::{COMMON_KEYS, INPUT_KEYS, KEYS, Reader, SQL_KEYS};
+use crate::{
+    diagnostics::Code,
+    draft::{Purpose, TextPlace},
+    sql::is_local,
+    template::{Scope, is_template, render_text},
+    text::names,
+};
+
+/// Variables that decide whether a model that does not say so is a table.
+const DEFAULT_MATERIALIZE: [&str; 2] = ["rill.models.default_materialize", "__materialize_default"];
+
+impl Reader<'_, '_> {
+    /// All keys that are not a model's own are told to its input.
+    pub(super) fn input_properties(&mut self, spec: &mut ModelSpec) {
+        let rest = self.fields.take_rest();
+        let sql = spec.sql.as_ref().map(|sql| sql.text.clone());
+        for (key, entry) in &rest {
+            let known = COMMON_KEYS.into_iter().chain(KEYS).chain(INPUT_KEYS);
+            if !is_known(key)
+                && let Some(near) = names::nearest(key, known)
+            {
+                let message = format!("unknown key \"{key}\" is passed on to the input");
+                let hint = format!("did you mean `{near}`?");
+                self.fields
+                    .findings()
+                    .add_with_hint(entry.key_at, Code::MisspelledKey, message, hint);
+            }
+            if SQL_KEYS.contains(&key.as_str())
+                && let Some(text) = entry.value.as_str()
+            {
+                let place = TextPlace::of_node(&entry.value);
+                self.add_block(Purpose::Around, text.trim(), place, false);
+            }
+        }
+        let mut properties = self.properties(rest);
+        if let Some(sql) = sql {
+            properties.insert("sql".to_owned(), Value::from(sql));
+        }
+        let follows = !matches!(
+            properties.get("invalidate_on_change"),
+            Some(value) if value.as_bool() == Some(false) || value.as_str() == Some("false")
+        );
+        spec.local_files = self.input_files(spec, &properties, follows);
+        spec.input_properties = Some(MapValue { fields: properties });
+    }
+
+    /// The files of a `local_file` input; those that SQL reads are added when it was parsed.
+    fn input_files(
+        &self,
+        spec: &ModelSpec,
+        properties: &BTreeMap<String, Value>,
+        invalidate_on_change: bool,
+    ) -> Vec<LocalFiles> {
+        let driver = self.context.driver(&spec.input_connector);
+        let reads_files = matches!(driver, Some("local_file" | "file"));
+        let paths = ["path", "uri"]
+            .into_iter()
+            .find_map(|key| properties.get(key))
+            .filter(|_| reads_files);
+        let texts: Vec<&str> = match paths {
+            Some(value) => match value.as_list() {
+                Some(list) => list.iter().filter_map(Value::as_str).collect(),
+                None => value.as_str().into_iter().collect(),
+            },
+            None => Vec::new(),
+        };
+        let rendered = texts.into_iter().filter_map(|text| self.rendered(text));
+        rendered
+            .filter(|path| is_local(path))
+            .map(|pattern| LocalFiles {
+                pattern,
+                invalidate_on_change,
+            })
+            .collect()
+    }
+
+    /// A path with its variables put in; none when it reads what is not set.
+    fn rendered(&self, text: &str) -> Option<String> {
+        if !is_template(text) {
+            return Some(text.to_owned());
+        }
+        let scope = Scope {
+            environment: self.context.environment.to_owned(),
+            variables: self.context.variables.clone(),
+            ..Scope::default()
+        };
+        render_text(text, &scope).ok()
+    }
+
+    /// A table when it must be one, when it says so, or when the project's default says so.
+    pub(super) fn output_kind(&mut self, spec: &mut ModelSpec) {
+        let materialize = spec
+            .output_properties
+            .as_ref()
+            .and_then(|all| all.get("materialize"));
+        let said = materialize.and_then(Value::as_bool);
+        let must = if spec.incremental {
+            Some("it is incremental")
+        } else if spec.partitions.is_some() {
+            Some("it has partitions")
+        } else if spec.input_connector != spec.output_connector {
+            Some("its input is another connector than its output")
+        } else {
+            None
+        };
+        if let (Some(reason), Some(false)) = (must, said) {
+            let at = self.materialize_at.unwrap_or(self.fields.at());
+            let message = format!("the model can't be a view: {reason}");
+            self.fields.findings().add_with_hint(
+                at,
+                Code::ConflictingKeys,
+                message,
+                "leave out `materialize: false`",
+            );
+        }
+        let default = || {
+            let value = DEFAULT_MATERIALIZE
+                .into_iter()
+                .find_map(|name| self.context.variables.get(name));
+            value.is_some_and(|value| matches!(value.as_str(), "true" | "1" | "t" | "TRUE" | "True"))
+        };
+        let table = must.is_some() || said.unwrap_or_else(default);
+        if said.is_none() && must.is_none() {
+            self.uses.decisive.extend(DEFAULT_MATERIALIZE.map(str::to_owned));
+        }
+        spec.output_kind = if table {
+            OutputKind::Table
+        } else {
+            OutputKind::View
+        }
+        .into();
+    }
+}
+
+fn is_known(key: &str) -> bool {
+    COMMON_KEYS.contains(&key) || KEYS.contains(&key) || INPUT_KEYS.contains(&key)
+}

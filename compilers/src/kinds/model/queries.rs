@@ -1,0 +1,166 @@
+//! The queries of a model: its rows, its state, its partitions, its tests.
+
+use std::collections::BTreeSet;
+
+use watershed_proto::{ModelSpec, ModelTest};
+
+use super::Reader;
+use crate::{
+    blocks::resolver,
+    diagnostics::{At, Code},
+    draft::{
+        Purpose, SqlText, TextPlace,
+        block::{block, first_line},
+    },
+    sql::{TokenKind, tokens},
+    template::{is_template, quote_identifier},
+    yaml::{Data, Fields, Map, Style},
+};
+
+impl Reader<'_, '_> {
+    pub(super) fn main_sql(&mut self, spec: &mut ModelSpec, sql: Option<SqlText>) {
+        let engine = self.context.speaks_engine_sql(&spec.input_connector);
+        let Some(sql) = sql else {
+            if engine && self.fields.key_at("path").is_none() && self.fields.key_at("uri").is_none() {
+                let at = self.fields.at();
+                let hint = "write it under `sql:` or in a `.sql` file of the same name";
+                self.fields
+                    .findings()
+                    .add_with_hint(at, Code::MissingKey, "a model needs SQL", hint);
+            }
+            return;
+        };
+        let no_statement = tokens(&sql.text)
+            .iter()
+            .all(|token| token.kind == TokenKind::Comment || token.is_sign(";"));
+        if no_statement {
+            let at = first_line(&sql.text, &sql.place);
+            self.fields
+                .findings()
+                .add(at, Code::MissingKey, "the SQL is empty");
+            return;
+        }
+        let templated = sql.templating && is_template(&sql.text);
+        spec.sql = Some(sql.place.source(&sql.text, templated, engine));
+        self.add_block(Purpose::Main, &sql.text, sql.place, engine);
+    }
+
+    pub(super) fn add_block(&mut self, purpose: Purpose, text: &str, place: TextPlace, engine: bool) {
+        let how = (engine, self.templating);
+        let findings = self.fields.findings();
+        if let Some(block) = block(purpose, text, place, how, self.context, &mut self.uses, findings) {
+            self.blocks.push(block);
+        }
+    }
+
+    fn data_block(
+        &mut self,
+        map: Map,
+        at: At,
+        purpose: Purpose,
+        default_connector: &str,
+    ) -> Option<resolver::Block> {
+        let mut fields = Fields::new(map, at, self.fields.findings());
+        let found = resolver::take(&mut fields, default_connector);
+        let known: Vec<&str> = resolver::RESOLVERS
+            .into_iter()
+            .chain(["connector", "args"])
+            .collect();
+        fields.finish(&known);
+        let found = found?;
+        if let Some(node) = &found.sql {
+            let connector = found
+                .resolver
+                .properties
+                .as_ref()
+                .and_then(|all| all.str("connector"));
+            let engine = self
+                .context
+                .speaks_engine_sql(connector.unwrap_or(default_connector));
+            let text = node.scalar_text().unwrap_or_default();
+            self.add_block(purpose, text.trim(), TextPlace::of_node(node), engine);
+        }
+        Some(found)
+    }
+
+    pub(super) fn state(&mut self, spec: &mut ModelSpec) {
+        if let Some((map, at)) = self.fields.map("state") {
+            let connector = spec.output_connector.clone();
+            spec.incremental_state = self
+                .data_block(map, at, Purpose::State, &connector)
+                .map(|block| block.resolver);
+        }
+    }
+
+    pub(super) fn partitions(&mut self, spec: &mut ModelSpec) {
+        if let (Some(_), Some(at)) = (self.fields.key_at("partitions"), self.fields.key_at("splits")) {
+            let message = "\"splits\" is an old name of \"partitions\": use one of them";
+            self.fields.findings().add(at, Code::ConflictingKeys, message);
+        }
+        let splits = self.fields.map("splits");
+        if let Some((map, at)) = self.fields.map("partitions").or(splits) {
+            let olap = self.context.olap;
+            spec.partitions = self
+                .data_block(map, at, Purpose::Partitions, olap)
+                .map(|block| block.resolver);
+        }
+        let is_glob = spec
+            .partitions
+            .as_ref()
+            .is_some_and(|block| block.resolver == "glob");
+        let watermark = self.fields.text("partitions_watermark");
+        let default = if is_glob { "updated_on" } else { "" };
+        spec.partitions_watermark_field = watermark.unwrap_or_else(|| default.to_owned());
+    }
+
+    pub(super) fn tests(&mut self, spec: &mut ModelSpec, model: &str) {
+        let mut seen = BTreeSet::new();
+        for node in self.fields.list("tests").unwrap_or_default() {
+            let at = node.at;
+            let Data::Map(mut map) = node.data else {
+                let message = format!("a test is a mapping, not {}", node.data.type_name());
+                self.fields.findings().add(at, Code::WrongType, message);
+                continue;
+            };
+            let name = map.remove("name").and_then(|entry| entry.value.scalar_text());
+            let Some(name) = name else {
+                self.fields
+                    .findings()
+                    .add(at, Code::MissingKey, "a test needs a `name`");
+                continue;
+            };
+            if !seen.insert(name.to_lowercase()) {
+                let message = format!("two tests are named \"{name}\"");
+                self.fields.findings().add(at, Code::ConflictingKeys, message);
+            }
+            self.assertion(&mut map, model, at);
+            let connector = spec.output_connector.clone();
+            if let Some(block) = self.data_block(map, at, Purpose::Test, &connector) {
+                spec.tests.push(ModelTest {
+                    name,
+                    data: Some(block.resolver),
+                });
+            }
+        }
+    }
+
+    /// `assert: condition` stands for the SQL that finds rows for which the condition does not hold.
+    fn assertion(&mut self, map: &mut Map, model: &str, at: At) {
+        let Some(mut entry) = map.remove("assert") else {
+            return;
+        };
+        if map.contains_key("sql") {
+            let message = "a test takes either `sql` or `assert`";
+            self.fields.findings().add(at, Code::ConflictingKeys, message);
+            return;
+        }
+        let condition = entry.value.scalar_text().unwrap_or_default();
+        let table = quote_identifier(model);
+        let sql = format!("SELECT * FROM {table} WHERE NOT ({})", condition.trim());
+        entry.value.data = Data::String(sql);
+        entry.value.raw = None;
+        // Places inside the condition are not those of the statement around it.
+        entry.value.style = Style::Folded;
+        map.insert("sql".to_owned(), entry);
+    }
+}

@@ -1,0 +1,139 @@
+//! A resource of a kind other than models while it is read.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    diagnostics::{At, Code, Findings},
+    draft::{
+        Context, RawRef, SqlText, TextPlace, Uses,
+        block::{first_line, read_template},
+    },
+    resource::{Kind, Spec},
+    template::{Facts, is_template},
+    yaml::{Data, Fields, Node, misspelled, unknown_key},
+};
+
+/// A resource of a kind other than models while it is read.
+pub(crate) struct Reader<'a, 'f> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) fields: Fields<'f>,
+    pub(crate) about: About<'a>,
+    pub(crate) uses: Uses,
+}
+
+/// What all resources say, and what is known of one before its settings are read.
+pub(crate) struct About<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) version: u32,
+    pub(crate) display_name: String,
+    pub(crate) sql: Option<SqlText>,
+    pub(crate) templating: bool,
+    /// Keys of the file itself: others come from defaults or overrides, where more is let pass.
+    pub(crate) own_keys: BTreeSet<String>,
+}
+
+/// What the settings came to.
+#[derive(Debug)]
+pub(crate) struct Declared {
+    pub(crate) spec: Spec,
+    pub(crate) refs: Vec<RawRef>,
+    /// Connectors that it uses; they count where they are declared.
+    pub(crate) connectors: Vec<String>,
+    /// Resources that come with it.
+    pub(crate) implied: Vec<Implied>,
+}
+
+/// A resource that comes with another one.
+#[derive(Debug)]
+pub(crate) struct Implied {
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    pub(crate) at: Option<At>,
+    pub(crate) spec: Spec,
+    pub(crate) refs: Vec<RawRef>,
+}
+
+impl Declared {
+    pub(crate) fn new(spec: Spec) -> Self {
+        Self {
+            spec,
+            refs: Vec::new(),
+            connectors: Vec::new(),
+            implied: Vec::new(),
+        }
+    }
+}
+
+impl Reader<'_, '_> {
+    pub(crate) fn findings(&mut self) -> &mut Findings {
+        self.fields.findings()
+    }
+
+    /// The name for people; `title` is its old name.
+    pub(crate) fn display_name(&mut self) -> String {
+        let title = self.fields.text("title").unwrap_or_default();
+        if self.about.display_name.is_empty() {
+            title
+        } else {
+            std::mem::take(&mut self.about.display_name)
+        }
+    }
+
+    pub(crate) fn text(&mut self, key: &str) -> String {
+        self.fields.text(key).unwrap_or_default()
+    }
+
+    /// Values of a list as they are.
+    pub(crate) fn values(&mut self, key: &str) -> Vec<watershed_proto::Value> {
+        let items = self.fields.list(key).unwrap_or_default();
+        items.iter().map(Node::to_value).collect()
+    }
+
+    /// Says that a kind has no SQL, if there is some.
+    pub(crate) fn refuse_sql(&mut self, kind: Kind) {
+        if let Some(sql) = self.about.sql.take() {
+            let at = first_line(&sql.text, &sql.place);
+            self.findings()
+                .add(at, Code::ConflictingKeys, format!("{} has no SQL", a_kind(kind)));
+        }
+    }
+
+    /// Refuses what was not taken, if the file itself says it; of defaults and overrides nearly known keys are told.
+    pub(crate) fn finish(&mut self, known: &[&str]) {
+        let own = std::mem::take(&mut self.about.own_keys);
+        for (key, entry) in self.fields.take_rest() {
+            if own.contains(&key) {
+                unknown_key(self.fields.findings(), &key, entry.key_at, known);
+            } else {
+                misspelled(self.fields.findings(), &key, entry.key_at, known);
+            }
+        }
+    }
+
+    /// What of templates in a value is to be known.
+    pub(crate) fn templates_in(&mut self, node: &Node) {
+        match &node.data {
+            Data::List(items) => items.iter().for_each(|item| self.templates_in(item)),
+            Data::Map(map) => map.values().for_each(|entry| self.templates_in(&entry.value)),
+            Data::String(text) if self.about.templating && is_template(text) => {
+                let place = TextPlace::of_node(node);
+                if let Some(template) = read_template(text, &place, self.fields.findings()) {
+                    let facts = Facts::of(&template);
+                    let findings = self.fields.findings();
+                    self.uses.add(&facts, text, &place, false, self.context, findings);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A kind with its article.
+pub(crate) fn a_kind(kind: Kind) -> String {
+    let article = if kind.as_str().starts_with(['a', 'e', 'i', 'o', 'u']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {}", kind.as_str().replace('_', " "))
+}

@@ -1,0 +1,6 @@
+//! Files as they are read: a group of one stem, the manifest, `.env` files.
+
+mod annotations;
+pub(crate) mod env_file;
+pub(crate) mod group;
+pub(crate) mod manifest;

@@ -1,0 +1,215 @@
+//! Settings that SQL carries: `-- @key: value` lines and `{{ configure }}` calls.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    diagnostics::{At, Code, Finding, Findings, Role},
+    template::Config,
+    text::{Span, Text, narrow},
+    yaml::{self, Data, Entry, Map, Node, Style, overlay},
+};
+
+/// One annotation: the key with its place, and the value with its own.
+struct Annotation<'a> {
+    key: &'a str,
+    key_span: Span,
+    value: &'a str,
+    value_span: Span,
+}
+
+/// The annotations of a text as a mapping, dotted keys unfolded.
+pub(crate) fn read(text: &str, place: impl Fn(Span) -> At, findings: &mut Findings) -> Map {
+    let mut map = Map::new();
+    for (index, line) in text.lines().enumerate() {
+        let Some(annotation) = annotation(line, narrow(index + 1)) else {
+            continue;
+        };
+        let key_at = place(annotation.key_span);
+        let value = setting(place(annotation.value_span), annotation.value);
+        insert(&mut map, annotation.key, key_at, value, findings);
+    }
+    map
+}
+
+/// What `configure` calls set, as a mapping.
+pub(crate) fn read_configs(configs: &[Config], place: impl Fn(usize) -> At, findings: &mut Findings) -> Map {
+    let mut map = Map::new();
+    for config in configs {
+        let at = place(config.offset);
+        if config.key.is_empty() {
+            match yaml::load(&Text::new(&config.value), Role::Sql) {
+                Ok(loaded) => match moved(loaded.root, at).data {
+                    Data::Map(settings) => overlay(&mut map, &settings),
+                    _ => findings.add(
+                        at,
+                        Code::InvalidValue,
+                        "`configure` takes a key and a value, or a mapping",
+                    ),
+                },
+                Err(error) => findings.push(Finding { at, ..*error }),
+            }
+        } else {
+            let value = setting(at, &config.value);
+            insert(&mut map, &config.key, at, value, findings);
+        }
+    }
+    map
+}
+
+fn setting(at: At, text: &str) -> Node {
+    Node {
+        style: Style::Annotation,
+        ..Node::new(at, Data::String(text.to_owned()))
+    }
+}
+
+/// A node of a text inside a file: everything stands where the call does.
+fn moved(mut node: Node, at: At) -> Node {
+    node.at = at;
+    node.data = match node.data {
+        Data::List(list) => Data::List(list.into_iter().map(|item| moved(item, at)).collect()),
+        Data::Map(map) => Data::Map(
+            map.into_iter()
+                .map(|(key, entry)| {
+                    (
+                        key,
+                        Entry {
+                            key_at: at,
+                            value: moved(entry.value, at),
+                        },
+                    )
+                })
+                .collect(),
+        ),
+        scalar => scalar,
+    };
+    node
+}
+
+/// Reads `-- @key` or `-- @key: value`; the dashes stand at the line's start.
+fn annotation(line: &str, number: u32) -> Option<Annotation<'_>> {
+    let rest = line
+        .strip_prefix("--")?
+        .trim_start_matches([' ', '\t'])
+        .strip_prefix('@')?;
+    let end = rest
+        .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')))
+        .unwrap_or(rest.len());
+    let (key, after) = rest.split_at(end);
+    let after = after.trim_end();
+    let value = match after.trim_start_matches([' ', '\t']) {
+        "" => "",
+        value => value.strip_prefix(':')?.trim(),
+    };
+    if key.is_empty() {
+        return None;
+    }
+    let column = |part: &str| {
+        let offset = part.as_ptr() as usize - line.as_ptr() as usize;
+        narrow(line.get(..offset).unwrap_or_default().chars().count() + 1)
+    };
+    let span = |part: &str, from: u32| Span {
+        line: number,
+        column: from,
+        end_line: number,
+        end_column: column(part) + narrow(part.chars().count()),
+    };
+    let key_span = span(key, column(key).saturating_sub(1));
+    let value_span = if value.is_empty() {
+        key_span
+    } else {
+        span(value, column(value))
+    };
+    Some(Annotation {
+        key,
+        key_span,
+        value,
+        value_span,
+    })
+}
+
+/// Puts a value under a dotted key; a part that is a value already can't hold others.
+fn insert(map: &mut Map, key: &str, key_at: At, value: Node, findings: &mut Findings) {
+    let mut parts: Vec<&str> = key.split('.').filter(|part| !part.is_empty()).collect();
+    let Some(last) = parts.pop() else { return };
+    let mut level = map;
+    for part in parts {
+        let entry = level.entry(part.to_owned()).or_insert_with(|| Entry {
+            key_at,
+            value: Node::new(key_at, Data::Map(BTreeMap::new())),
+        });
+        match &mut entry.value.data {
+            Data::Map(below) => level = below,
+            _ => return conflict(key, key_at, findings),
+        }
+    }
+    if level
+        .get(last)
+        .is_some_and(|entry| matches!(entry.value.data, Data::Map(_)))
+    {
+        return conflict(key, key_at, findings);
+    }
+    level.insert(last.to_owned(), Entry { key_at, value });
+}
+
+fn conflict(key: &str, at: At, findings: &mut Findings) {
+    let message = format!("annotation \"@{key}\" is a value and holds other keys at once");
+    findings.add(at, Code::ConflictingKeys, message);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> (String, usize) {
+        let mut findings = Findings::default();
+        let map = read(
+            text,
+            |span| At {
+                role: Role::Sql,
+                span,
+            },
+            &mut findings,
+        );
+        let node = Node::new(At::start(Role::Sql), Data::Map(map));
+        (
+            serde_json::Value::from(&node.to_value()).to_string(),
+            findings.iter().count(),
+        )
+    }
+
+    #[test]
+    fn annotations_stand_anywhere_at_the_line_start() {
+        let text =
+            "-- @materialize: true\nSELECT 1\n--@refresh.cron: 0 0 * * *\r\n -- @no: 1\n-- @flag\n-- @x y\n";
+        assert_eq!(
+            json(text),
+            (
+                r#"{"flag":"","materialize":"true","refresh":{"cron":"0 0 * * *"}}"#.into(),
+                0
+            )
+        );
+    }
+
+    #[test]
+    fn a_key_is_a_value_or_holds_others() {
+        assert_eq!(json("-- @a: 1\n-- @a.b: 2\n").1, 1);
+        assert_eq!(json("-- @a.b: 1\n-- @a: 2\n").1, 1);
+    }
+
+    #[test]
+    fn keys_and_values_have_places() {
+        let annotation = annotation("-- @é", 1);
+        assert!(annotation.is_none());
+        let found = super::annotation("-- @key: välue", 3).expect("one");
+        assert_eq!((found.key_span.column, found.key_span.end_column), (4, 8));
+        assert_eq!(
+            (
+                found.value_span.line,
+                found.value_span.column,
+                found.value_span.end_column
+            ),
+            (3, 10, 15)
+        );
+    }
+}

@@ -1,0 +1,538 @@
+//! The files of one stem, compiled to what they declare.
+
+use watershed_proto::ModelSpec;
+
+use crate::{
+    blocks::refs,
+    diagnostics::{At, Code, Findings, Role},
+    draft::{Body, Compiled, Context, Draft, RawRef, SqlText, TextPlace, Uses, block::read_template},
+    file::FileProblem,
+    kinds::{self, model, unsupported},
+    read::annotations,
+    resource::{FileKind, Kind, Spec, file_kind::WORDS},
+    template::{Facts, is_template},
+    text::{Span, Text, names},
+    yaml::{self, Data, Fields, Map, Node, overlay},
+};
+
+/// A file's content, or why there is none.
+pub(crate) type Content<'a> = Result<&'a [u8], &'a FileProblem>;
+
+/// The files of one stem: the path without its extension.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GroupFiles<'a> {
+    pub(crate) stem: &'a str,
+    pub(crate) sql: Option<(&'a str, Content<'a>)>,
+    pub(crate) yaml: Option<(&'a str, Content<'a>)>,
+    /// A `.yml` beside a `.yaml`.
+    pub(crate) second_yaml: bool,
+}
+
+impl GroupFiles<'_> {
+    fn first_path(&self) -> &str {
+        let (sql, yaml) = (self.sql.map(|file| file.0), self.yaml.map(|file| file.0));
+        sql.into_iter().chain(yaml).min().unwrap_or(self.stem)
+    }
+}
+
+/// Compiles the files of one stem.
+pub(crate) fn compile(files: &GroupFiles<'_>, context: &Context<'_>) -> Compiled {
+    let mut group = Group {
+        files,
+        context,
+        findings: Findings::default(),
+        uses: Uses::default(),
+        connector: None,
+        nameless: false,
+    };
+    if files.second_yaml {
+        let message = "another YAML file of this name is read; this one is not";
+        group
+            .findings
+            .add(At::start(Role::SecondYaml), Code::YamlTwice, message);
+    }
+    let mut drafts = group.drafts();
+    if group.findings.has_errors() {
+        group.blame_companion();
+        drafts.truncate(usize::from(!group.nameless));
+        drafts.iter_mut().for_each(Draft::break_off);
+    }
+    let mut variables = group.uses.variables;
+    variables.extend(group.uses.decisive);
+    Compiled {
+        drafts,
+        findings: group.findings,
+        variables,
+        any_variable: group.uses.any_variable,
+        connector: group.connector,
+    }
+}
+
+struct Group<'a> {
+    files: &'a GroupFiles<'a>,
+    context: &'a Context<'a>,
+    findings: Findings,
+    uses: Uses,
+    connector: Option<(String, String)>,
+    /// What it declares has no name that can be used.
+    nameless: bool,
+}
+
+/// The settings of a resource, all layers known.
+struct Settings {
+    /// The YAML file's.
+    file: Map,
+    at: At,
+    /// The environment's part of it.
+    over: Map,
+    /// The SQL's.
+    annotations: Map,
+    sql: Option<SqlText>,
+    templating: bool,
+}
+
+impl Group<'_> {
+    fn drafts(&mut self) -> Vec<Draft> {
+        let inferred = FileKind::infer(self.files.first_path(), self.files.sql.is_some());
+        let Some(settings) = self.settings() else {
+            // What can't be read still has the name and kind that its path gives.
+            return inferred.map(|kind| self.broken(kind)).into_iter().collect();
+        };
+        let Some((kind, legacy_connector)) = self.kind(&settings, inferred) else {
+            return inferred.map(|kind| self.broken(kind)).into_iter().collect();
+        };
+        self.declare(kind, legacy_connector, settings)
+    }
+
+    fn broken(&mut self, kind: FileKind) -> Draft {
+        self.nameless = names::problem(base_name(self.files.stem)).is_some();
+        Draft {
+            body: Body::Broken,
+            ..Draft::new(kind.kind(), base_name(self.files.stem).to_owned(), self.start())
+        }
+    }
+
+    fn start(&self) -> At {
+        At::start(if self.files.sql.is_some() {
+            Role::Sql
+        } else {
+            Role::Yaml
+        })
+    }
+
+    /// An error in one file keeps the other from being used: both are told.
+    fn blame_companion(&mut self) {
+        if self.files.sql.is_none() || self.files.yaml.is_none() {
+            return;
+        }
+        let in_role = |role| {
+            self.findings.iter().any(|finding| {
+                finding.at.role == role && finding.code.severity() == crate::diagnostics::Severity::Error
+            })
+        };
+        let message = "not used because of an error in the file that belongs to it";
+        match (in_role(Role::Sql), in_role(Role::Yaml)) {
+            (true, false) => self
+                .findings
+                .add(At::start(Role::Yaml), Code::CompanionError, message),
+            (false, true) => self
+                .findings
+                .add(At::start(Role::Sql), Code::CompanionError, message),
+            _ => {}
+        }
+    }
+
+    fn text<'t>(&mut self, content: Content<'t>, role: Role) -> Option<Text<'t>> {
+        let (code, message) = match content {
+            Ok(bytes) if bytes.len() > crate::file::FileEvent::MAX_BYTES => too_large(bytes.len() as u64),
+            Ok(bytes) => match Text::read(bytes) {
+                Ok(text) => return Some(text),
+                Err(span) => {
+                    let at = At { role, span };
+                    self.findings.add(at, Code::NotUtf8, "the file is not UTF-8 text");
+                    return None;
+                }
+            },
+            Err(FileProblem::TooLarge(size)) => too_large(*size),
+            Err(FileProblem::Folder) => (
+                Code::IsFolder,
+                "a folder has the name of a project file".to_owned(),
+            ),
+            Err(FileProblem::LinkLoop) => (
+                Code::LinkLoop,
+                "the link leads back to a folder above it".to_owned(),
+            ),
+            Err(FileProblem::Io(message)) => (Code::Unreadable, format!("the file can't be read: {message}")),
+        };
+        self.findings.add(At::start(role), code, message);
+        None
+    }
+
+    /// Reads the files; none when one of them can't be read.
+    fn settings(&mut self) -> Option<Settings> {
+        let yaml = match self.files.yaml {
+            Some((_, content)) => {
+                let text = self.text(content, Role::Yaml);
+                text.and_then(|text| self.yaml(&text))
+            }
+            None => Some((Map::new(), self.start())),
+        };
+        let sql_file = match self.files.sql {
+            Some((_, content)) => self.text(content, Role::Sql).map(Some),
+            None => Some(None),
+        };
+        let ((mut file, at), sql_file) = (yaml?, sql_file?);
+        let templating = self.templating(&mut file);
+        let over = self.overrides(&mut file);
+        let sql = self.sql(&mut file, &over, sql_file.as_ref(), templating)?;
+        let annotations = self.annotations(sql.as_ref())?;
+        Some(Settings {
+            file,
+            at,
+            over,
+            annotations,
+            sql,
+            templating,
+        })
+    }
+
+    fn yaml(&mut self, text: &Text<'_>) -> Option<(Map, At)> {
+        match yaml::load(text, Role::Yaml) {
+            Ok(loaded) => {
+                loaded
+                    .findings
+                    .into_iter()
+                    .for_each(|finding| self.findings.push(finding));
+                match loaded.root.data {
+                    Data::Map(map) => Some((map, At::start(Role::Yaml))),
+                    Data::Null => Some((Map::new(), At::start(Role::Yaml))),
+                    other => {
+                        let message = format!("the file is a mapping of settings, not {}", other.type_name());
+                        self.findings.add(loaded.root.at, Code::WrongType, message);
+                        None
+                    }
+                }
+            }
+            Err(finding) => {
+                self.findings.push(*finding);
+                None
+            }
+        }
+    }
+
+    fn templating(&mut self, file: &mut Map) -> bool {
+        let Some(entry) = file.remove("parser") else {
+            return true;
+        };
+        let Data::Map(map) = entry.value.data else {
+            let message = format!("\"parser\" takes a mapping, not {}", entry.value.data.type_name());
+            self.findings.add(entry.value.at, Code::WrongType, message);
+            return true;
+        };
+        let mut fields = Fields::new(map, entry.key_at, &mut self.findings);
+        let templating = fields.bool("templating").unwrap_or(true);
+        fields.finish(&["templating"]);
+        templating
+    }
+
+    /// The environment's part: of `environment_overrides`, of its old name `env`, and of `dev` or `prod`.
+    fn overrides(&mut self, file: &mut Map) -> Map {
+        let mut over = Map::new();
+        for key in ["env", "environment_overrides"] {
+            let Some(all) = self.map(file, key) else { continue };
+            for (name, entry) in all {
+                let Data::Map(map) = &entry.value.data else {
+                    let message = format!("\"{name}\" takes a mapping, not {}", entry.value.data.type_name());
+                    self.findings.add(entry.value.at, Code::WrongType, message);
+                    continue;
+                };
+                if name == self.context.environment {
+                    overlay(&mut over, map);
+                }
+            }
+        }
+        for key in ["dev", "prod"] {
+            if let Some(map) = self.map(file, key).filter(|_| key == self.context.environment) {
+                overlay(&mut over, &map);
+            }
+        }
+        over
+    }
+
+    fn map(&mut self, file: &mut Map, key: &str) -> Option<Map> {
+        let entry = file.remove(key).filter(|entry| !entry.value.is_null())?;
+        match entry.value.data {
+            Data::Map(map) => Some(map),
+            other => {
+                let message = format!("\"{key}\" takes a mapping, not {}", other.type_name());
+                self.findings.add(entry.value.at, Code::WrongType, message);
+                None
+            }
+        }
+    }
+
+    /// The resource's SQL: the environment's, the YAML's or the SQL file's.
+    fn sql(
+        &mut self,
+        file: &mut Map,
+        over: &Map,
+        sql_file: Option<&Text<'_>>,
+        templating: bool,
+    ) -> Option<Option<SqlText>> {
+        let own = file.remove("sql").filter(|entry| !entry.value.is_null());
+        if let (Some(entry), Some(_)) = (&own, sql_file) {
+            let message = "SQL is given both here and in a `.sql` file of the same name";
+            self.findings.add(entry.key_at, Code::SqlTwice, message);
+            return None;
+        }
+        let node = over
+            .get("sql")
+            .map(|entry| entry.value.clone())
+            .or(own.map(|entry| entry.value));
+        if let Some(node) = node {
+            let Some(text) = node.scalar_text() else {
+                let message = format!("\"sql\" takes text, not {}", node.data.type_name());
+                self.findings.add(node.at, Code::WrongType, message);
+                return None;
+            };
+            let place = TextPlace::of_node(&node);
+            return Some(Some(SqlText {
+                text: text.trim().to_owned(),
+                place,
+                templating,
+            }));
+        }
+        let Some(text) = sql_file else { return Some(None) };
+        let start = text.str().len() - text.str().trim_start().len();
+        let place = TextPlace::of_file(text, start);
+        Some(Some(SqlText {
+            text: text.str().trim().to_owned(),
+            place,
+            templating,
+        }))
+    }
+
+    /// What the SQL itself sets; none when its template can't be read.
+    fn annotations(&mut self, sql: Option<&SqlText>) -> Option<Map> {
+        let Some(sql) = sql.filter(|sql| sql.templating) else {
+            return Some(Map::new());
+        };
+        let mut found = annotations::read(&sql.text, |span: Span| sql.place.at(span), &mut self.findings);
+        if is_template(&sql.text) {
+            let template = read_template(&sql.text, &sql.place, &mut self.findings)?;
+            let facts = Facts::of(&template);
+            let place = |offset| sql.place.token(&sql.text, offset);
+            let configs = annotations::read_configs(&facts.configs, place, &mut self.findings);
+            overlay(&mut found, &configs);
+        }
+        Some(found)
+    }
+
+    /// The kind and, for old files under `/sources`, the connector that `type` names.
+    fn kind(&mut self, settings: &Settings, inferred: Option<FileKind>) -> Option<(FileKind, Option<Node>)> {
+        for (map, lenient) in [(&settings.annotations, false), (&settings.file, true)] {
+            for key in ["type", "kind"] {
+                let Some(entry) = map.get(key).filter(|entry| !entry.value.is_null()) else {
+                    continue;
+                };
+                let text = entry.value.scalar_text().unwrap_or_default();
+                if text.trim().is_empty() {
+                    continue;
+                }
+                if let Some(kind) = FileKind::read(&text) {
+                    return Some((kind, None));
+                }
+                if lenient && key == "type" && self.files.first_path().starts_with("sources/") {
+                    return Some((FileKind::Source, Some(entry.value.clone())));
+                }
+                let message = format!("invalid resource type \"{text}\"");
+                let hint = match names::nearest(&text.to_lowercase(), WORDS) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("one of `{}`", WORDS.join("`, `")),
+                };
+                self.findings
+                    .add_with_hint(entry.value.at, Code::UnknownKind, message, hint);
+                return None;
+            }
+        }
+        if inferred.is_none() {
+            let message = "the file does not say what it declares, and its folder does not tell";
+            let hint = "add `type: model`, say";
+            self.findings
+                .add_with_hint(self.start(), Code::NoKind, message, hint);
+        }
+        Some((inferred?, None))
+    }
+
+    fn declare(&mut self, kind: FileKind, legacy_connector: Option<Node>, settings: Settings) -> Vec<Draft> {
+        let mut map = match kind {
+            FileKind::Source => self.context.manifest.sources.clone(),
+            FileKind::Kind(Kind::Model) => self.context.manifest.models.clone(),
+            FileKind::Kind(kind) => self.context.manifest.defaults_of(kind),
+        };
+        let files = settings.file.keys().chain(settings.annotations.keys());
+        let own_keys = files.cloned().collect();
+        for layer in [&settings.file, &settings.annotations, &settings.over] {
+            overlay(&mut map, layer);
+        }
+        map.remove("sql");
+        map.remove("parser");
+        if let Some(node) = legacy_connector {
+            map.entry("connector".to_owned()).or_insert(yaml::Entry {
+                key_at: node.at,
+                value: node,
+            });
+        }
+        let common = self.common(&mut map, settings.at);
+        let mut draft = Draft {
+            kind: kind.kind(),
+            name: common.name,
+            name_at: common.name_at,
+            tags: common.tags,
+            refs: common.refs,
+            connectors: Vec::new(),
+            body: Body::Unsupported,
+            implicit: false,
+        };
+        match kind {
+            FileKind::Source | FileKind::Kind(Kind::Model) => {
+                self.model(kind, &mut draft, map, settings);
+                vec![draft]
+            }
+            FileKind::Kind(kind) => {
+                if kind == Kind::Connector {
+                    let driver = map.get("driver").and_then(|entry| entry.value.scalar_text());
+                    self.connector = driver.map(|driver| (draft.name.clone(), driver));
+                }
+                if !kind.is_supported() {
+                    return vec![unsupported::declare(kind, draft, &mut self.findings)];
+                }
+                let name = draft.name.clone();
+                let reader = kinds::Reader {
+                    context: self.context,
+                    fields: Fields::new(map, settings.at, &mut self.findings),
+                    about: kinds::About {
+                        name: &name,
+                        version: common.version,
+                        display_name: common.display_name,
+                        sql: settings.sql,
+                        templating: settings.templating,
+                        own_keys,
+                    },
+                    uses: Uses::default(),
+                };
+                let (mut drafts, uses) = kinds::read(kind, draft, reader);
+                self.uses = uses;
+                self.fill_migration_path(&mut drafts);
+                drafts
+            }
+        }
+    }
+
+    fn fill_migration_path(&self, drafts: &mut [Draft]) {
+        for draft in drafts {
+            if let Body::Declared(spec) = &mut draft.body
+                && let Spec::Migration(spec) = spec.as_mut()
+                && let Some(sql) = &mut spec.sql
+                && let Some((path, _)) = self.files.sql.or(self.files.yaml)
+            {
+                sql.path = path.to_owned();
+            }
+        }
+    }
+
+    fn model(&mut self, kind: FileKind, draft: &mut Draft, map: Map, settings: Settings) {
+        let how = model::How {
+            kind,
+            templating: settings.templating,
+            name: &draft.name,
+        };
+        let fields = Fields::new(map, settings.at, &mut self.findings);
+        let (mut model, mut uses) = model::read(fields, &how, settings.sql, self.context);
+        draft.refs.append(&mut uses.refs);
+        model.spec.variables = uses.values(self.context);
+        if uses.environment {
+            // What the environment's name decides is part of the meaning, as a variable's value is.
+            model
+                .spec
+                .variables
+                .insert(".environment".to_owned(), self.context.environment.to_owned());
+        }
+        self.fill_path(&mut model.spec, &model.blocks);
+        draft.body = Body::Model(Box::new(model));
+        self.uses = uses;
+    }
+
+    fn fill_path(&self, spec: &mut ModelSpec, blocks: &[crate::draft::SqlBlock]) {
+        let main = blocks
+            .iter()
+            .find(|block| block.purpose == crate::draft::Purpose::Main);
+        let role = main.map_or(Role::Sql, |block| block.place.role());
+        let path = match role {
+            Role::Yaml => self.files.yaml.map(|file| file.0),
+            _ => self.files.sql.map(|file| file.0),
+        };
+        if let (Some(sql), Some(path)) = (&mut spec.sql, path) {
+            sql.path = path.to_owned();
+        }
+    }
+
+    fn common(&mut self, map: &mut Map, at: At) -> Common {
+        let start = self.start();
+        let mut fields = Fields::new(std::mem::take(map), at, &mut self.findings);
+        fields.take("type");
+        fields.take("kind");
+        let version = fields.count("version").unwrap_or_default();
+        let named = fields.text_node("name");
+        let name_at = named.as_ref().map_or(start, |node| node.at);
+        let mut name = match named.as_ref().and_then(Node::scalar_text) {
+            Some(name) if !name.is_empty() => name,
+            _ => base_name(self.files.stem).to_owned(),
+        };
+        if let Some(space) = fields.text("namespace").filter(|space| !space.is_empty()) {
+            name = format!("{space}:{name}");
+        }
+        let tags = fields.texts("tags").unwrap_or_default();
+        let display_name = fields.text("display_name").unwrap_or_default();
+        let refs = fields
+            .take("refs")
+            .map(|entry| refs::read(&entry.value, fields.findings()))
+            .unwrap_or_default();
+        *map = fields.rest();
+        if let Some(problem) = names::problem(&name) {
+            self.findings.add(name_at, Code::InvalidName, problem);
+            self.nameless = true;
+        }
+        Common {
+            name,
+            name_at,
+            tags,
+            refs,
+            version,
+            display_name,
+        }
+    }
+}
+
+/// What all resources say.
+struct Common {
+    name: String,
+    name_at: At,
+    tags: Vec<String>,
+    refs: Vec<RawRef>,
+    version: u32,
+    display_name: String,
+}
+
+fn too_large(size: u64) -> (Code, String) {
+    let most = crate::file::FileEvent::MAX_BYTES;
+    (
+        Code::FileTooLarge,
+        format!("the file has {size} bytes, more than {most}"),
+    )
+}
+
+/// The last part of a path.
+pub(crate) fn base_name(stem: &str) -> &str {
+    stem.rsplit('/').next().unwrap_or(stem)
+}

@@ -1,0 +1,114 @@
+//! What kind of resource a file declares.
+
+use super::kind::Kind;
+
+/// What a file declares: sources become models, and are read by their own rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A source: a model of kind.
+    Source,
+    /// A resource of a kind.
+    Kind(Kind),
+}
+
+impl FileKind {
+    /// The kind of the resource.
+    pub(crate) fn kind(self) -> Kind {
+        match self {
+            FileKind::Source => Kind::Model,
+            FileKind::Kind(kind) => kind,
+        }
+    }
+
+    /// Reads a kind as files write it, in any case.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let kind = match text.trim().to_ascii_lowercase().as_str() {
+            "source" => return Some(FileKind::Source),
+            "model" => Kind::Model,
+            "metricsview" | "metrics_view" => Kind::MetricsView,
+            "explore" => Kind::Explore,
+            "migration" => Kind::Migration,
+            "report" => Kind::Report,
+            "alert" => Kind::Alert,
+            "theme" => Kind::Theme,
+            "component" => Kind::Component,
+            "canvas" => Kind::Canvas,
+            "api" => Kind::Api,
+            "connector" => Kind::Connector,
+            "skill" => Kind::Skill,
+            "translation" => Kind::Translation,
+            "eval" | "ai_eval" => Kind::AiEval,
+            _ => return None,
+        };
+        Some(FileKind::Kind(kind))
+    }
+
+    /// What the files' folder and extension say.
+    pub(crate) fn infer(first_path: &str, has_sql: bool) -> Option<Self> {
+        let folder = first_path.split_once('/').map(|(folder, _)| folder);
+        match folder {
+            Some("sources") => Some(FileKind::Source),
+            Some("models") => Some(FileKind::Kind(Kind::Model)),
+            Some("dashboards") => Some(FileKind::Kind(Kind::MetricsView)),
+            Some("connectors") => Some(FileKind::Kind(Kind::Connector)),
+            Some("evals") => Some(FileKind::Kind(Kind::AiEval)),
+            _ if first_path == "init.sql" => Some(FileKind::Kind(Kind::Migration)),
+            _ if has_sql => Some(FileKind::Kind(Kind::Model)),
+            _ => None,
+        }
+    }
+}
+
+/// Words that files write for kinds, for hints.
+pub(crate) const WORDS: [&str; 15] = [
+    "source",
+    "model",
+    "metrics_view",
+    "explore",
+    "migration",
+    "report",
+    "alert",
+    "theme",
+    "component",
+    "canvas",
+    "api",
+    "connector",
+    "skill",
+    "translation",
+    "ai_eval",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_whole_names() {
+        assert_eq!(
+            FileKind::infer("models/a.yaml", false),
+            Some(FileKind::Kind(Kind::Model))
+        );
+        assert_eq!(FileKind::infer("models_old/a.yaml", false), None);
+        assert_eq!(
+            FileKind::infer("x/sources/a.sql", true),
+            Some(FileKind::Kind(Kind::Model))
+        );
+        assert_eq!(FileKind::infer("sources/b/a.yaml", false), Some(FileKind::Source));
+        assert_eq!(
+            FileKind::infer("init.sql", true),
+            Some(FileKind::Kind(Kind::Migration))
+        );
+        assert_eq!(FileKind::infer("a.yaml", false), None);
+    }
+
+    #[test]
+    fn every_kind_can_be_written() {
+        for kind in Kind::ALL {
+            assert_eq!(FileKind::read(kind.as_str()), Some(FileKind::Kind(kind)));
+        }
+        assert_eq!(
+            FileKind::read(" MetricsView "),
+            Some(FileKind::Kind(Kind::MetricsView))
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! Names of resources within a project.
+
+use std::cmp::Ordering;
+
+use super::kind::Kind;
+
+/// Identity of a resource within a project: its kind and its name in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceKey {
+    /// The kind.
+    pub kind: Kind,
+    /// The name in lower case.
+    pub name: String,
+}
+
+impl ResourceKey {
+    /// The key of a name in any case.
+    pub fn new(kind: Kind, name: &str) -> Self {
+        Self {
+            kind,
+            name: name.to_lowercase(),
+        }
+    }
+}
+
+/// A resource that another one reads. Compared without regard to the name's case.
+#[derive(Debug, Clone)]
+pub struct ResourceRef {
+    /// The kind.
+    pub kind: Kind,
+    /// The name as the reader wrote it.
+    pub name: String,
+}
+
+impl ResourceRef {
+    /// Who is meant.
+    pub fn key(&self) -> ResourceKey {
+        ResourceKey::new(self.kind, &self.name)
+    }
+}
+
+impl PartialEq for ResourceRef {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for ResourceRef {}
+
+impl PartialOrd for ResourceRef {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for ResourceRef {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}

@@ -1,0 +1,286 @@
+//! Fingerprints of specs: what they say, whatever their text.
+//!
+//! SQL counts by its tree, or by its tokens where there is none; other values count as they are; places and text do
+//! not. A model that is read counts by its number among the spec's inputs, so that a rename upstream is no change of
+//! what the output depends on.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::Value as Json;
+use watershed_proto::{MapValue, Message, ModelSpec, Value};
+
+use super::{fingerprint::Fingerprint, key::ResourceRef, order::order_of_names, spec::Spec};
+use crate::{
+    sql::{SqlAnalysis, SqlParser, TableUse, digest, scan_template},
+    template::{Facts, Template, is_template},
+};
+
+/// Changes with the rules by which fingerprints are made.
+const RULES: &str = "watershed 1";
+
+/// Keys of inputs whose values are SQL that stands around a build.
+pub(crate) const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];
+/// Keys of inputs that are only for people.
+const PROSE_KEYS: [&str; 2] = ["description", "display_name"];
+
+/// The number under which a model is read by its own tests.
+const ITSELF: usize = usize::MAX;
+
+/// The version of the fingerprints that a parser makes.
+pub(crate) fn version(parser_version: &str) -> Arc<str> {
+    format!("{RULES}, {parser_version}").into()
+}
+
+/// Both fingerprints of a spec.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meanings {
+    /// Of all that the spec says.
+    pub whole: Fingerprint,
+    /// Of what the output's rows depend on.
+    pub output: Fingerprint,
+}
+
+/// Fingerprints the spec of the model `name` anew, by today's rules and today's parser: to compare what an output was built from with what
+/// is wanted when the two were fingerprinted by different versions.
+pub fn fingerprint(name: &str, spec: &ModelSpec, parser: &dyn SqlParser) -> Meanings {
+    let analysis = plain_statement(spec).and_then(|text| {
+        let answer = parser.parse(&[text]).into_iter().next()?;
+        Some(SqlAnalysis::read(text, &answer))
+    });
+    of_spec(name, spec, version(parser.version()), analysis.as_ref())
+}
+
+/// The statement whose tree is a spec's meaning, if there is one.
+fn plain_statement(spec: &ModelSpec) -> Option<&str> {
+    spec.sql
+        .as_ref()
+        .filter(|sql| sql.engine && !sql.templated)
+        .map(|sql| sql.text.as_str())
+}
+
+/// Fingerprints the spec of the model `name`; `analysis` is that of its plain statement.
+pub(crate) fn of_spec(
+    name: &str,
+    spec: &ModelSpec,
+    version: Arc<str>,
+    analysis: Option<&SqlAnalysis>,
+) -> Meanings {
+    let ordinals: BTreeMap<String, usize> = spec
+        .inputs
+        .iter()
+        .enumerate()
+        .map(|(at, name)| (name.to_lowercase(), at))
+        .collect();
+    let mut print = Print {
+        hasher: blake3::Hasher::new(),
+        ordinals: &ordinals,
+    };
+    print.bytes(version.as_bytes());
+    print.main(spec, analysis);
+    print.around(spec);
+    print.resolver(spec.partitions.as_ref());
+    print.resolver(spec.incremental_state.as_ref());
+    let mut whole = Print {
+        hasher: print.hasher.clone(),
+        ordinals: &ordinals,
+    };
+    print.bytes(&output_spec(spec).encode_to_vec());
+    whole.bytes(&settings(spec).encode_to_vec());
+    // Which models are meant is no part of the output's meaning, and an edit all the same: `a, b` is not `b, a`.
+    spec.inputs
+        .iter()
+        .for_each(|name| whole.bytes(name.to_lowercase().as_bytes()));
+    // Tests look at the model itself, whatever it is called.
+    let with_itself = BTreeMap::from_iter(
+        ordinals
+            .clone()
+            .into_iter()
+            .chain([(name.to_lowercase(), ITSELF)]),
+    );
+    whole.ordinals = &with_itself;
+    for test in &spec.tests {
+        whole.bytes(test.name.as_bytes());
+        whole.resolver(test.data.as_ref());
+    }
+    let made = |print: Print<'_>| Fingerprint {
+        version: Arc::clone(&version),
+        digest: digest(&print.hasher),
+    };
+    Meanings {
+        whole: made(whole),
+        output: made(print),
+    }
+}
+
+/// A spec without SQL and without what is derived.
+fn settings(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = spec.clone();
+    spec.sql = None;
+    spec.meaning = None;
+    spec.output_meaning = None;
+    spec.inputs.clear();
+    spec.fault = None;
+    spec.tests.clear();
+    if let Some(properties) = &mut spec.input_properties {
+        properties.fields.remove("sql");
+        SQL_KEYS
+            .iter()
+            .for_each(|key| drop(properties.fields.remove(*key)));
+    }
+    let resolvers = spec.incremental_state.iter_mut().chain(&mut spec.partitions);
+    for properties in resolvers.filter_map(|resolver| resolver.properties.as_mut()) {
+        properties.fields.remove("sql");
+    }
+    spec
+}
+
+/// The part of a spec that the output's rows depend on.
+fn output_spec(spec: &ModelSpec) -> ModelSpec {
+    let mut spec = settings(spec);
+    spec.refresh_schedule = None;
+    spec.timeout_seconds = 0;
+    spec.partitions_concurrency_limit = 0;
+    spec.stage_connector.clear();
+    spec.stage_properties = None;
+    spec.retry = None;
+    spec.change_mode = 0;
+    spec.defined_as_source = false;
+    if let Some(properties) = &mut spec.output_properties {
+        // `output_kind` says it, defaults included.
+        properties.fields.remove("materialize");
+    }
+    if let Some(properties) = &mut spec.input_properties {
+        properties.fields.remove("invalidate_on_change");
+        PROSE_KEYS
+            .iter()
+            .for_each(|key| drop(properties.fields.remove(*key)));
+    }
+    for files in &mut spec.local_files {
+        files.invalidate_on_change = true;
+    }
+    spec
+}
+
+/// Changes with the rules by which fingerprints of kinds other than models are made.
+const DECLARED_RULES: &str = "watershed declared 1";
+
+/// Fingerprints a spec that is no model's. Names of what it refers to count by the order in which it names them.
+pub(crate) fn of_declared(spec: &Spec, refs: &[ResourceRef]) -> Fingerprint {
+    let mut said = spec.said();
+    let order = order_of_names(&said, refs.iter().map(|to| to.name.as_str()));
+    number_names(&mut said, &order);
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(said.to_string().as_bytes());
+    for (name, value) in spec.variables().into_iter().flatten() {
+        for text in [name, value] {
+            hasher
+                .update(&(text.len() as u64).to_le_bytes())
+                .update(text.as_bytes());
+        }
+    }
+    Fingerprint {
+        version: DECLARED_RULES.into(),
+        digest: digest(&hasher),
+    }
+}
+
+fn number_names(said: &mut Json, order: &[String]) {
+    match said {
+        Json::String(text) => {
+            let lower = text.to_lowercase();
+            if let Some(number) = order.iter().position(|name| *name == lower) {
+                *text = format!("\0{number}");
+            }
+        }
+        Json::Array(items) => items.iter_mut().for_each(|item| number_names(item, order)),
+        Json::Object(map) => map.values_mut().for_each(|value| number_names(value, order)),
+        _ => {}
+    }
+}
+
+struct Print<'a> {
+    hasher: blake3::Hasher,
+    ordinals: &'a BTreeMap<String, usize>,
+}
+
+impl Print<'_> {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.hasher
+            .update(&(bytes.len() as u64).to_le_bytes())
+            .update(bytes);
+    }
+
+    fn main(&mut self, spec: &ModelSpec, analysis: Option<&SqlAnalysis>) {
+        match (&spec.sql, analysis) {
+            (Some(_), Some(analysis)) => self.analysis(analysis),
+            (Some(sql), None) => self.text(&sql.text, sql.templated),
+            (None, _) => self.bytes(b"none"),
+        }
+    }
+
+    fn analysis(&mut self, analysis: &SqlAnalysis) {
+        self.bytes(&analysis.fingerprint);
+        analysis
+            .tables
+            .iter()
+            .for_each(|TableUse { name, .. }| self.table(name));
+    }
+
+    fn text(&mut self, text: &str, templated: bool) {
+        let template = if templated {
+            Template::read(text).ok()
+        } else {
+            None
+        };
+        let facts = template.map(|template| Facts::of(&template)).unwrap_or_default();
+        let refs = facts
+            .refs
+            .iter()
+            .map(|found| (found.offset, found.name.as_str()))
+            .collect();
+        let (tables, fingerprint) = scan_template(text, &refs);
+        self.bytes(&fingerprint);
+        tables.iter().for_each(|name| self.table(name));
+    }
+
+    fn table(&mut self, name: &str) {
+        let lower = name.to_lowercase();
+        match self.ordinals.get(&lower) {
+            Some(ordinal) => self.bytes(format!("#{ordinal}").as_bytes()),
+            None => self.bytes(format!("={lower}").as_bytes()),
+        }
+    }
+
+    fn around(&mut self, spec: &ModelSpec) {
+        let Some(properties) = &spec.input_properties else {
+            return;
+        };
+        for key in SQL_KEYS {
+            match properties.get(key) {
+                Some(value) => match value.as_str() {
+                    Some(text) => self.text(text, is_template(text)),
+                    None => self.value(value),
+                },
+                None => self.bytes(b""),
+            }
+        }
+    }
+
+    fn value(&mut self, value: &Value) {
+        self.bytes(&value.encode_to_vec());
+    }
+
+    fn resolver(&mut self, resolver: Option<&watershed_proto::DataResolver>) {
+        let Some(resolver) = resolver else {
+            return self.bytes(b"");
+        };
+        self.bytes(resolver.resolver.as_bytes());
+        let properties = resolver.properties.clone().unwrap_or_default();
+        let (sql, rest): (BTreeMap<_, _>, BTreeMap<_, _>) =
+            properties.fields.into_iter().partition(|(key, _)| key == "sql");
+        self.bytes(&MapValue { fields: rest }.encode_to_vec());
+        for text in sql.values().filter_map(Value::as_str) {
+            self.text(text, is_template(text));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! What is wanted of a resource, whatever its kind.
+
+use std::collections::BTreeMap;
+
+use prost::Message;
+use serde_json::Value;
+use watershed_proto::{
+    CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint, MetricsViewSpec,
+    MigrationSpec, ModelSpec, ThemeSpec,
+};
+
+use super::kind::Kind;
+
+macro_rules! specs {
+    ($($(#[doc = $doc:literal])+ $kind:ident($message:ident)),+ $(,)?) => {
+        /// What is wanted of a resource.
+        #[derive(Debug, Clone, PartialEq)]
+        pub enum Spec {
+            $($(#[doc = $doc])+ $kind(Box<$message>),)+
+            /// Nothing is known: the kind is not supported yet, or the files do not compile.
+            None,
+        }
+
+        impl Spec {
+            /// The spec's bytes as the catalog stores them; equal specs have equal bytes.
+            pub fn encode(&self) -> Vec<u8> {
+                match self {
+                    $(Spec::$kind(spec) => spec.encode_to_vec(),)+
+                    Spec::None => Vec::new(),
+                }
+            }
+
+            /// Reads the bytes of a kind's spec; none for kinds without one, and where they can't be read.
+            pub fn decode(kind: Kind, bytes: &[u8]) -> Option<Self> {
+                match kind {
+                    $(Kind::$kind => $message::decode(bytes).ok().map(Box::new).map(Spec::$kind),)+
+                    _ => None,
+                }
+            }
+
+            /// The fingerprint of all that the spec says.
+            pub fn meaning(&self) -> Option<&Fingerprint> {
+                match self {
+                    $(Spec::$kind(spec) => spec.meaning.as_ref(),)+
+                    Spec::None => None,
+                }
+            }
+
+            /// Why the files do not compile, if they don't: the spec is then what they last said.
+            pub fn fault(&self) -> Option<&Fault> {
+                match self {
+                    $(Spec::$kind(spec) => spec.fault.as_ref(),)+
+                    Spec::None => None,
+                }
+            }
+
+            /// The spec with this fault.
+            #[must_use]
+            pub fn with_fault(mut self, fault: Fault) -> Self {
+                match &mut self {
+                    $(Spec::$kind(spec) => spec.fault = Some(fault),)+
+                    Spec::None => {}
+                }
+                self
+            }
+
+            pub(crate) fn set_meaning(&mut self, meaning: Fingerprint) {
+                match self {
+                    $(Spec::$kind(spec) => spec.meaning = Some(meaning),)+
+                    Spec::None => {}
+                }
+            }
+
+            pub(crate) fn set_variables(&mut self, variables: BTreeMap<String, String>) {
+                match self {
+                    $(Spec::$kind(spec) => spec.variables = variables,)+
+                    Spec::None => {}
+                }
+            }
+
+            pub(crate) fn variables(&self) -> Option<&BTreeMap<String, String>> {
+                match self {
+                    $(Spec::$kind(spec) => Some(&spec.variables),)+
+                    Spec::None => None,
+                }
+            }
+        }
+
+        impl Kind {
+            /// Whether resources of the kind have a spec here; the others are recognised and do nothing yet.
+            pub const fn is_supported(self) -> bool {
+                matches!(self, $(Kind::$kind)|+)
+            }
+        }
+    };
+}
+
+specs! {
+    /// Of a model or source.
+    Model(ModelSpec),
+    /// Of a metrics view.
+    MetricsView(MetricsViewSpec),
+    /// Of an explore.
+    Explore(ExploreSpec),
+    /// Of a canvas.
+    Canvas(CanvasSpec),
+    /// Of a component.
+    Component(ComponentSpec),
+    /// Of a theme.
+    Theme(ThemeSpec),
+    /// Of a connector.
+    Connector(ConnectorSpec),
+    /// Of a migration.
+    Migration(MigrationSpec),
+}
+
+impl Spec {
+    /// The spec of a kind before anything is known of it; none for kinds without one.
+    pub fn empty(kind: Kind) -> Option<Self> {
+        Self::decode(kind, &[])
+    }
+
+    /// What the spec says, without places; null for a model, whose document is made elsewhere.
+    pub(crate) fn said(&self) -> Value {
+        let said = match self {
+            Spec::MetricsView(spec) => serde_json::to_value(spec),
+            Spec::Explore(spec) => serde_json::to_value(spec),
+            Spec::Canvas(spec) => serde_json::to_value(spec),
+            Spec::Component(spec) => serde_json::to_value(spec),
+            Spec::Theme(spec) => serde_json::to_value(spec),
+            Spec::Connector(spec) => serde_json::to_value(spec),
+            Spec::Migration(spec) => serde_json::to_value(spec),
+            Spec::Model(_) | Spec::None => Ok(Value::Null),
+        };
+        said.unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spec_reads_back_and_keeps_what_it_last_said_beside_a_fault() {
+        for kind in Kind::ALL {
+            let Some(spec) = Spec::empty(kind) else {
+                assert!(!kind.is_supported(), "{kind}");
+                continue;
+            };
+            let fault = Fault {
+                message: "no".into(),
+                ..Fault::default()
+            };
+            let faulty = spec.clone().with_fault(fault.clone());
+            let read = Spec::decode(kind, &faulty.encode()).expect("bytes of our own making");
+            assert_eq!((read.fault(), read.meaning()), (Some(&fault), None), "{kind}");
+            assert_ne!(read, spec, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The analysis of a statement, from the engine's answer about it.
+
+use super::{
+    SqlError, SqlPlace, Tree,
+    analysis::{Outcome, SqlAnalysis},
+    scan, walk,
+};
+
+impl SqlAnalysis {
+    /// Reads the engine's answer about a statement.
+    pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
+        match answer {
+            Ok(tree) => walk::analyse(tree).unwrap_or_else(|| scan::analyse(statement)),
+            Err(SqlError::NotSerialisable { .. } | SqlError::Failed { .. }) => scan::analyse(statement),
+            Err(SqlError::Syntax { message, place }) => Self {
+                outcome: Outcome::Invalid.into(),
+                message: message.clone(),
+                error_at: char_offset(statement, *place),
+                ..Self::default()
+            },
+        }
+    }
+}
+
+fn char_offset(statement: &str, place: SqlPlace) -> Option<u64> {
+    match place {
+        SqlPlace::Char(offset) => Some(offset as u64),
+        SqlPlace::Line { line, column } => {
+            let before: usize = statement
+                .split_inclusive('\n')
+                .take((line as usize).saturating_sub(1))
+                .map(|line| line.chars().count())
+                .sum();
+            Some((before + (column as usize).saturating_sub(1)) as u64)
+        }
+        SqlPlace::Unknown => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_by_line_and_column_becomes_an_offset() {
+        let place = SqlPlace::Line { line: 2, column: 3 };
+        assert_eq!(char_offset("sé\nabc", place), Some(5));
+        let refused = Err(SqlError::Syntax {
+            message: "no".into(),
+            place,
+        });
+        let analysis = SqlAnalysis::read("sé\nabc", &refused);
+        assert_eq!(
+            (analysis.outcome(), analysis.error_at),
+            (Outcome::Invalid, Some(5))
+        );
+    }
+}

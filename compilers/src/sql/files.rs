@@ -1,0 +1,43 @@
+//! Files of data that SQL names.
+
+/// Whether a table function's first argument is a path.
+pub(super) fn reads_files(function: &str) -> bool {
+    const READERS: [&str; 17] = [
+        "read_csv",
+        "read_csv_auto",
+        "sniff_csv",
+        "read_parquet",
+        "parquet_scan",
+        "parquet_metadata",
+        "parquet_schema",
+        "read_json",
+        "read_json_auto",
+        "read_json_objects",
+        "read_json_objects_auto",
+        "read_ndjson",
+        "read_ndjson_auto",
+        "read_ndjson_objects",
+        "read_text",
+        "read_blob",
+        "glob",
+    ];
+    READERS.iter().any(|reader| function.eq_ignore_ascii_case(reader))
+}
+
+/// Whether a path stands for files of this machine.
+pub(crate) fn is_local(path: &str) -> bool {
+    !path.is_empty() && !path.contains("://")
+}
+
+/// Whether a table's name is a path that the engine reads as a file when no table has the name.
+pub(super) fn looks_like_file(name: &str) -> bool {
+    let lower = name.to_lowercase();
+    let plain = lower
+        .strip_suffix(".gz")
+        .or_else(|| lower.strip_suffix(".zst"))
+        .unwrap_or(&lower);
+    [".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson", ".xlsx"]
+        .iter()
+        .any(|end| plain.ends_with(end))
+        || name.contains('*') && name.contains('.')
+}

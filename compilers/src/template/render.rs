@@ -1,0 +1,60 @@
+//! SQL as it is sent to the engine.
+
+use watershed_proto::ModelSpec;
+
+use super::{
+    execute::execute,
+    is_template,
+    scope::{RenderError, Scope},
+};
+
+/// The model's SQL with its templates executed; `None` for a model without SQL. Pure.
+///
+/// # Errors
+/// When a template can't be executed, e.g. reads a variable that is not there.
+pub fn render(spec: &ModelSpec, scope: &Scope) -> Result<Option<String>, RenderError> {
+    match &spec.sql {
+        Some(sql) if sql.templated => render_text(&sql.text, scope).map(Some),
+        Some(sql) => Ok(Some(sql.text.clone())),
+        None => Ok(None),
+    }
+}
+
+/// A text with its templates executed. Pure.
+///
+/// # Errors
+/// When a template can't be executed.
+pub fn render_text(text: &str, scope: &Scope) -> Result<String, RenderError> {
+    if !is_template(text) {
+        return Ok(text.to_owned());
+    }
+    execute(text, scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_told_with_its_line() {
+        let error = render_text("SELECT 1\nLIMIT {{ .env.most }}", &Scope::default()).expect_err("not set");
+        assert_eq!(
+            (error.message.as_str(), error.line),
+            ("variable \"most\" is not set", 2)
+        );
+        assert!(error.hint.is_some());
+    }
+
+    #[test]
+    fn text_that_is_no_template_stays_as_it_is() {
+        let spec = ModelSpec {
+            sql: Some(watershed_proto::SqlSource {
+                text: "SELECT '{{'".into(),
+                ..Default::default()
+            }),
+            ..ModelSpec::default()
+        };
+        assert_eq!(render(&spec, &Scope::default()), Ok(Some("SELECT '{{'".into())));
+        assert_eq!(render(&ModelSpec::default(), &Scope::default()), Ok(None));
+    }
+}

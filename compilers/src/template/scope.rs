@@ -1,0 +1,36 @@
+//! What a template sees in a run, and why it fails there.
+
+use std::collections::BTreeMap;
+
+use watershed_proto::Value;
+
+/// What a template sees when it is rendered for a run.
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// The environment's name.
+    pub environment: String,
+    /// All variables, as [`Project::variables`](crate::Project::variables) has them.
+    pub variables: BTreeMap<String, String>,
+    /// The model's own name.
+    pub name: String,
+    /// The run adds to what is there.
+    pub incremental: bool,
+    /// What the last run's state resolver yielded.
+    pub state: BTreeMap<String, Value>,
+    /// The partition that the run is for.
+    pub partition: BTreeMap<String, Value>,
+    /// The version that a migration is run for.
+    pub version: Option<u32>,
+}
+
+/// Why a template can't be executed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct RenderError {
+    /// What is wrong.
+    pub message: String,
+    /// What may help.
+    pub hint: Option<String>,
+    /// 1-based line of the text.
+    pub line: u32,
+}

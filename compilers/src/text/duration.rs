@@ -1,0 +1,51 @@
+//! Durations as project files write them.
+
+use jiff::{SignedDuration, Span};
+
+/// Seconds of a day, which has 24 hours here.
+const DAY: i64 = 86_400;
+
+/// Reads whole seconds: a number of seconds, a duration such as `1h30m`, or ISO 8601 (`PT1H30M`). Parts of a second
+/// count as a whole one. Months and years, which have no fixed length, count 30 and 365 days.
+pub(crate) fn seconds(text: &str) -> Option<u32> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Some(seconds);
+    }
+    let span: Span = text.parse().ok()?;
+    let days = 365 * i64::from(span.get_years())
+        + 30 * i64::from(span.get_months())
+        + 7 * i64::from(span.get_weeks())
+        + i64::from(span.get_days());
+    let time = SignedDuration::try_from(span.years(0).months(0).weeks(0).days(0)).ok()?;
+    if span.is_negative() {
+        return None;
+    }
+    let started = i64::from(time.subsec_nanos() > 0);
+    u32::try_from(days * DAY + time.as_secs() + started).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_ways_to_write_a_duration() {
+        assert_eq!(
+            ["90", "1m30s", "PT1M30S", "1.5h", "P1D", "500ms", "P1Y2M"].map(seconds),
+            [
+                Some(90),
+                Some(90),
+                Some(90),
+                Some(5400),
+                Some(86_400),
+                Some(1),
+                Some(425 * 86_400)
+            ]
+        );
+        assert_eq!(
+            ["", "soon", "-5", "-5m", "1x", "P", "P1X", "P9999Y"].map(seconds),
+            [None; 8]
+        );
+    }
+}

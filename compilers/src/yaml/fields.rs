@@ -1,0 +1,285 @@
+//! Typed fields out of mappings, with a finding for each that does not fit.
+
+use super::node::{Data, Entry, Map, Node, Style};
+use crate::{
+    diagnostics::{At, Code, Findings},
+    text::{duration, names},
+};
+
+/// The fields of a mapping, taken one by one; what is left over at the end was not known.
+#[derive(Debug)]
+pub(crate) struct Fields<'f> {
+    map: Map,
+    at: At,
+    findings: &'f mut Findings,
+}
+
+impl<'f> Fields<'f> {
+    pub(crate) fn new(map: Map, at: At, findings: &'f mut Findings) -> Self {
+        Self { map, at, findings }
+    }
+
+    /// Where the mapping stands.
+    pub(crate) fn at(&self) -> At {
+        self.at
+    }
+
+    pub(crate) fn findings(&mut self) -> &mut Findings {
+        self.findings
+    }
+
+    /// Takes a field; null counts as absent.
+    pub(crate) fn take(&mut self, key: &str) -> Option<Entry> {
+        self.map.remove(key).filter(|entry| !entry.value.is_null())
+    }
+
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.map.get(key).is_some_and(|entry| !entry.value.is_null())
+    }
+
+    pub(crate) fn key_at(&self, key: &str) -> Option<At> {
+        self.map.get(key).map(|entry| entry.key_at)
+    }
+
+    /// Where a field's value stands.
+    pub(crate) fn value_at(&self, key: &str) -> Option<At> {
+        self.map.get(key).map(|entry| entry.value.at)
+    }
+
+    /// Gives back a field that was only looked at.
+    pub(crate) fn put_back(&mut self, key: &str, entry: Entry) {
+        self.map.insert(key.to_owned(), entry);
+    }
+
+    fn wrong(&mut self, key: &str, node: &Node, expected: &str) {
+        let message = format!("\"{key}\" takes {expected}, not {}", node.data.type_name());
+        self.findings.add(node.at, Code::WrongType, message);
+    }
+
+    /// Text; other scalars count as what was written.
+    pub(crate) fn text(&mut self, key: &str) -> Option<String> {
+        self.text_node(key).and_then(|node| node.scalar_text())
+    }
+
+    /// The node of a text.
+    pub(crate) fn text_node(&mut self, key: &str) -> Option<Node> {
+        let node = self.take(key)?.value;
+        if node.scalar_text().is_none() {
+            self.wrong(key, &node, "text");
+            return None;
+        }
+        Some(node)
+    }
+
+    pub(crate) fn bool(&mut self, key: &str) -> Option<bool> {
+        let entry = self.take(key)?;
+        match read_bool(&entry.value) {
+            Ok(value) => {
+                if entry.value.style == Style::Annotation && entry.value.as_str() == Some("") {
+                    let message = format!("annotation \"@{key}\" has no value and reads as false");
+                    let hint = format!("write `-- @{key}: true`");
+                    self.findings
+                        .add_with_hint(entry.key_at, Code::EmptyAnnotation, message, hint);
+                }
+                Some(value)
+            }
+            Err(()) => {
+                self.wrong(key, &entry.value, "true or false");
+                None
+            }
+        }
+    }
+
+    /// A whole number from 0 up.
+    pub(crate) fn count(&mut self, key: &str) -> Option<u32> {
+        let node = self.take(key)?.value;
+        let read = match &node.data {
+            Data::Int(value) => u32::try_from(*value).ok(),
+            Data::String(text) if node.style == Style::Annotation => text.trim().parse().ok(),
+            _ => None,
+        };
+        if read.is_none() {
+            let said = node
+                .scalar_text()
+                .unwrap_or_else(|| node.data.type_name().to_owned());
+            let message = format!("\"{key}\" takes a whole number from 0 up, not {said}");
+            self.findings.add(node.at, Code::WrongType, message);
+        }
+        read
+    }
+
+    /// Seconds, from a number or a duration.
+    pub(crate) fn seconds(&mut self, key: &str) -> Option<u32> {
+        let node = self.text_node(key)?;
+        let text = node.scalar_text().unwrap_or_default();
+        let read = duration::seconds(&text);
+        if read.is_none() {
+            let message = format!("\"{text}\" is not a duration");
+            let hint = "write seconds, or a duration such as `90s`, `1h30m` or `PT1H30M`";
+            self.findings
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+        }
+        read
+    }
+
+    /// A list of texts; a single one counts as a list of one.
+    pub(crate) fn texts(&mut self, key: &str) -> Option<Vec<String>> {
+        let node = self.take(key)?.value;
+        let Some(items) = node.as_list() else {
+            let text = node.scalar_text();
+            if text.is_none() {
+                self.wrong(key, &node, "a list of texts");
+            }
+            return text.map(|text| vec![text]);
+        };
+        let mut texts = Vec::new();
+        for item in items {
+            match item.scalar_text() {
+                Some(text) => texts.push(text),
+                None => self.wrong(key, item, "a list of texts"),
+            }
+        }
+        Some(texts)
+    }
+
+    /// Regular expressions: one, or a list of them.
+    pub(crate) fn patterns(&mut self, key: &str) -> Vec<String> {
+        let at = |node: &Node| node.scalar_text().map(|text| (text, node.at));
+        let places: Vec<(String, At)> = match self.map.get(key).map(|entry| &entry.value) {
+            Some(node) => match node.as_list() {
+                Some(items) => items.iter().filter_map(at).collect(),
+                None => at(node).into_iter().collect(),
+            },
+            None => Vec::new(),
+        };
+        for (pattern, at) in places {
+            if let Err(error) = regex::Regex::new(&pattern) {
+                let why = match error {
+                    regex::Error::Syntax(text) => text.lines().last().unwrap_or_default().to_owned(),
+                    other => other.to_string(),
+                };
+                let message = format!(
+                    "\"{pattern}\" is no pattern: {}",
+                    why.trim_start_matches("error: ")
+                );
+                let hint = "a regular expression that is searched for in an error's message";
+                self.findings.add_with_hint(at, Code::InvalidValue, message, hint);
+            }
+        }
+        self.texts(key).unwrap_or_default()
+    }
+
+    pub(crate) fn list(&mut self, key: &str) -> Option<Vec<Node>> {
+        let node = self.take(key)?.value;
+        match node.data {
+            Data::List(list) => Some(list),
+            _ => {
+                self.wrong(key, &node, "a list");
+                None
+            }
+        }
+    }
+
+    /// A mapping and its place.
+    pub(crate) fn map(&mut self, key: &str) -> Option<(Map, At)> {
+        let entry = self.take(key)?;
+        match entry.value.data {
+            Data::Map(map) => Some((map, entry.key_at)),
+            _ => {
+                self.wrong(key, &entry.value, "a mapping");
+                None
+            }
+        }
+    }
+
+    /// What was not taken.
+    pub(crate) fn rest(self) -> Map {
+        self.map
+    }
+
+    /// Takes all that was not taken.
+    pub(crate) fn take_rest(&mut self) -> Map {
+        std::mem::take(&mut self.map)
+    }
+
+    /// Refuses what was not taken.
+    pub(crate) fn finish(self, known: &[&str]) {
+        for (key, entry) in self.map {
+            unknown_key(self.findings, &key, entry.key_at, known);
+        }
+    }
+}
+
+/// The finding of a key that is not known where only known keys are allowed.
+pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &[&str]) {
+    let message = format!("unknown key \"{key}\"");
+    match names::nearest(key, known.iter().copied()) {
+        Some(near) => {
+            findings.add_with_hint(at, Code::UnknownKey, message, format!("did you mean `{near}`?"))
+        }
+        None => findings.add(at, Code::UnknownKey, message),
+    }
+}
+
+/// Tells a key that is passed over and much like a known one.
+pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &[&str]) {
+    if let Some(near) = names::nearest(key, known.iter().copied()) {
+        let message = format!("unknown key \"{key}\" is passed over");
+        findings.add_with_hint(
+            at,
+            Code::MisspelledKey,
+            message,
+            format!("did you mean `{near}`?"),
+        );
+    }
+}
+
+/// Takes one of a few words.
+pub(crate) fn word(fields: &mut Fields<'_>, key: &str, known: &[&str]) -> Option<String> {
+    let node = fields.text_node(key)?;
+    let text = node.scalar_text()?.trim().to_lowercase();
+    if text.is_empty() {
+        return None;
+    }
+    if known.contains(&text.as_str()) {
+        return Some(text);
+    }
+    let message = format!("\"{key}\" can't be \"{text}\"");
+    let hint = match names::nearest(&text, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("one of `{}`", known.join("`, `")),
+    };
+    fields
+        .findings()
+        .add_with_hint(node.at, Code::InvalidValue, message, hint);
+    None
+}
+
+/// A mapping in a list; a finding where it is something else.
+pub(crate) fn item(node: Node, what: &str, findings: &mut Findings) -> Option<(Map, At)> {
+    match node.data {
+        Data::Map(map) => Some((map, node.at)),
+        other => {
+            let message = format!("{what} is a mapping, not {}", other.type_name());
+            findings.add(node.at, Code::WrongType, message);
+            None
+        }
+    }
+}
+
+fn read_bool(node: &Node) -> Result<bool, ()> {
+    match &node.data {
+        Data::Bool(value) => Ok(*value),
+        Data::String(text) if node.style == Style::Annotation => match text.trim() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+            "" | "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+            _ => Err(()),
+        },
+        Data::String(text) if node.style == Style::Plain => match text.to_ascii_lowercase().as_str() {
+            "yes" | "on" | "y" => Ok(true),
+            "no" | "off" | "n" => Ok(false),
+            _ => Err(()),
+        },
+        _ => Err(()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Tables of the keys that mappings take.
+//!
+//! A table says of each key what it takes, what it means and, where it is an old name, the key to use instead. The
+//! reader of a kind refuses or reports other keys by it, and JSON Schemas and the completion of editors are made of it.
+
+/// A mapping and its keys.
+#[derive(Debug)]
+pub struct Block {
+    /// The name by which schemas refer to it.
+    pub name: &'static str,
+    /// The keys.
+    pub keys: &'static [Key],
+    /// What happens to other keys.
+    pub rest: Rest,
+}
+
+/// What happens to keys that a table does not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rest {
+    /// They are errors.
+    Refused,
+    /// They are kept and passed on.
+    Kept,
+}
+
+/// A key of a mapping.
+#[derive(Debug)]
+pub struct Key {
+    /// The key.
+    pub name: &'static str,
+    /// Its values.
+    pub takes: Takes,
+    /// What it means, in a sentence.
+    pub meaning: &'static str,
+    /// The key to use instead, if this one is an old name.
+    pub instead: Option<&'static str>,
+}
+
+/// The values that a key takes.
+#[derive(Debug)]
+pub enum Takes {
+    /// Anything.
+    Any,
+    /// Text, or another scalar as it is written.
+    Text,
+    /// True or false.
+    Bool,
+    /// A whole number from 0 up.
+    Count,
+    /// A number.
+    Number,
+    /// Seconds, or a duration such as `1h30m` or `PT1H30M`.
+    Duration,
+    /// One of some words.
+    Word(&'static [&'static str]),
+    /// A text, or a list of texts.
+    Texts,
+    /// SQL.
+    Sql,
+    /// The name of a resource of a kind, as project files write it.
+    Name(&'static str),
+    /// A mapping with known keys.
+    Block(&'static Block),
+    /// A mapping of names to values.
+    Map(&'static Takes),
+    /// A list.
+    List(&'static Takes),
+    /// One of several.
+    Either(&'static [Takes]),
+}
+
+impl Block {
+    /// Returns the names of all keys, old names included.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.keys.iter().map(|key| key.name)
+    }
+
+    /// Returns the names that are in use today: what a misspelled key is compared with.
+    pub fn current(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let current = self.keys.iter().filter(|key| key.instead.is_none());
+        current.map(|key| key.name)
+    }
+
+    /// Returns the key of a name.
+    pub fn key(&self, name: &str) -> Option<&'static Key> {
+        self.keys.iter().find(|key| key.name == name)
+    }
+}
+
+/// Makes tables of keys: `static NAME = "label" Refused { "key" Takes::Text "meaning"; "old" Takes::Text "meaning" => "key"; }`.
+macro_rules! blocks {
+    ($($(#[doc = $doc:literal])+ $vis:vis static $name:ident = $label:literal $rest:ident {
+        $($key:literal: $takes:expr, $meaning:literal $(=> $instead:literal)?;)*
+    })+) => {
+        $(
+            $(#[doc = $doc])+
+            $vis static $name: $crate::yaml::Block = $crate::yaml::Block {
+                name: $label,
+                rest: $crate::yaml::Rest::$rest,
+                keys: {
+                    #[allow(unused_imports, reason = "a table may need none")]
+                    use $crate::yaml::Takes::*;
+                    &[$($crate::yaml::Key {
+                        name: $key,
+                        takes: $takes,
+                        meaning: $meaning,
+                        instead: $crate::yaml::keys::blocks!(@instead $($instead)?),
+                    }),*]
+                },
+            };
+        )+
+    };
+    (@instead) => { None };
+    (@instead $instead:literal) => { Some($instead) };
+}
+
+pub(crate) use blocks;
