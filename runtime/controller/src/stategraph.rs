@@ -59,7 +59,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_core::{Error, Outcome, Target, Uid, Work};
-use watershed_stategraph::{Executor, Extent, Graph, KeptError, Report, Value};
+use watershed_stategraph::{CallError, Executor, Extent, Graph, KeptError, Report, Value};
 
 use crate::context::Context;
 use crate::handle::Handle;
@@ -310,6 +310,10 @@ impl<R: Renderer> GraphReconciler<R> {
             .await;
         match result {
             Ok(report) => Ok((report, current)),
+            // The one before it in this process is still at it, and will have ended soon.
+            Err(KeptError::Refused(error @ CallError::HeldElsewhere(_))) => {
+                Err(Error::transient("graph-held-elsewhere", error.to_string()))
+            }
             Err(KeptError::Refused(error)) => Err(Error::permanent("graph-refused", error.to_string())),
             Err(KeptError::NotStored(error)) => Err(Error::transient("graph-not-stored", error)),
         }

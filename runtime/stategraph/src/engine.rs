@@ -6,16 +6,21 @@
 //! 2. Each operation reports its end once, to the inbox of its graph, which the next call reads if no
 //!    call is under way. An inbox holds at most three messages for each operation that was started.
 
+mod background;
 mod calls;
 mod keep;
+mod notices;
 mod operate;
+mod session;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::handler::{AnyHandler, Handler};
@@ -31,6 +36,8 @@ use crate::value::Value;
 
 pub(crate) use calls::Message;
 pub use keep::{Keeper, Keeping, KeptError};
+use notices::Notices;
+use session::Session;
 
 /// What a call did, and how things stand after it.
 ///
@@ -90,8 +97,11 @@ type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
 /// Performs what the planner says, with the handlers of the embedder.
 ///
-/// It remembers nothing but the operations that are under way. Calls for different graphs may run at the
-/// same time; a second call for one graph waits for the first.
+/// It remembers nothing but the operations that are under way: keep one executor for as long as graphs are
+/// converged. Another one would take its work for that of a process that crashed, and is refused while an
+/// operation goes on ([`CallError::HeldElsewhere`]). Graphs are told apart by name, which is unique among those
+/// of one executor. Calls for different graphs may run at the same time; a second call for one graph waits for
+/// the first.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -131,10 +141,8 @@ pub struct Executor<V: Value> {
     clock: Clock,
     limit: usize,
     graphs: Mutex<BTreeMap<String, Arc<Desk<V>>>>,
-    ended: (
-        UnboundedSender<String>,
-        tokio::sync::Mutex<UnboundedReceiver<String>>,
-    ),
+    notices: Arc<Notices>,
+    session: Arc<Session>,
 }
 
 /// What belongs to one graph.
@@ -143,6 +151,8 @@ struct Desk<V> {
     work: tokio::sync::Mutex<Work<V>>,
     /// What may be cancelled, also while a call is under way.
     running: Mutex<BTreeMap<OperationId, Cancellable>>,
+    /// Notified whenever one of these has returned.
+    returned: Notify,
     inbox: UnboundedSender<Message>,
 }
 
@@ -157,6 +167,8 @@ struct Cancellable {
     reference: Ref,
     operation: Operation,
     token: CancellationToken,
+    /// When it counts as failed, by both clocks, if it was cancelled and nobody was told so yet.
+    deadline: Option<(Instant, Timestamp)>,
 }
 
 impl<V: Value> fmt::Debug for Executor<V> {
@@ -177,22 +189,23 @@ impl<V: Value> Default for Executor<V> {
 impl<V: Value> Executor<V> {
     /// Without handlers, by the clock of the machine.
     pub fn new() -> Self {
-        let (sender, receiver) = mpsc::unbounded_channel();
         Self {
             types: Types::new(),
             handlers: BTreeMap::new(),
             clock: Arc::new(wall_clock),
             limit: DEFAULT_LIMIT,
             graphs: Mutex::default(),
-            ended: (sender, tokio::sync::Mutex::new(receiver)),
+            notices: Arc::default(),
+            session: Session::begin(),
         }
     }
 
-    /// Handles a type of items.
+    /// Handles a type of items. A type that is registered twice is an error of every call.
     #[must_use]
     pub fn handle(mut self, type_name: &str, item_type: ItemType<V>, handler: impl Handler<V>) -> Self {
         self.types.register(type_name, item_type);
-        self.handlers.insert(type_name.to_owned(), Arc::new(handler));
+        let handlers = self.handlers.entry(type_name.to_owned());
+        handlers.or_insert_with(|| Arc::new(handler));
         self
     }
 
@@ -219,50 +232,6 @@ impl<V: Value> Executor<V> {
         &self.types
     }
 
-    /// Waits until an operation has ended, or its time to react to a cancel is up, that no call waits
-    /// for; the name is that of the graph to converge again.
-    ///
-    /// Cancel safe: what ended while nobody waited is told to the next who does.
-    pub async fn ended(&self) -> Option<String> {
-        self.ended.1.lock().await.recv().await
-    }
-
-    /// Cancels the operations of a graph that a predicate names; says how many there were.
-    pub fn cancel(&self, graph: &str, which: impl Fn(&Ref, Operation) -> bool) -> usize {
-        let Some(desk) = lock(&self.graphs).get(graph).cloned() else {
-            return 0;
-        };
-        let mut ids = Vec::new();
-        for (id, running) in lock(&desk.running).iter() {
-            if which(&running.reference, running.operation) && !running.token.is_cancelled() {
-                running.token.cancel();
-                self.tick_after_deadline(graph, &desk, &running.reference);
-                ids.push(*id);
-            }
-        }
-        let count = ids.len();
-        // A graph's inbox lives as long as its desk.
-        let _ = desk.inbox.send(Message::Cancel {
-            ids,
-            at: (self.clock)(),
-        });
-        count
-    }
-
-    /// Looks at the operations again when the deadline of a cancel has passed.
-    fn tick_after_deadline(&self, graph: &str, desk: &Desk<V>, reference: &Ref) {
-        let deadline_ms = self
-            .types
-            .get(reference.type_name())
-            .map_or(0, |item_type| item_type.cancel_deadline_ms);
-        let (inbox, ended, graph) = (desk.inbox.clone(), self.ended.0.clone(), graph.to_owned());
-        tokio::spawn(async move {
-            tokio::time::sleep(std::time::Duration::from_millis(deadline_ms)).await;
-            let _ = inbox.send(Message::Tick);
-            let _ = ended.send(graph);
-        });
-    }
-
     fn desk(&self, graph: &str) -> Arc<Desk<V>> {
         let mut graphs = lock(&self.graphs);
         let desk = graphs.entry(graph.to_owned()).or_insert_with(|| {
@@ -275,6 +244,7 @@ impl<V: Value> Executor<V> {
             Arc::new(Desk {
                 work: tokio::sync::Mutex::new(work),
                 running: Mutex::default(),
+                returned: Notify::new(),
                 inbox: sender,
             })
         });

@@ -21,6 +21,7 @@ use std::sync::{Arc, OnceLock};
 pub(crate) use changes::Known;
 pub use diff::{Difference, ItemChange};
 pub use groups::{Group, GroupPath};
+use groups::{GroupId, Groups};
 
 use crate::item::{Item, Spec};
 use crate::order::Order;
@@ -42,7 +43,7 @@ struct Edge {
 #[derive(Debug, Clone)]
 struct Place<V> {
     reference: Ref,
-    group: u32,
+    group: GroupId,
     is_plain: bool,
     item: Option<Item<V>>,
     edges: Box<[Edge]>,
@@ -100,7 +101,7 @@ pub enum GraphError {
 pub struct Graph<V> {
     name: String,
     description: String,
-    groups: Vec<Group>,
+    groups: Groups,
     places: Vec<Place<V>>,
     free: Vec<Slot>,
     /// While a call is under way no slot is freed, so that the planner may keep them; those that nothing
@@ -112,6 +113,8 @@ pub struct Graph<V> {
     /// Items outside of a part that was converged alone, deleted for its sake and still to be brought back.
     displaced: BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)>,
     order: OnceLock<Order>,
+    /// The executor that has operations under way on this graph.
+    holder: Option<String>,
     /// How often anything that is stored was changed.
     changes: u64,
 }
@@ -122,7 +125,7 @@ impl<V> Graph<V> {
         Self {
             name: name.into(),
             description: String::new(),
-            groups: vec![Group::root()],
+            groups: Groups::default(),
             places: Vec::new(),
             free: Vec::new(),
             unneeded: None,
@@ -131,6 +134,7 @@ impl<V> Graph<V> {
             attention: BTreeSet::new(),
             displaced: BTreeMap::new(),
             order: OnceLock::new(),
+            holder: None,
             changes: 0,
         }
     }
@@ -194,7 +198,8 @@ impl<V> Graph<V> {
     /// Items outside of a part that was converged alone which had to be deleted for it and could not be
     /// brought back yet.
     pub fn displaced(&self) -> impl Iterator<Item = &Ref> {
-        self.displaced.keys()
+        let is_back = |reference: &Ref| self.get(reference).is_some_and(Item::is_created);
+        self.displaced.keys().filter(move |reference| !is_back(reference))
     }
 }
 
@@ -269,14 +274,45 @@ impl<V> Graph<V> {
         &self.displaced
     }
 
+    /// Whether the graph says of an item that an operation is under way.
+    pub(crate) fn is_under_way(&self) -> bool {
+        let busy = |&slot: &Slot| {
+            self.item(slot)
+                .is_some_and(|item| item.state.operation().is_some())
+        };
+        self.attention.iter().any(busy)
+    }
+
+    /// The executor that last had operations under way on this graph.
+    pub(crate) fn holder(&self) -> Option<&str> {
+        self.holder.as_deref()
+    }
+
+    pub(crate) fn set_holder(&mut self, holder: &str) {
+        if self.holder() != Some(holder) {
+            self.holder = Some(holder.to_owned());
+        }
+    }
+
+    pub(crate) fn set_description(&mut self, description: &str) {
+        if self.description != description {
+            description.clone_into(&mut self.description);
+            self.changes += 1;
+        }
+    }
+
     /// A number that rises whenever anything changes that is stored.
     pub(crate) fn changes(&self) -> u64 {
         self.changes
     }
 
-    pub(crate) fn displaced_mut(&mut self) -> &mut BTreeMap<Ref, (GroupPath, Arc<Spec<V>>)> {
-        self.changes += 1;
-        &mut self.displaced
+    /// Remembers an item that has to be brought back.
+    pub(crate) fn displace(&mut self, reference: &Ref, path: GroupPath, spec: Arc<Spec<V>>) {
+        let old = self.displaced.get(reference);
+        if !old.is_some_and(|(group, old)| *group == path && Arc::ptr_eq(old, &spec)) {
+            self.displaced.insert(reference.clone(), (path, spec));
+            self.changes += 1;
+        }
     }
 
     pub(crate) fn no_longer_displaced(&mut self, reference: &Ref) {
@@ -287,7 +323,8 @@ impl<V> Graph<V> {
 
     pub(crate) fn forget_displaced(&mut self) {
         if !self.displaced.is_empty() {
-            self.displaced_mut().clear();
+            self.displaced.clear();
+            self.changes += 1;
         }
     }
 

@@ -84,21 +84,38 @@ pub struct Log {
     pub notes: Vec<String>,
 }
 
-/// Where an operation stands in the log; none if it was left out.
-pub(crate) type Line = Option<usize>;
+/// Where an operation stands in the log of a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// Nowhere: an earlier call started it, and this one has not mentioned it.
+    #[default]
+    None,
+    /// It came after the last entry that is kept.
+    LeftOut,
+    /// At this position.
+    At(usize),
+}
 
 impl Log {
     pub(crate) fn open(&mut self, entry: impl FnOnce() -> Entry) -> Line {
         if self.entries.len() >= MOST_ENTRIES {
             self.left_out += 1;
-            return None;
+            return Line::LeftOut;
         }
         self.entries.push(entry());
-        Some(self.entries.len() - 1)
+        Line::At(self.entries.len() - 1)
     }
 
     pub(crate) fn line(&mut self, line: Line) -> Option<&mut Entry> {
-        self.entries.get_mut(line?)
+        match line {
+            Line::At(at) => self.entries.get_mut(at),
+            Line::None | Line::LeftOut => None,
+        }
+    }
+
+    /// Puts the entries in order of start: those of earlier calls are mentioned when they end.
+    pub(crate) fn sort(&mut self) {
+        self.entries.sort_by_key(|entry| entry.start);
     }
 
     pub(crate) fn note(&mut self, text: String) {

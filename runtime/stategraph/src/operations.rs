@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::graph::Slot;
 use crate::item::{Operation, Spec, Timestamp};
-use crate::log::Line;
+use crate::log::{Entry, Line};
+use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Fingerprint;
 
@@ -118,10 +119,29 @@ pub struct Running<V> {
     pub(crate) intent: Option<Arc<Spec<V>>>,
     pub(crate) relied: Vec<(usize, Ref)>,
     pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
+    pub(crate) reason: Reason,
+    pub(crate) started: Timestamp,
+    pub(crate) cancelled: Option<Timestamp>,
+    /// Why the operation before it on the same item failed.
+    pub(crate) previous: Option<String>,
     pub(crate) line: Line,
 }
 
 impl<V> Running<V> {
+    /// The line of the log for it, while it goes on.
+    pub(crate) fn entry(&self) -> Entry {
+        Entry {
+            reference: self.reference.clone(),
+            operation: self.operation,
+            reason: self.reason.clone(),
+            start: self.started,
+            end: None,
+            cancelled: self.cancelled,
+            error: None,
+            previous: self.previous.clone(),
+        }
+    }
+
     fn is_waited_for(&self) -> bool {
         self.ground == Ground::Fore && self.ending != Ending::Abandoned
     }
@@ -200,6 +220,14 @@ impl<V> Operations<V> {
         self.running.get(self.by_ref.get(reference)?)
     }
 
+    /// The one on this item or on its replacement.
+    pub(crate) fn on_either(&self, reference: &Ref) -> Option<&Running<V>> {
+        if self.running.is_empty() {
+            return None;
+        }
+        self.on(reference).or_else(|| self.on(&reference.alias()))
+    }
+
     pub(crate) fn get(&self, id: OperationId) -> Option<&Running<V>> {
         self.running.get(&id)
     }
@@ -210,6 +238,14 @@ impl<V> Operations<V> {
 
     pub(crate) fn set_ending(&mut self, id: OperationId, ending: Ending) {
         self.change(id, |running| running.ending = ending);
+    }
+
+    /// Notes when an operation was cancelled, and its line in the log.
+    pub(crate) fn set_cancelled(&mut self, id: OperationId, at: Timestamp, line: Line) {
+        self.change(id, |running| {
+            running.cancelled = Some(at);
+            running.line = line;
+        });
     }
 
     fn change(&mut self, id: OperationId, change: impl FnOnce(&mut Running<V>)) {
@@ -254,7 +290,7 @@ impl<V> Operations<V> {
     /// The operations of earlier calls have no line in the log of the next one.
     pub(crate) fn begin_log(&mut self) {
         for running in self.running.values_mut() {
-            running.line = None;
+            running.line = Line::None;
         }
     }
 }

@@ -29,6 +29,7 @@ mod lay;
 mod relation;
 mod remake;
 mod report;
+mod reversal;
 mod run;
 mod scope;
 mod settle;
@@ -175,6 +176,8 @@ pub struct Planner<'a, V: Value> {
     intent: Intent<'a, V>,
     options: Options,
     now: Timestamp,
+    /// When the input happened that is being taken: one that was waiting may be older than the last.
+    at: Timestamp,
     phase: Phase,
     /// Observations or answers that are awaited.
     awaited: BTreeSet<Ref>,
@@ -189,6 +192,8 @@ pub struct Planner<'a, V: Value> {
     tasks: BTreeMap<OperationId, TaskId>,
     /// What running operations are related to, as far as it was asked.
     relations: relation::Relations,
+    /// Items that an operation failed on since the call began.
+    failed_now: BTreeSet<Ref>,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,
     /// Nothing further is started.
@@ -221,6 +226,7 @@ impl<'a, V: Value> Planner<'a, V> {
         validate::validate(types, current, intended, extent)?;
         let intent = Intent::new(current, intended, extent);
         current.keep_slots();
+        operations.begin_log();
         Ok(Self {
             types,
             current,
@@ -228,6 +234,7 @@ impl<'a, V: Value> Planner<'a, V> {
             intent,
             options,
             now: Timestamp::default(),
+            at: Timestamp::default(),
             phase: Phase::New,
             awaited: BTreeSet::new(),
             answers: BTreeMap::new(),
@@ -236,6 +243,7 @@ impl<'a, V: Value> Planner<'a, V> {
             finder: differ::Finder::default(),
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
+            failed_now: BTreeSet::new(),
             insisted: BTreeSet::new(),
             is_halted: false,
             looks: 0,
@@ -248,9 +256,16 @@ impl<'a, V: Value> Planner<'a, V> {
         })
     }
 
-    /// Takes one input and says what to do.
-    pub fn step(&mut self, now: Timestamp, input: Input<V>) -> Vec<Effect<V>> {
-        self.now = now;
+    /// Notes which executor carries the call out.
+    pub(crate) fn hold(&mut self, holder: &str) {
+        self.current.set_holder(holder);
+    }
+
+    /// Takes one input and says what to do. `at` is when the input happened: one that had to wait, such as
+    /// the end of an operation between two calls, may be older than the one before it.
+    pub fn step(&mut self, at: Timestamp, input: Input<V>) -> Vec<Effect<V>> {
+        self.at = at;
+        self.now = self.now.max(at);
         match input {
             Input::Begin => self.begin(),
             Input::Observed { reference, found } => self.observed(&reference, found),
@@ -288,7 +303,7 @@ impl<'a, V: Value> Planner<'a, V> {
     }
 
     fn begin(&mut self) {
-        self.operations.begin_log();
+        self.failed_now.clear();
         self.expire();
         self.intent.begin(self.current);
         self.phase = Phase::Observing;
@@ -350,6 +365,8 @@ impl<'a, V: Value> Planner<'a, V> {
 
     fn finish(&mut self) {
         self.phase = Phase::Done;
+        let touched: Vec<Slot> = self.course.nodes.iter().map(|node| node.slot).collect();
+        self.intent.update_groups(self.current, &touched);
         self.current.release_slots();
         self.effects.push(Effect::Done);
     }

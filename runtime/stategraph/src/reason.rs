@@ -162,7 +162,7 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 /// for (item, held) in &plan.held {
 ///     match held {
 ///         Held::Pending(_) => assert_eq!(item.as_str(), "view/daily"),
-///         Held::Cycle | Held::Running(_) | Held::Stopped | Held::Failed => panic!("{item} {held}"),
+///         other => panic!("{item} {other}"),
 ///     }
 /// }
 /// assert_eq!(plan.held[0].1.to_string(), "needs `table/orders`, which is missing");
@@ -174,6 +174,8 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 pub enum Held {
     /// Its dependencies are not satisfied.
     Pending(Vec<Unmet>),
+    /// It is external and intended, and nobody has brought it yet.
+    Absent,
     /// It is on a cycle of the intended graph, or depends on one.
     Cycle,
     /// An operation on it, or on what it has to wait for, goes on in the background.
@@ -188,6 +190,7 @@ impl fmt::Display for Held {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pending(unmet) => join(f, unmet),
+            Self::Absent => f.write_str("is external and absent"),
             Self::Cycle => f.write_str("is on a cycle or depends on one"),
             Self::Running(reference) => write!(f, "waits for the operation on `{reference}`"),
             Self::Stopped => f.write_str("waits for something that failed"),

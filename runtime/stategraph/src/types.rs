@@ -207,12 +207,14 @@ impl<V> ItemType<V> {
 #[derive(Debug)]
 pub struct Types<V> {
     types: BTreeMap<String, ItemType<V>>,
+    taken: Option<String>,
 }
 
 impl<V> Default for Types<V> {
     fn default() -> Self {
         Self {
             types: BTreeMap::new(),
+            taken: None,
         }
     }
 }
@@ -223,9 +225,19 @@ impl<V> Types<V> {
         Self::default()
     }
 
-    /// Adds a type, or replaces it.
+    /// Adds a type. If there is one with this name it stays, and no call is accepted any more: see
+    /// [`crate::CallError::TypeTwice`].
     pub fn register(&mut self, name: &str, item_type: ItemType<V>) {
-        self.types.insert(name.to_owned(), item_type);
+        if self.types.contains_key(name) {
+            self.taken.get_or_insert_with(|| name.to_owned());
+        } else {
+            self.types.insert(name.to_owned(), item_type);
+        }
+    }
+
+    /// The first name that was registered twice.
+    pub(crate) fn taken(&self) -> Option<&str> {
+        self.taken.as_deref()
     }
 
     /// The type with this name.

@@ -1,13 +1,14 @@
 //! One call, from its first input to its last.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::background::until;
 use super::keep::{Keeper, KeptError, Store};
 use super::operate::Desking;
-use super::{ApplyError, Desk, Executor, Report};
+use super::{ApplyError, Executor, Report};
 use crate::graph::Graph;
 use crate::item::Timestamp;
 use crate::operations::OperationId;
@@ -22,6 +23,7 @@ pub(crate) enum Message {
     Ended {
         id: OperationId,
         result: Result<(), String>,
+        at: Timestamp,
     },
     Background(OperationId),
     Cancel {
@@ -39,7 +41,10 @@ pub(crate) enum Message {
         reference: Ref,
         found: Box<dyn std::any::Any + Send>,
     },
-    Tick,
+    /// A cancelled operation did not react by this time.
+    Tick {
+        at: Timestamp,
+    },
 }
 
 async fn written<V: Value>(
@@ -87,6 +92,7 @@ impl<V: Value> Executor<V> {
     ) -> Result<Plan, CallError> {
         let desk = self.desk(current.name());
         let work = desk.work.lock().await;
+        self.check_holder(current)?;
         let now = (self.clock)();
         let mut answers: BTreeMap<Ref, Result<bool, String>> = BTreeMap::new();
         loop {
@@ -130,6 +136,18 @@ impl<V: Value> Executor<V> {
         Ok(self
             .call(current, intended, &plan.extent, plan.options(self.limit))
             .await?)
+    }
+
+    /// Refuses a graph that another executor of this process works on: what goes on there would be taken for
+    /// what a crash left, and done twice.
+    fn check_holder(&self, current: &Graph<V>) -> Result<(), CallError> {
+        let other = current
+            .holder()
+            .filter(|holder| self.session.is_other_live(holder));
+        match other.filter(|_| current.is_under_way()) {
+            Some(_) => Err(CallError::HeldElsewhere(current.name().to_owned())),
+            None => Ok(()),
+        }
     }
 
     /// Marks all items that can be observed, so that the next call finds out what has become of them.
@@ -208,10 +226,12 @@ impl<V: Value> Executor<V> {
         let work = &mut *work;
         work.generation += 1;
         let operations = &mut work.operations;
+        self.check_holder(current)?;
         let mut planner = Planner::new(&self.types, current, operations, intended, extent, options)?;
+        planner.hold(self.session.id());
         let mut desking = Desking::new(self, &desk, &graph, work.generation, store.is_some());
         while let Ok(message) = work.inbox.try_recv() {
-            self.take(&mut planner, &desk, work.generation, message, &mut desking);
+            self.take(&mut planner, work.generation, message, &mut desking);
         }
         desking.carry_out(planner.step((self.clock)(), Input::Begin));
         let (mut is_halted, mut not_stored) = (false, None);
@@ -226,7 +246,7 @@ impl<V: Value> Executor<V> {
             if planner.is_done() && !is_writing {
                 break;
             }
-            // Each of the three is cancel safe. What has been stored lets operations start, so it goes first.
+            // Each of the four is cancel safe. What has been stored lets operations start, so it goes first.
             tokio::select! {
                 biased;
                 (result, covered) = written(&mut store), if is_writing => match result {
@@ -245,10 +265,17 @@ impl<V: Value> Executor<V> {
                     desking.carry_out(planner.step((self.clock)(), Input::Halt));
                 }
                 Some(message) = work.inbox.recv() => {
-                    self.take(&mut planner, &desk, work.generation, message, &mut desking);
+                    self.take(&mut planner, work.generation, message, &mut desking);
+                }
+                () = until(desk.next_deadline()) => {
+                    if let Some(at) = desk.take_deadlines(Instant::now()) {
+                        let message = Message::Tick { at };
+                        self.take(&mut planner, work.generation, message, &mut desking);
+                    }
                 }
             }
         }
+        self.notices.clear(&graph, || work.inbox.is_empty());
         let (log, status) = planner.into_report();
         not_stored.map_or(Ok(Report { log, status }), |error| {
             Err(KeptError::NotStored(error))
@@ -258,15 +285,14 @@ impl<V: Value> Executor<V> {
     fn take(
         &self,
         planner: &mut Planner<'_, V>,
-        desk: &Arc<Desk<V>>,
         generation: u64,
         message: Message,
         desking: &mut Desking<'_, V>,
     ) {
         let mut now = (self.clock)();
         let input = match message {
-            Message::Ended { id, result } => {
-                super::lock(&desk.running).remove(&id);
+            Message::Ended { id, result, at } => {
+                now = at;
                 Input::Ended { id, result }
             }
             Message::Background(id) => Input::Background { id },
@@ -291,7 +317,10 @@ impl<V: Value> Executor<V> {
                 Err(_) => return,
             },
             Message::Answered { .. } | Message::Observed { .. } => return,
-            Message::Tick => Input::Tick,
+            Message::Tick { at } => {
+                now = now.max(at);
+                Input::Tick
+            }
         };
         desking.carry_out(planner.step(now, input));
     }

@@ -146,15 +146,24 @@ impl<'a, V: Value> Desking<'a, V> {
                         reference,
                         operation,
                         token,
+                        deadline: None,
                     },
                 );
-                let (ended, graph) = (self.executor.ended.0.clone(), self.graph.to_owned());
+                let (desk, graph) = (Arc::clone(self.desk), self.graph.to_owned());
+                let executor = self.executor;
+                let (notices, clock) = (Arc::clone(&executor.notices), Arc::clone(&executor.clock));
+                let session = Arc::clone(&executor.session);
                 tokio::spawn(async move {
                     let result = running.await.unwrap_or_else(Err);
-                    let _ = inbox.send(Message::Ended { id, result });
-                    if is_back.load(Ordering::SeqCst) {
-                        let _ = ended.send(graph);
-                    }
+                    let ended = Message::Ended {
+                        id,
+                        result,
+                        at: clock(),
+                    };
+                    let is_back = is_back.load(Ordering::SeqCst);
+                    notices.add(&graph, is_back, || drop(inbox.send(ended)));
+                    desk.returned(id);
+                    drop(session);
                 });
             }
         }

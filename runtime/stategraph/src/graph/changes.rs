@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::groups::GroupId;
 use super::{Edge, Graph, GraphError, GroupPath, Place, Slot};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
@@ -67,7 +68,9 @@ impl<V> Graph<V> {
         let slot = self.slot(reference).filter(|&slot| self.item(slot).is_some());
         let slot = slot.ok_or_else(|| GraphError::Missing(reference.clone()))?;
         let group = self.intern_group(&path.into());
-        self.places[slot as usize].group = group;
+        let old = std::mem::replace(&mut self.places[slot as usize].group, group);
+        self.groups.enter(group);
+        self.groups.leave(old);
         self.changes += 1;
         Ok(())
     }
@@ -89,24 +92,26 @@ impl<V> Graph<V> {
     }
 
     /// Puts an item into its slot, linked.
-    pub(crate) fn place(&mut self, group: u32, item: Item<V>) -> Slot {
+    pub(crate) fn place(&mut self, group: GroupId, item: Item<V>) -> Slot {
         let slot = self.intern(&item.reference);
         self.place_at(slot, group, item, None);
         slot
     }
 
     /// Puts an item into the slot of its ref. What is known of its dependencies saves looking at them.
-    pub(crate) fn place_at(&mut self, slot: Slot, group: u32, item: Item<V>, known: Option<Known<'_>>) {
+    pub(crate) fn place_at(&mut self, slot: Slot, group: GroupId, item: Item<V>, known: Option<Known<'_>>) {
         let keeps_order = self.keeps_order(slot, &item.spec);
         self.link(slot, &item.spec, known.map(|known| known.targets));
         let is_plain = known.map_or_else(|| item.spec.is_plain(), |known| known.is_plain);
         self.changes += 1;
         self.tally.add(&item, is_plain);
         let place = &mut self.places[slot as usize];
-        place.group = group;
+        let old_group = std::mem::replace(&mut place.group, group);
         let was_plain = std::mem::replace(&mut place.is_plain, is_plain);
+        self.groups.enter(group);
         if let Some(old) = place.item.replace(item) {
             self.tally.subtract(&old, was_plain);
+            self.groups.leave(old_group);
         }
         self.note_attention(slot);
         if !keeps_order {
@@ -145,6 +150,7 @@ impl<V> Graph<V> {
     /// Takes the item out of a slot, which is free afterwards unless somebody mentions it.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Item<V>> {
         let item = self.take_for_change(slot)?;
+        self.groups.leave(self.places[slot as usize].group);
         self.unlink(slot, self.places[slot as usize].edges.len());
         self.attention.remove(&slot);
         self.order.take();
@@ -299,6 +305,7 @@ impl<V> Graph<V> {
     /// Keeps every slot until [`Graph::release_slots`].
     pub(crate) fn keep_slots(&mut self) {
         self.unneeded.get_or_insert_default();
+        self.groups.watch();
     }
 
     /// The slot of a ref, kept like the others.

@@ -19,11 +19,9 @@ impl<V: Value> Graph<V> {
         let mut bytes = Vec::new();
         let mut sum = 0_u128;
         for place in &self.places {
-            let (Some(item), Some(group)) = (&place.item, self.groups.get(place.group as usize)) else {
-                continue;
-            };
+            let Some(item) = &place.item else { continue };
             bytes.clear();
-            write_item(&mut bytes, item, &group.path);
+            write_item(&mut bytes, item, self.groups.path(place.group));
             sum = sum.wrapping_add(Fingerprint::of_bytes(&bytes).as_number());
         }
         bytes.clear();

@@ -1,5 +1,6 @@
 //! Named places for items, one inside the other. They are for people and for converging a part alone.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -105,10 +106,159 @@ pub struct Group {
 }
 
 impl Group {
-    pub(super) fn root() -> Self {
+    fn at(path: GroupPath) -> Self {
         Self {
-            path: GroupPath::root(),
+            path,
             description: String::new(),
+        }
+    }
+}
+
+/// The position of a group, kept by the items in it.
+pub(crate) type GroupId = u32;
+
+/// The group that has all others in it.
+const ROOT: GroupId = 0;
+
+/// The groups of one graph.
+///
+/// Invariants:
+/// 1. The root is there, and around each group that is there are all its outer ones.
+/// 2. `members` of a group counts the items in it and in those nested in it; that of the root counts nothing.
+#[derive(Debug, Clone)]
+pub(crate) struct Groups {
+    entries: Vec<Entry>,
+    index: BTreeMap<GroupPath, GroupId>,
+    free: Vec<GroupId>,
+    /// The one that was asked for last, which most often is the next as well.
+    last: GroupId,
+    /// Those that the last item left since a call began.
+    emptied: Option<Vec<GroupId>>,
+}
+
+#[derive(Debug, Clone)]
+struct Entry {
+    group: Group,
+    parent: GroupId,
+    members: usize,
+}
+
+impl Default for Groups {
+    fn default() -> Self {
+        let root = Entry {
+            group: Group::at(GroupPath::root()),
+            parent: ROOT,
+            members: 0,
+        };
+        Self {
+            entries: vec![root],
+            index: BTreeMap::new(),
+            free: Vec::new(),
+            last: ROOT,
+            emptied: None,
+        }
+    }
+}
+
+impl Groups {
+    /// All but the root, in order of path.
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Group> {
+        self.index.values().map(|&at| &self.entries[at as usize].group)
+    }
+
+    pub(super) fn path(&self, at: GroupId) -> &GroupPath {
+        &self.entries[at as usize].group.path
+    }
+
+    fn find(&self, path: &GroupPath) -> Option<GroupId> {
+        if path.is_root() {
+            return Some(ROOT);
+        }
+        self.index.get(path).copied()
+    }
+
+    /// The group with this path, made with those around it if it is not there.
+    pub(super) fn intern(&mut self, path: &GroupPath) -> GroupId {
+        if self.path(self.last) == path {
+            return self.last;
+        }
+        self.last = match self.find(path) {
+            Some(at) => at,
+            None => self.add(path),
+        };
+        self.last
+    }
+
+    fn add(&mut self, path: &GroupPath) -> GroupId {
+        let parent = path.parent().map_or(ROOT, |parent| self.intern(&parent));
+        let entry = Entry {
+            group: Group::at(path.clone()),
+            parent,
+            members: 0,
+        };
+        let at = if let Some(at) = self.free.pop() {
+            self.entries[at as usize] = entry;
+            at
+        } else {
+            self.entries.push(entry);
+            // There are at most as many groups as refs and calls that name one: far below 2^32.
+            (self.entries.len() - 1) as GroupId
+        };
+        self.index.insert(path.clone(), at);
+        at
+    }
+
+    /// Describes a group; true if that is news.
+    fn describe(&mut self, at: GroupId, description: &str) -> bool {
+        let old = &mut self.entries[at as usize].group.description;
+        let is_news = old != description;
+        if is_news {
+            description.clone_into(old);
+        }
+        is_news
+    }
+
+    /// Takes a group out if nothing is in it.
+    fn remove_empty(&mut self, path: &GroupPath) -> bool {
+        let Some(at) = self.find(path).filter(|&at| at != ROOT) else {
+            return false;
+        };
+        let mut nested = self.index.range(GroupPath(format!("{path}/"))..);
+        let is_outer = nested.next().is_some_and(|(other, _)| other.is_within(path));
+        if is_outer || self.entries[at as usize].members > 0 {
+            return false;
+        }
+        self.index.remove(path);
+        self.free.push(at);
+        self.last = ROOT;
+        true
+    }
+
+    /// Counts an item that comes into a group.
+    pub(super) fn enter(&mut self, at: GroupId) {
+        self.count(at, |members| *members += 1);
+    }
+
+    /// Counts an item that leaves a group.
+    pub(super) fn leave(&mut self, at: GroupId) {
+        self.count(at, |members| *members -= 1);
+        if let Some(emptied) = &mut self.emptied
+            && self.entries[at as usize].members == 0
+        {
+            emptied.push(at);
+        }
+    }
+
+    /// Begins to note which groups the last item leaves.
+    pub(super) fn watch(&mut self) {
+        self.emptied.get_or_insert_default();
+    }
+
+    fn count(&mut self, mut at: GroupId, change: impl Fn(&mut usize)) {
+        while at != ROOT {
+            let entry = &mut self.entries[at as usize];
+            change(&mut entry.members);
+            at = entry.parent;
         }
     }
 }
@@ -116,40 +266,23 @@ impl Group {
 impl<V> Graph<V> {
     /// Makes a group, and those around it, or describes one anew.
     pub fn add_group(&mut self, path: impl Into<GroupPath>, description: impl Into<String>) {
-        let path = path.into();
-        let mut outer = path.parent();
-        while let Some(path) = outer {
-            self.intern_group(&path);
-            outer = path.parent();
-        }
-        let group = self.intern_group(&path);
-        self.groups[group as usize].description = description.into();
+        let group = self.groups.intern(&path.into());
+        self.groups.describe(group, &description.into());
+        self.changes += 1;
     }
 
     /// All groups but the root, in order of path.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
-        let mut groups: Vec<&Group> = self.groups.iter().filter(|group| !group.path.is_root()).collect();
-        groups.sort_unstable_by(|left, right| left.path.cmp(&right.path));
-        groups.into_iter()
+        self.groups.iter()
     }
 
     /// The group that an item is in.
     pub fn group_of(&self, reference: &Ref) -> Option<&GroupPath> {
-        let place = self.places.get(self.slot(reference)? as usize)?;
-        place.item.as_ref()?;
-        Some(&self.groups.get(place.group as usize)?.path)
+        self.path_of(self.slot(reference)?)
     }
 
-    /// How many groups there are is small beside the items, and groups are rarely made: a search will do.
-    pub(crate) fn intern_group(&mut self, path: &GroupPath) -> u32 {
-        if let Some(at) = self.groups.iter().rposition(|group| &group.path == path) {
-            return at as u32;
-        }
-        self.groups.push(Group {
-            path: path.clone(),
-            description: String::new(),
-        });
-        (self.groups.len() - 1) as u32
+    pub(crate) fn intern_group(&mut self, path: &GroupPath) -> GroupId {
+        self.groups.intern(path)
     }
 
     /// The group of the item in a slot.
@@ -158,11 +291,66 @@ impl<V> Graph<V> {
             .places
             .get(slot as usize)
             .filter(|place| place.item.is_some())?;
-        self.groups.get(place.group as usize).map(|group| &group.path)
+        Some(self.groups.path(place.group))
     }
 
     pub(crate) fn has_group(&self, path: &GroupPath) -> bool {
-        self.groups.iter().any(|group| group.path.is_within(path))
+        self.groups.find(path).is_some()
+    }
+
+    /// Brings the groups within one, and those around it, to what is intended of them: there, described, and
+    /// no longer there if they are empty. Linear in the groups.
+    pub(crate) fn update_groups(&mut self, intended: Option<&Self>, within: &GroupPath) {
+        let own = self.groups.iter().map(|group| &group.path);
+        let mut paths: BTreeSet<GroupPath> = own.filter(|path| path.is_within(within)).cloned().collect();
+        let others = intended
+            .into_iter()
+            .flat_map(Self::groups)
+            .map(|group| &group.path);
+        paths.extend(others.filter(|path| path.is_within(within)).cloned());
+        // Nested ones first, so that those around them may be empty afterwards.
+        for path in paths.iter().rev() {
+            self.update_group(intended, path);
+        }
+        let mut outer = within.parent();
+        while let Some(path) = outer.filter(|path| !path.is_root()) {
+            self.update_group(intended, &path);
+            outer = path.parent();
+        }
+    }
+
+    /// As [`Graph::update_groups`], for the groups of these items and those that the last item left. Linear in
+    /// these.
+    pub(crate) fn update_groups_of(&mut self, intended: Option<&Self>, slots: &[super::Slot]) {
+        let emptied = self.groups.emptied.take().unwrap_or_default();
+        let left = emptied.into_iter().map(|at| self.groups.path(at));
+        let entered = slots.iter().filter_map(|&slot| self.path_of(slot));
+        let paths: BTreeSet<GroupPath> = left.chain(entered).cloned().collect();
+        for path in paths.iter().rev() {
+            let mut at = Some(path.clone());
+            while let Some(path) = at.filter(|path| !path.is_root()) {
+                self.update_group(intended, &path);
+                at = path.parent();
+            }
+        }
+    }
+
+    /// As [`Graph::update_groups`], for one group.
+    pub(crate) fn update_group(&mut self, intended: Option<&Self>, path: &GroupPath) {
+        if path.is_root() {
+            return;
+        }
+        let wanted =
+            intended.and_then(|graph| Some(&graph.groups.entries[graph.groups.find(path)? as usize]));
+        let has_changed = match wanted {
+            Some(wanted) => {
+                let is_new = self.groups.find(path).is_none();
+                let at = self.groups.intern(path);
+                self.groups.describe(at, &wanted.group.description) || is_new
+            }
+            None => self.groups.remove_empty(path),
+        };
+        self.changes += u64::from(has_changed);
     }
 }
 
@@ -181,16 +369,16 @@ impl<V: Clone> Graph<V> {
     fn part(&self, wanted: impl Fn(&GroupPath, &Ref) -> bool) -> Self {
         let mut part = Self::new(self.name.clone()).describe(self.description.clone());
         for place in &self.places {
-            let (Some(item), Some(group)) = (&place.item, self.groups.get(place.group as usize)) else {
-                continue;
-            };
-            if wanted(&group.path, &item.reference) {
-                let at = part.intern_group(&group.path);
-                part.groups[at as usize]
-                    .description
-                    .clone_from(&group.description);
+            let Some(item) = &place.item else { continue };
+            let path = self.groups.path(place.group);
+            if wanted(path, &item.reference) {
+                let at = part.intern_group(path);
                 part.place(at, item.clone());
             }
+        }
+        let paths: Vec<GroupPath> = part.groups().map(|group| group.path.clone()).collect();
+        for path in paths {
+            part.update_group(Some(self), &path);
         }
         part
     }

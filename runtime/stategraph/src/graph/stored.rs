@@ -23,6 +23,9 @@ struct StoredGraph<V> {
     items: Vec<StoredItem<V>>,
     #[serde(default = "Vec::new", skip_serializing_if = "Vec::is_empty")]
     displaced: Vec<StoredItem<V>>,
+    /// The executor that has operations under way, while there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    holder: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -126,7 +129,13 @@ impl<V: Value> Graph<V> {
                 .map(|item| StoredItem::of(item, group_of(item)))
                 .collect(),
             displaced: self.stored_displaced(),
+            holder: self.stored_holder(),
         }
+    }
+
+    /// While nothing is under way nobody has to know who was the last.
+    fn stored_holder(&self) -> Option<String> {
+        self.holder.clone().filter(|_| self.is_under_way())
     }
 
     pub(super) fn stored_displaced(&self) -> Vec<StoredItem<V>> {
@@ -172,6 +181,7 @@ impl<'de, V: Value> Deserialize<'de> for Graph<V> {
             let (group, item) = item.into_item();
             graph.displaced.insert(item.reference.clone(), (group, item.spec));
         }
+        graph.holder = stored.holder;
         Ok(graph)
     }
 }

@@ -24,22 +24,24 @@ impl<V: Value> Planner<'_, V> {
     }
 
     pub(super) fn cancel(&mut self, which: &[OperationId]) {
-        let now = self.now;
+        let at = self.at;
         for &id in which {
             let Some(running) = self
                 .operations
                 .get(id)
                 .filter(|running| running.ending == Ending::None)
+                .cloned()
             else {
                 continue;
             };
             let item_type = self.types.get(running.reference.type_name());
-            let deadline = now.after_ms(item_type.map_or(0, |item_type| item_type.cancel_deadline_ms));
-            if let Some(entry) = self.log.line(running.line) {
-                entry.cancelled = Some(now);
+            let deadline = at.after_ms(item_type.map_or(0, |item_type| item_type.cancel_deadline_ms));
+            let line = self.open_line(&running);
+            if let Some(entry) = self.log.line(line) {
+                entry.cancelled = Some(at);
             }
-            self.operations
-                .set_ending(id, Ending::Cancelled { at: now, deadline });
+            self.operations.set_cancelled(id, at, line);
+            self.operations.set_ending(id, Ending::Cancelled { at, deadline });
             self.effects.push(Effect::Cancel { id, deadline });
         }
     }

@@ -294,6 +294,12 @@ pub(super) struct Course<V> {
     pub(super) circular: HashSet<(Id, Id)>,
     /// What waits for nothing, deletes first, then in order of ref.
     pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
+    /// Items that keep what they had: on hold, failed, or stopped.
+    pub(super) leftovers: Vec<Id>,
+    /// All that can be reached from those of them that were asked about, by what is relied on.
+    pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
+    /// Items whose new dependencies would close a cycle with a leftover.
+    pub(super) closing: IdSet,
 }
 
 impl<V> Default for Course<V> {
@@ -318,6 +324,9 @@ impl<V> Default for Course<V> {
             has_jumped: false,
             waived: HashSet::new(),
             circular: HashSet::new(),
+            leftovers: Vec::new(),
+            below_leftovers: HashSet::default(),
+            closing: IdSet::default(),
         }
     }
 }

@@ -29,7 +29,6 @@ impl<V: Value> Planner<'_, V> {
                             seeds.push(slot);
                         }
                     }
-                    None if item.is_external() => {}
                     None => absent.push(origin),
                 }
             }

@@ -70,6 +70,7 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
         matches!(node.job, Job::Hold | Job::Wait)
+            || self.course.closing.contains(&id)
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
             || tasks
                 .iter()

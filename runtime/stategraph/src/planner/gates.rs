@@ -37,7 +37,8 @@ impl<V: Value> Planner<'_, V> {
         if !fits || !can_finish || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
             return None;
         }
-        self.footing(id, &intent)
+        let footing = self.footing(id, &intent)?;
+        (!self.closes_cycle(id, &intent, &footing)).then_some(footing)
     }
 
     /// Whether something that is left alone depends on the item, which could then not be replaced.
@@ -152,6 +153,12 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(target);
         if node.job == Job::Replace && node.up.stage == Stage::Done {
             return node.intent.as_ref().map(|intent| &intent.value);
+        }
+        let alias = self
+            .alias_of(self.ref_of(target))
+            .filter(|alias| alias.is_created());
+        if let Some(alias) = alias.filter(|_| node.job == Job::Hold) {
+            return Some(&alias.spec.value);
         }
         self.current.item(node.slot).map(|item| &item.spec.value)
     }

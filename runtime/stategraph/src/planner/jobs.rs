@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::course::{Id, Job, Verdict};
 use super::{Effect, Planner, same};
-use crate::item::{Item, Operation, Spec, State};
+use crate::item::{Item, Operation, Spec, State, Timestamp};
 use crate::operations::Ending;
 use crate::reason::Reason;
 use crate::reference::Ref;
@@ -73,6 +73,9 @@ impl<V: Value> Planner<'_, V> {
             return (job, None);
         }
         let item = self.current.item(node.slot);
+        if item.is_some_and(|item| self.is_left_to_others(item)) {
+            return (Job::Hold, None);
+        }
         if let Some(alias) = self.alias_of(reference) {
             return self.job_with_alias(id, item, alias);
         }
@@ -84,18 +87,21 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
+    /// Whether a failure outside of the part that is converged is none of this call's business: a create that
+    /// failed, or a delete whose time has not come. What the part itself displaced is.
+    fn is_left_to_others(&self, item: &Item<V>) -> bool {
+        if self.intent.is_inside(&item.reference.base()) {
+            return false;
+        }
+        let is_displaced = self.current.displaced_specs().contains_key(&item.reference);
+        let never_made = item.state == State::Failed(Operation::Create) || item.is_unmade();
+        (never_made && !is_displaced)
+            || (item.state == State::Failed(Operation::Delete) && !self.is_due(item))
+    }
+
     /// An item that has an operation gets no other before it has returned.
     fn job_under_way(&self, reference: &Ref) -> Option<Job> {
-        if self.operations.is_empty() {
-            return None;
-        }
-        let has_aliases = self.current.tally().aliases() > 0;
-        let by_alias = || {
-            has_aliases
-                .then(|| self.operations.on(&reference.alias()))
-                .flatten()
-        };
-        let running = self.operations.on(reference).or_else(by_alias)?;
+        let running = self.operations.on_either(reference)?;
         Some(if running.ending == Ending::Abandoned {
             Job::Hold
         } else {
@@ -211,10 +217,16 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// The value that an item will have.
+    /// The value that an item will have after the call. One that is on hold keeps what it has, whatever is
+    /// intended; of one whose replacement is unfinished nobody can tell.
     fn value_to_be(&self, id: Id) -> Option<&V> {
         let node = self.node(id);
         match (&node.verdict, &node.intent) {
+            (Verdict::In, _) if node.job == Job::Hold => {
+                let is_replaced = self.alias_of(self.ref_of(id)).is_some();
+                let item = self.current.item(node.slot).filter(|_| !is_replaced);
+                item.map(|item| &item.spec.value)
+            }
             (Verdict::In, Some(intent)) => Some(&intent.value),
             _ => self.current.item(node.slot).map(|item| &item.spec.value),
         }
@@ -301,24 +313,41 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether the operation that failed on an item is still intended, and its time has not come.
     fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
-        let unchanged = match (item.next(), &self.node(id).intent) {
-            (Some(next), Some(intent)) => same(next, intent),
+        let unchanged = match (item.next(), self.wanted(id)) {
+            (Some(next), Some(intent)) => same(next, &intent),
             (None, None) => true,
             _ => false,
         };
         unchanged && !self.is_due(item)
     }
 
+    /// The intent of an item that should be there.
+    pub(super) fn wanted(&self, id: Id) -> Option<Arc<Spec<V>>> {
+        let node = self.node(id);
+        node.intent.clone().filter(|_| node.verdict == Verdict::In)
+    }
+
     /// Whether a failed item may be tried again by now.
     pub(super) fn is_due(&self, item: &Item<V>) -> bool {
-        let retry = self
-            .types
-            .get(item.reference.type_name())
-            .map(|item_type| item_type.retry);
-        let by = self.options.due_by.unwrap_or(self.now);
-        let next = retry
-            .zip(item.failure())
-            .and_then(|(retry, failure)| retry.next(failure));
-        item.failure().is_none() || next.is_some_and(|next| next <= by)
+        let next = self.next_try(item);
+        item.failure().is_none() || next.is_some_and(|next| next <= self.due_by())
+    }
+
+    /// The time by which retries are due.
+    pub(super) fn due_by(&self) -> Timestamp {
+        self.options.due_by.unwrap_or(self.now)
+    }
+
+    /// The time at which the policy of its type tries a failed item again.
+    pub(super) fn next_try(&self, item: &Item<V>) -> Option<Timestamp> {
+        let retry = self.types.get(item.reference.type_name())?.retry;
+        retry.next(item.failure()?)
+    }
+
+    /// Whether an item was to be deleted and created, and its delete failed and will be tried again. What was
+    /// deleted before it stays away until then: otherwise each retry would take it down once more (S4).
+    pub(super) fn awaits_recreation(&self, item: &Item<V>) -> bool {
+        let failed = item.state == State::Failed(Operation::Delete) && !item.is_unmade();
+        failed && item.next().is_some() && self.next_try(item).is_some()
     }
 }

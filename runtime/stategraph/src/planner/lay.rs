@@ -76,6 +76,7 @@ impl<V: Value> Planner<'_, V> {
 
     fn start_over(&mut self) {
         self.course.active.clear();
+        self.course.leftovers.clear();
         self.course.on_course.clear();
         self.course.intended_on_course = 0;
         self.course.order_edges.clear();
@@ -88,8 +89,13 @@ impl<V: Value> Planner<'_, V> {
             (node.calm, node.open, node.on_course) = (true, 0, false);
             node.counts_plainly = false;
             node.above = Chain::default();
+            let keeps =
+                node.job == Job::Hold || (node.verdict == Verdict::Untouched && node.intent.is_some());
             if node.job.is_active() {
                 self.course.active.push(id);
+            }
+            if keeps {
+                self.course.leftovers.push(id);
             }
         }
     }

@@ -26,8 +26,11 @@ impl<V: Value> Planner<'_, V> {
     /// Applies the handlers' answers and follows what they and the jobs found so far entail.
     pub(super) fn remake(&mut self) {
         let mut queue: Vec<Id> = Vec::new();
+        // All answers first: a target that could not be asked about is on hold, and recreates nothing.
         for id in 0..self.course.nodes.len() as Id {
             self.apply_answer(id, &mut queue);
+        }
+        for id in 0..self.course.nodes.len() as Id {
             if let Some(target) = self.recreating_target(id) {
                 self.recreate(id, Reason::TargetModified(target), &mut queue);
             }
@@ -60,6 +63,7 @@ impl<V: Value> Planner<'_, V> {
         node.job = Job::Hold;
         let (slot, intent) = (node.slot, node.intent.clone());
         let now = self.now;
+        self.failed_now.insert(self.ref_of(id).clone());
         self.current.alter(slot, |item| {
             item.record(|record| {
                 let attempts = super::settle::attempts_with(record, intent.as_ref());

@@ -1,13 +1,12 @@
 //! What a call has to say at its end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Planner;
 use super::course::{Id, Job, Stage, Verdict};
 use crate::item::{Item, State, Timestamp};
 use crate::log::Log;
-use crate::operations::Ending;
-use crate::reason::Held;
+use crate::reason::{Held, Problem, Unmet};
 use crate::reference::Ref;
 use crate::status::Status;
 use crate::value::Value;
@@ -34,8 +33,9 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Ends the call.
-    pub fn into_report(self) -> (Log, Status) {
+    pub fn into_report(mut self) -> (Log, Status) {
         let status = self.status();
+        self.log.sort();
         (self.log, status)
     }
 
@@ -61,43 +61,64 @@ impl<V: Value> Planner<'_, V> {
             (Verdict::Untouched, _) if node.intent.is_some() => Some(Held::Cycle),
             (_, Job::Hold) => Some(
                 self.operations
-                    .on(self.ref_of(id))
+                    .on_either(self.ref_of(id))
                     .map_or(Held::Failed, |running| Held::Running(running.reference.clone())),
             ),
             (_, Job::Wait) => Some(Held::Running(self.ref_of(id).clone())),
             _ if any(Stage::Failed) => Some(Held::Failed),
             _ if any(Stage::Running) => Some(Held::Running(self.ref_of(id).clone())),
             _ if any(Stage::Stopped) => Some(Held::Stopped),
-            _ if any(Stage::Waiting) => Some(Held::Running(self.waits_for(id))),
-            (Verdict::Out(unmet), _) => Some(Held::Pending(unmet.clone())),
+            _ if any(Stage::Waiting) => Some(self.waits_for(id).map_or(Held::Stopped, Held::Running)),
+            (Verdict::Out(unmet), _) => Some(Held::Pending(self.unmet_now(unmet))),
+            _ if self.is_expected(id) => Some(Held::Absent),
             _ => None,
         }
     }
 
-    /// An item with an operation under way that this one has to wait for.
-    fn waits_for(&self, id: Id) -> Ref {
-        let mut seen = BTreeSet::from([id]);
-        let mut queue = vec![id];
-        while let Some(at) = queue.pop() {
-            let node = self.node(at);
-            if at != id
-                && (node.job == Job::Wait
-                    || [&node.down, &node.up, &node.finish]
-                        .iter()
-                        .any(|task| task.stage == Stage::Running))
-            {
-                return self.ref_of(at).clone();
+    /// Whether an item is an external one that is intended and not there.
+    fn is_expected(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let intended = self.intent.graph().zip(node.origin);
+        let item = intended.and_then(|(graph, origin)| graph.item(origin));
+        item.is_some_and(Item::is_external) && self.current.item(node.slot).is_none()
+    }
+
+    /// What an item lacks after the call: a target that was about to go is gone by now.
+    fn unmet_now(&self, unmet: &[Unmet]) -> Vec<Unmet> {
+        let mut unmet = unmet.to_vec();
+        for one in &mut unmet {
+            let is_there = one
+                .targets
+                .iter()
+                .any(|target| self.current.get(target).is_some());
+            if one.problem == Problem::GoingAway && !is_there {
+                one.problem = Problem::Missing;
             }
-            let current = self
-                .current
-                .edges(node.slot)
-                .chain(self.current.dependents_of(node.slot).iter().copied());
-            let near = current
-                .filter_map(|slot| self.course.known(slot))
-                .chain(self.course.need(at).iter().copied());
-            queue.extend(near.filter(|near| seen.insert(*near)));
         }
-        self.ref_of(id).clone()
+        unmet
+    }
+
+    /// An item with an operation under way that this one has to wait for, the nearest by the edges of both
+    /// graphs.
+    fn waits_for(&self, id: Id) -> Option<Ref> {
+        if self.operations.is_empty() {
+            return None;
+        }
+        let start = self.ref_of(id);
+        let mut seen = BTreeSet::from([start]);
+        let mut queue = VecDeque::from([start]);
+        while let Some(at) = queue.pop_front() {
+            if self.operations.on_either(at).is_some() {
+                return Some(at.clone());
+            }
+            for graph in std::iter::once(&*self.current).chain(self.intent.graph()) {
+                let Some(slot) = graph.slot(at) else { continue };
+                let near = graph.edges(slot).chain(graph.dependents_of(slot).iter().copied());
+                let near = near.map(|slot| graph.reference(slot));
+                queue.extend(near.filter(|near| seen.insert(near)));
+            }
+        }
+        None
     }
 
     fn open_items(&self) -> impl Iterator<Item = &Item<V>> {
@@ -121,26 +142,39 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn under_way(&self) -> Vec<(Ref, crate::item::Operation)> {
-        let running = self
+        let mut refs: Vec<_> = self
             .operations
             .iter()
-            .filter(|(_, running)| running.ending != Ending::Abandoned);
-        let mut refs: Vec<_> = running
             .map(|(_, running)| (running.reference.clone(), running.operation))
             .collect();
         refs.sort();
         refs
     }
 
+    /// The earliest time at which a retry becomes due or an operation counts as failed.
+    ///
+    /// A retry that was due when the call began and was not made waits for something else than a time: an
+    /// operation in the background, another retry, a change of the intent. Its time would only make the
+    /// caller spin.
     fn next_time(&self) -> Option<Timestamp> {
-        // An item whose operation has not returned is told about when it does.
+        // An item whose operation has not returned is tried again when it has.
         let waits = |item: &&Item<V>| {
             matches!(item.state, State::Failed(_)) && self.operations.on(&item.reference).is_none()
         };
         let retries = self.open_items().filter(waits).filter_map(|item| {
-            let retry = self.types.get(item.reference.type_name())?.retry;
-            retry.next(item.failure()?)
+            let is_open = self.is_halted || self.failed_now.contains(&item.reference);
+            let next = self.next_try(item).filter(|_| !self.is_stuck(item))?;
+            (is_open || next > self.due_by()).then_some(next)
         });
         retries.chain(self.operations.next_deadline()).min()
+    }
+
+    /// Whether an item is on a cycle of the intended graph, or depends on one.
+    fn is_stuck(&self, item: &Item<V>) -> bool {
+        let intended = self.intent.graph();
+        let origin = intended.and_then(|graph| graph.slot(&item.reference.base()));
+        intended
+            .zip(origin)
+            .is_some_and(|(graph, at)| graph.order().is_stuck(at))
     }
 }

@@ -8,7 +8,7 @@ use super::lay::{Tie, task};
 use super::{Effect, Planner, Start};
 use crate::graph::{Known, Slot};
 use crate::item::{Item, Operation, Spec, State};
-use crate::log::Entry;
+use crate::log::Line;
 use crate::operations::{Ending, Ground, Running};
 use crate::reason::Reason;
 use crate::reference::Ref;
@@ -64,11 +64,8 @@ impl<V: Value> Planner<'_, V> {
             _ => self.reason(id),
         };
         let reference = self.ref_of(id).clone();
-        let intent = self
-            .node(id)
-            .intent
-            .clone()
-            .filter(|_| self.node(id).job.has_up());
+        let comes_back = matches!(self.node(id).job, Job::Remake | Job::Replace | Job::DeleteBoth);
+        let intent = self.wanted(id).filter(|_| comes_back);
         self.start(
             down,
             Operation::Delete,
@@ -106,7 +103,7 @@ impl<V: Value> Planner<'_, V> {
         match self.node(id).job {
             Job::Replace if failed => self.drop_alias(finish, alias),
             Job::Replace | Job::Adopt if gone => {
-                let intent = self.node(id).intent.clone();
+                let intent = self.wanted(id);
                 self.start(
                     finish,
                     Operation::Adopt,
@@ -133,7 +130,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn drop_alias(&mut self, finish: TaskId, alias: Ref) {
-        let intent = self.node(finish.node).intent.clone();
+        let intent = self.wanted(finish.node);
         self.start(
             finish,
             Operation::Delete,
@@ -187,19 +184,11 @@ impl<V: Value> Planner<'_, V> {
         let previous = before
             .and_then(Item::failure)
             .map(|failure| failure.error.clone());
+        if operation == Operation::Delete && !self.intent.is_inside(&reference.base()) {
+            self.displace(slot);
+        }
         self.mark_started(operation, slot, &reference, intent.as_ref(), &footing, task.node);
-        let start = self.now;
-        let line = self.log.open(|| Entry {
-            reference: reference.clone(),
-            operation,
-            reason: reason.clone(),
-            start,
-            end: None,
-            cancelled: None,
-            error: None,
-            previous,
-        });
-        let id = self.operations.start(Running {
+        let mut running = Running {
             reference: reference.clone(),
             slot,
             operation,
@@ -208,8 +197,14 @@ impl<V: Value> Planner<'_, V> {
             intent: intent.clone(),
             relied: footing.relied,
             witnessed: footing.witnessed,
-            line,
-        });
+            reason: reason.clone(),
+            started: self.now,
+            cancelled: None,
+            previous,
+            line: Line::None,
+        };
+        running.line = self.log.open(|| running.entry());
+        let id = self.operations.start(running);
         self.course.task_mut(task).stage = Stage::Running;
         self.tasks.insert(id, task);
         self.effects.push(Effect::Start(Start {
@@ -220,6 +215,20 @@ impl<V: Value> Planner<'_, V> {
             old,
             new: intent,
         }));
+    }
+
+    /// Remembers an item outside of the part before it is deleted, so that it can be brought back: also by
+    /// a later call, and after a crash.
+    fn displace(&mut self, slot: Slot) {
+        let Some(item) = self.current.item(slot).filter(|item| item.is_created()) else {
+            return;
+        };
+        if item.reference.is_alias() {
+            return;
+        }
+        let (reference, spec) = (item.reference.clone(), Arc::clone(&item.spec));
+        let path = self.current.path_of(slot).cloned().unwrap_or_default();
+        self.current.displace(&reference, path, spec);
     }
 
     /// Writes into the current graph what is about to happen.
@@ -305,6 +314,9 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         task_of.stage = stage;
+        if matches!(stage, Stage::Failed | Stage::Stopped) {
+            self.course.leftovers.push(done.node);
+        }
         let after: Vec<TaskId> = self.course.after(done).collect();
         for next in after {
             self.course.task_mut(next).waits -= 1;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::graph::{Graph, GroupPath};
+use crate::graph::{Graph, GroupPath, Slot};
 use crate::item::{Item, State};
 use crate::reference::Ref;
 use crate::value::Value;
@@ -56,8 +56,11 @@ impl Extent {
                         .group_of(reference)
                         .is_some_and(|group| group.is_within(path))
                 };
+                // An item that another part displaced is still one of this part.
+                let displaced = current.displaced_specs().get(&reference.base());
                 inside(current, reference)
                     || intended.is_some_and(|intended| inside(intended, &reference.base()))
+                    || displaced.is_some_and(|(group, _)| group.is_within(path))
             }
         }
     }
@@ -73,6 +76,8 @@ impl Extent {
 /// and the others with the values that they have.
 pub(super) struct Intent<'a, V> {
     graph: Whole<'a, V>,
+    /// The intended graph as it was given, also when a part is converged alone.
+    given: Option<&'a Graph<V>>,
     pub(super) extent: Extent,
     /// The items of the part that is converged alone.
     inside: BTreeSet<Ref>,
@@ -91,6 +96,7 @@ impl<'a, V: Value> Intent<'a, V> {
             let graph = Whole::Made(Box::new(partial(current, intended, &inside)));
             return Self {
                 graph,
+                given: intended,
                 extent: extent.clone(),
                 inside,
             };
@@ -98,6 +104,7 @@ impl<'a, V: Value> Intent<'a, V> {
         let graph = intended.map_or(Whole::None, Whole::Given);
         Self {
             graph,
+            given: intended,
             extent: extent.clone(),
             inside: BTreeSet::new(),
         }
@@ -120,10 +127,39 @@ impl<'a, V: Value> Intent<'a, V> {
         &self.inside
     }
 
-    /// A call about the whole graph knows what is intended: nothing has to be brought back from memory.
+    /// Brings the groups of the current graph to what is intended of those that the call is about.
+    pub(super) fn update_groups(&self, current: &mut Graph<V>, touched: &[Slot]) {
+        match &self.extent {
+            Extent::Everything => {
+                if let Some(given) = self.given {
+                    current.set_description(given.description());
+                }
+                current.update_groups(self.given, &GroupPath::root());
+            }
+            Extent::Group(path) => current.update_groups(self.given, path),
+            Extent::Changed(_) | Extent::Item(_) => current.update_groups_of(self.given, touched),
+        }
+    }
+
+    /// Forgets what does not have to be brought back from memory: a call that knows what is intended decides
+    /// about it.
     pub(super) fn begin(&self, current: &mut Graph<V>) {
         if self.extent == Extent::Everything {
-            current.forget_displaced();
+            return current.forget_displaced();
+        }
+        let displaced: Vec<Ref> = current.displaced_specs().keys().cloned().collect();
+        for reference in displaced {
+            let is_back = current
+                .get(&reference)
+                .is_some_and(|item| item.is_created() && item.state.operation().is_none());
+            let intended = self.graph().filter(|_| self.inside.contains(&reference));
+            let spec = intended.and_then(|graph| graph.get(&reference));
+            if is_back || (self.inside.contains(&reference) && spec.is_none()) {
+                current.no_longer_displaced(&reference);
+            } else if let Some((item, graph)) = spec.zip(intended) {
+                let path = graph.group_of(&reference).cloned().unwrap_or_default();
+                current.displace(&reference, path, Arc::clone(&item.spec));
+            }
         }
     }
 }
@@ -132,7 +168,8 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
     let refs = current
         .items()
         .chain(intended.into_iter().flat_map(Graph::items))
-        .map(Item::reference);
+        .map(Item::reference)
+        .chain(current.displaced_specs().keys());
     refs.filter(|reference| extent.part(current, intended, reference))
         .map(Ref::base)
         .collect()
@@ -156,6 +193,8 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
         add(path, item.clone());
     }
     let outside = |reference: &Ref| !inside.contains(reference) && !reference.is_alias();
+    let displaced = current.displaced_specs();
+    let stays = |item: &Item<V>| item.state != State::Deleting && !displaced.contains_key(&item.reference);
     for item in current
         .items()
         .filter(|item| outside(&item.reference) && stays(item))
@@ -170,15 +209,8 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
             },
         );
     }
-    for (reference, (path, spec)) in current.displaced_specs().iter().filter(|(one, _)| outside(one)) {
-        if current.get(reference).is_none() {
-            add(path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec)));
-        }
+    for (reference, (path, spec)) in displaced.iter().filter(|(one, _)| outside(one)) {
+        add(path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec)));
     }
     graph
-}
-
-/// Whether an item outside of the part counts as wanted: it is there, or it may be.
-fn stays<V>(item: &Item<V>) -> bool {
-    item.is_created() || matches!(item.state, State::Creating | State::Unknown(_))
 }

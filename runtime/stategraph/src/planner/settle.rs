@@ -6,7 +6,9 @@ use super::course::{Job, Part, Stage};
 use super::effects::Observed;
 
 use super::{Effect, Observing, Planner, same};
+use crate::graph::Slot;
 use crate::item::{Failure, Item, Operation, Record, Spec, State, Timestamp};
+use crate::log::{Entry, Line};
 use crate::operations::{Ending, OperationId, Running};
 use crate::reference::Ref;
 use crate::value::Value;
@@ -60,9 +62,9 @@ impl<V: Value> Planner<'_, V> {
             return;
         };
         self.relations.remove(&id);
-        let now = self.now;
-        if let Some(entry) = self.log.line(running.line) {
-            entry.end = Some(now);
+        let at = self.at;
+        if let Some(entry) = self.line_of(&running) {
+            entry.end = Some(at);
             entry.error = Some(NOT_STARTED.to_owned());
         }
         if let Some(slot) = self.current.slot(&running.reference)
@@ -70,15 +72,16 @@ impl<V: Value> Planner<'_, V> {
         {
             self.current
                 .alter(slot, |item| item.state = State::Failed(running.operation));
+            self.note_still_there(slot);
         }
         self.note_ended(id, &running.reference, Stage::Failed);
     }
 
     /// Writes down how an operation ended, in time or not.
     pub(super) fn close(&mut self, id: OperationId, running: &Running<V>, result: Result<(), String>) {
-        let now = self.now;
-        if let Some(entry) = self.log.line(running.line) {
-            entry.end = Some(now);
+        let at = self.at;
+        if let Some(entry) = self.line_of(running) {
+            entry.end = Some(at);
             entry.error = result.as_ref().err().cloned();
         }
         let stage = if result.is_ok() {
@@ -100,6 +103,20 @@ impl<V: Value> Planner<'_, V> {
         }
         self.answers.remove(&running.reference);
         self.note_ended(id, &running.reference, stage);
+    }
+
+    /// The line of an operation in the log of this call. One that an earlier call started has none until
+    /// there is something to say about it.
+    pub(super) fn open_line(&mut self, running: &Running<V>) -> Line {
+        match running.line {
+            Line::None => self.log.open(|| running.entry()),
+            line => line,
+        }
+    }
+
+    fn line_of(&mut self, running: &Running<V>) -> Option<&mut Entry> {
+        let line = self.open_line(running);
+        self.log.line(line)
     }
 
     /// Lets the course go on, or remembers to look at the item again.
@@ -131,7 +148,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Whether what was adopted is what is intended: an earlier call may have begun with something else.
-    pub(super) fn is_as_intended(&self, slot: crate::graph::Slot, id: super::course::Id) -> bool {
+    pub(super) fn is_as_intended(&self, slot: Slot, id: super::course::Id) -> bool {
         let both = self.current.item(slot).zip(self.node(id).intent.as_ref());
         both.is_some_and(|(item, intent)| same(&item.spec, intent))
     }
@@ -153,7 +170,7 @@ impl<V: Value> Planner<'_, V> {
                 }
                 self.current.alter(slot, |item| Self::stand(item, running));
             }
-            Operation::Delete => self.deleted(slot, reference),
+            Operation::Delete => drop(self.current.take(slot)),
             Operation::Adopt => self.adopted(slot, reference),
         }
     }
@@ -169,20 +186,15 @@ impl<V: Value> Planner<'_, V> {
         });
     }
 
-    /// An item outside of the part that is converged is remembered, so that it can be brought back.
-    fn deleted(&mut self, slot: crate::graph::Slot, reference: &Ref) {
-        let path = self.current.group_of(reference).cloned().unwrap_or_default();
-        let Some(item) = self.current.take(slot) else {
-            return;
-        };
-        if !self.intent.is_inside(reference) && !reference.is_alias() {
-            self.current
-                .displaced_mut()
-                .insert(reference.clone(), (path, item.spec));
+    /// An item that exists after all does not have to be brought back.
+    fn note_still_there(&mut self, slot: Slot) {
+        let item = self.current.item(slot).filter(|item| item.is_created());
+        if let Some(reference) = item.map(|item| item.reference.clone()) {
+            self.current.no_longer_displaced(&reference);
         }
     }
 
-    fn adopted(&mut self, slot: crate::graph::Slot, alias: &Ref) {
+    fn adopted(&mut self, slot: Slot, alias: &Ref) {
         // What leads through the item leads elsewhere now.
         self.relations.clear();
         let path = self.current.group_of(alias).cloned().unwrap_or_default();
@@ -204,18 +216,20 @@ impl<V: Value> Planner<'_, V> {
         error: String,
         intent: Option<&Arc<Spec<V>>>,
     ) {
-        let now = self.now;
+        let at = self.at;
         let Some(slot) = self.current.slot(reference) else {
             return;
         };
+        self.failed_now.insert(reference.clone());
         self.current.alter(slot, |item| {
             item.state = State::Failed(operation);
             item.record(|record| {
                 let attempts = attempts_with(record, intent);
-                record.failure = Some(failed(record, error, attempts, now));
+                record.failure = Some(failed(record, error, attempts, at));
                 record.next = intent.cloned();
             });
         });
+        self.note_still_there(slot);
     }
 
     /// The old item counts as one whose modify failed.
@@ -264,9 +278,6 @@ impl<V: Value> Planner<'_, V> {
                 }
                 _ => continue,
             };
-            if !self.intent.is_inside(&reference.base()) {
-                continue;
-            }
             let observes = self
                 .types
                 .get(reference.type_name())
@@ -303,7 +314,7 @@ impl<V: Value> Planner<'_, V> {
         };
         match (found, operation) {
             (Observed::Present(value), _) => self.found(slot, value),
-            (Observed::Absent, _) => self.deleted(slot, reference),
+            (Observed::Absent, _) => drop(self.current.take(slot)),
             (Observed::Unclear(error), Some(operation)) => {
                 let intent = self.current.item(slot).and_then(Item::next).cloned();
                 self.fail(reference, operation, error, intent.as_ref());
@@ -314,7 +325,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Takes over the value that an item was found with.
-    fn found(&mut self, slot: crate::graph::Slot, value: V) {
+    fn found(&mut self, slot: Slot, value: V) {
         let Some(item) = self.current.item(slot) else {
             return;
         };
@@ -333,5 +344,6 @@ impl<V: Value> Planner<'_, V> {
             item.state = State::Created;
             item.record(|record| (record.next, record.failure, record.unmade) = (None, None, false));
         });
+        self.note_still_there(slot);
     }
 }

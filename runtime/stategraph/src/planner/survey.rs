@@ -26,7 +26,7 @@ impl<V: Value> Planner<'_, V> {
             Extent::Everything => return self.all_that_differs(),
             Extent::Changed(changed) => changed.iter().cloned().collect(),
             Extent::Group(_) | Extent::Item(_) => {
-                let displaced = self.current.displaced().cloned();
+                let displaced = self.current.displaced_specs().keys().cloned();
                 self.intent.inside().iter().cloned().chain(displaced).collect()
             }
         };
@@ -244,13 +244,14 @@ impl<V: Value> Planner<'_, V> {
     /// replacement as well, both must be: whoever depends on the ref may meet either.
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let item = self.current.item(target).filter(|item| item.is_created());
+        let present = item.filter(|item| !self.awaits_recreation(item));
         let alias = self
             .alias_of(self.current.reference(target))
             .filter(|alias| alias.is_created());
         let Some(predicate) = predicate else {
-            return item.or(alias).is_some();
+            return present.or(alias).is_some();
         };
-        item.or(alias).is_some()
+        present.or(alias).is_some()
             && item.into_iter().chain(alias).all(|item| {
                 let next = item.next().filter(|_| item.state == State::Modifying);
                 let mut values = std::iter::once(&item.spec).chain(next);

@@ -50,6 +50,12 @@ pub enum CallError {
         /// The name that is not registered.
         predicate: String,
     },
+    /// A type was registered twice.
+    #[error("there are two types `{0}`")]
+    TypeTwice(String),
+    /// Another executor of this process has operations under way on the graph.
+    #[error("another executor has operations under way on the graph `{0}`")]
+    HeldElsewhere(String),
     /// There is no such group or item in either graph.
     #[error("there is nothing `{0}` to converge")]
     NoSuchPart(String),
@@ -65,7 +71,11 @@ pub(super) fn validate<V: Value>(
         let (current, intended) = (current.name().to_owned(), intended.name().to_owned());
         return Err(CallError::OtherName { current, intended });
     }
+    if let Some(name) = types.taken() {
+        return Err(CallError::TypeTwice(name.to_owned()));
+    }
     let graphs = || std::iter::once(current).chain(intended);
+    let displaced = current.displaced_specs();
     match extent {
         Extent::Changed(changed) => {
             let mut items = changed
@@ -73,10 +83,15 @@ pub(super) fn validate<V: Value>(
                 .flat_map(|one| graphs().filter_map(|graph| graph.get(one)));
             items.try_for_each(|item| check(types, current, item))
         }
-        Extent::Group(path) if !graphs().any(|graph| graph.has_group(path)) => {
+        Extent::Group(path)
+            if !graphs().any(|graph| graph.has_group(path))
+                && !displaced.values().any(|(group, _)| group.is_within(path)) =>
+        {
             Err(CallError::NoSuchPart(path.to_string()))
         }
-        Extent::Item(item) if !graphs().any(|graph| graph.get(item).is_some()) => {
+        Extent::Item(item)
+            if !graphs().any(|graph| graph.get(item).is_some()) && !displaced.contains_key(item) =>
+        {
             Err(CallError::NoSuchPart(item.to_string()))
         }
         Extent::Everything | Extent::Group(_) | Extent::Item(_) => {

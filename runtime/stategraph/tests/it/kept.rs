@@ -174,14 +174,20 @@ async fn is_ready<F: Future>(mut future: Pin<&mut F>) -> bool {
     std::future::poll_fn(|context| Poll::Ready(future.as_mut().poll(context).is_ready())).await
 }
 
-#[tokio::test]
-async fn after_a_crash_at_any_moment_everything_is_found_again() {
+/// A process of its own: what it still runs ends with it.
+fn process<T>(life: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.unwrap().block_on(life)
+}
+
+#[test]
+fn after_a_crash_at_any_moment_everything_is_found_again() {
     for kind in ["o", "t"] {
         for polls in 1..40 {
             let shared = Shared::default();
-            let (mut current, intended) = (Graph::new("g"), wide(kind, 3));
-            let (first, mut keeper) = (executor(&shared), shared.clone());
-            {
+            process(async {
+                let (mut current, intended) = (Graph::new("g"), wide(kind, 3));
+                let (first, mut keeper) = (executor(&shared), shared.clone());
                 let mut call = std::pin::pin!(converge(&first, &mut current, Some(&intended), &mut keeper));
                 for _ in 0..polls {
                     if is_ready(call.as_mut()).await {
@@ -189,17 +195,19 @@ async fn after_a_crash_at_any_moment_everything_is_found_again() {
                     }
                     tokio::task::yield_now().await;
                 }
-            }
-            // The process is gone, and another has what was stored. It wants none of it any more.
+            });
+            // Another process has what was stored. It wants none of it any more.
             let stored = shared.0.lock().unwrap().stored.clone();
             let mut stored = stored.unwrap_or_else(|| Graph::new("g"));
             let later = Shared::default();
             later.0.lock().unwrap().things = shared.things();
-            let second = executor(&later);
-            second.recheck(&mut stored);
-            converge(&second, &mut stored, None, &mut later.clone())
-                .await
-                .unwrap();
+            process(async {
+                let second = executor(&later);
+                second.recheck(&mut stored);
+                converge(&second, &mut stored, None, &mut later.clone())
+                    .await
+                    .unwrap();
+            });
             assert!(stored.is_empty(), "{kind}, {polls} polls");
             assert_eq!(later.things(), [], "{kind}, {polls} polls");
         }

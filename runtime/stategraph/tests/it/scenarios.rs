@@ -4,10 +4,11 @@
 //! intended graph (`intend nothing` takes it away), `external` puts external items there and `gone` takes
 //! them away. `fail`, `background` say how the next operation of that kind on that item goes, `end` ends
 //! one in the background, `cancel` cancels one, `wait` lets milliseconds pass, `crash` forgets what is
-//! under way, `found` and `lost` say what `observe` will find. `call` converges; what follows it with
-//! `>` (operations in order), `!` (what is held, and why) and `=` (the graph after) is what is expected.
-//! An item is `type/name v[/k] [@group] [: need; need]`, a need is `target[|target]` with `>=n` for a
-//! condition on `v`, `recreate`, `order`, `vanish`. `UPDATE_SCENARIOS=1` rewrites what is expected.
+//! under way, `found` and `lost` say what `observe` will find, `unsure` lets the next `needs_recreate` fail.
+//! `call` converges; the lines after it are what is expected: `>` operations in order, `!` what is held and
+//! why, `=` the graph after the call. An item is `type/name v[/k] [@group] [: need; need]`; one of type `e`
+//! is external. A need is `target[|target]` with `>=n` for a condition on `v`, `recreate`, `order`, `vanish`.
+//! `WATERSHED_BLESS=1` rewrites what is expected.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
@@ -35,6 +36,7 @@ struct Stage {
     operations: Operations<Json>,
     manners: BTreeMap<(String, Ref), Manner>,
     found: BTreeMap<Ref, Option<Json>>,
+    unsure: BTreeSet<Ref>,
     pending: Vec<Input<Json>>,
     now: Timestamp,
 }
@@ -48,6 +50,7 @@ impl Stage {
             operations: Operations::default(),
             manners: BTreeMap::new(),
             found: BTreeMap::new(),
+            unsure: BTreeSet::new(),
             pending: Vec::new(),
             now: Timestamp(1_000),
         }
@@ -100,7 +103,10 @@ impl Stage {
                         );
                     }
                     Effect::Ask { reference, old, new } => {
-                        let answer = Ok(needs_recreate(old.value(), new.value()));
+                        let answer = match self.unsure.remove(&reference) {
+                            true => Err("cannot tell".to_owned()),
+                            false => Ok(needs_recreate(old.value(), new.value())),
+                        };
                         inputs.push_back(Input::Answered { reference, answer });
                     }
                     Effect::Observe { reference, known } => {
@@ -136,11 +142,10 @@ impl Stage {
                 .iter()
                 .map(|reference| format!("  ! displaced {reference}")),
         );
-        lines.extend(
-            status
-                .next
-                .map(|next| format!("  ! next call in {} ms", next.0.saturating_sub(self.now.0))),
-        );
+        lines.extend(status.next.map(|next| match next.0.saturating_sub(self.now.0) {
+            0 => "  ! next call at once".to_owned(),
+            ms => format!("  ! next call in {ms} ms"),
+        }));
         lines.extend(log.notes.iter().map(|note| format!("  ! note: {note}")));
         lines.extend(self.current.items().map(|item| show(item, &self.current)));
         lines
@@ -201,7 +206,11 @@ fn insert(graph: &mut Graph<Json>, line: &str) {
         .filter(|text| !text.is_empty())
         .map(need)
         .collect();
-    let item = Item::new(r(words[0]), value(words[1])).with_dependencies(needs);
+    let item = match r(words[0]) {
+        reference if reference.type_name() == "e" => Item::external(reference, value(words[1])),
+        reference => Item::new(reference, value(words[1])),
+    };
+    let item = item.with_dependencies(needs);
     let group = words.get(2).map_or("", |group| group.trim_start_matches('@'));
     graph.insert_at(group, item).unwrap();
 }
@@ -267,6 +276,7 @@ fn play(text: &str) -> String {
             ["crash"] => stage.operations = Operations::default(),
             ["doubt", reference] => stage.current.mark_unknown(&r(reference)).unwrap(),
             ["found", reference, v] => drop(stage.found.insert(r(reference), Some(value(v)))),
+            ["unsure", reference] => drop(stage.unsure.insert(r(reference))),
             ["lost", reference] => drop(stage.found.insert(r(reference), None)),
             ["call", extent @ ..] => {
                 let extent = match extent {
@@ -309,7 +319,7 @@ fn s1_to_s12_every_scenario_goes_as_written() {
         let text = std::fs::read_to_string(&path).unwrap();
         count += text.lines().filter(|line| line.starts_with("scenario:")).count();
         let played = play(&text);
-        if std::env::var_os("UPDATE_SCENARIOS").is_some() {
+        if std::env::var_os("WATERSHED_BLESS").is_some() {
             std::fs::write(&path, played).unwrap();
         } else if let Some((found, expected)) = played
             .lines()

@@ -11,8 +11,8 @@ pub(crate) fn r(text: &str) -> Ref {
     Ref::parse(text).unwrap()
 }
 
-/// Type `t` deletes first, type `n` creates first, type `e` is for external items. A value's `k` cannot
-/// be modified.
+/// Type `t` deletes first, type `n` creates first, type `y` is never tried again, type `e` is for external
+/// items. A value's `k` cannot be modified.
 pub(crate) fn types() -> Types<Json> {
     let mut types = Types::new();
     let retry = Retry::Backoff {
@@ -26,6 +26,7 @@ pub(crate) fn types() -> Types<Json> {
         ItemType::new().retry(retry).replace(ReplaceOrder::CreateFirst),
     );
     types.register("o", ItemType::new().retry(retry).observes());
+    types.register("y", ItemType::new().retry(Retry::Never));
     types
 }
 

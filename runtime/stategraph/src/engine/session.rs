@@ -1,0 +1,41 @@
+//! Which executors are alive in this process, so that the work of one is not taken for that of a crash.
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex};
+
+use super::lock;
+
+/// The sessions of this process.
+static LIVE: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// One executor and the operations that it started, which may outlive it.
+#[derive(Debug)]
+pub(super) struct Session {
+    id: String,
+}
+
+impl Session {
+    /// A session with an identity that no other has, in this process or an earlier one.
+    pub(super) fn begin() -> Arc<Self> {
+        let random = || RandomState::new().hash_one("session");
+        let id = format!("{:016x}{:016x}", random(), random());
+        lock(&LIVE).insert(id.clone());
+        Arc::new(Self { id })
+    }
+
+    pub(super) fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether another session of this process is alive.
+    pub(super) fn is_other_live(&self, id: &str) -> bool {
+        self.id != id && lock(&LIVE).contains(id)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        lock(&LIVE).remove(&self.id);
+    }
+}

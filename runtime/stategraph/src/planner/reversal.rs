@@ -1,0 +1,96 @@
+//! Keeping the current graph free of cycles when an edge is turned round and its end fails (S10).
+//!
+//! An item comes up after all that it depends on is over, so that every edge that could close a cycle with
+//! its new ones is gone by then, unless an item on the way failed or was held back and keeps what it had.
+//! Only below such leftovers it has to be looked for.
+
+use std::collections::HashSet;
+
+use super::Planner;
+use super::course::{Id, Job};
+use super::gates::Footing;
+use crate::graph::Slot;
+use crate::item::Spec;
+use crate::value::Value;
+
+impl<V: Value> Planner<'_, V> {
+    /// Whether the dependencies that an item is to get would lead back to it, as the current graph stands.
+    pub(super) fn closes_cycle(&mut self, id: Id, intent: &Spec<V>, footing: &Footing) -> bool {
+        let node = self.node(id);
+        let (slot, job) = (node.slot, node.job);
+        let is_there = matches!(job, Job::Modify | Job::Relink | Job::Replace);
+        if !is_there || !self.is_below_leftover(slot) {
+            return false;
+        }
+        let new = self.relied_slots(intent, footing);
+        let closes = self.leads_to(&new, slot);
+        if closes {
+            self.course.closing.insert(id);
+        } else {
+            // What it relies on from now on is below the same leftover.
+            self.mark_below_leftover(new);
+        }
+        closes
+    }
+
+    /// The targets that an item with this footing relies on.
+    fn relied_slots(&self, intent: &Spec<V>, footing: &Footing) -> Vec<Slot> {
+        let needs = intent.needs.iter().enumerate();
+        let relied = needs
+            .filter(|(_, need)| !need.is_order_only())
+            .filter_map(|(at, need)| {
+                let mut chosen = footing.relied.iter().filter(|(position, _)| *position == at);
+                let chosen = chosen.next().map(|(_, target)| target);
+                self.current.slot(chosen.or_else(|| need.targets().next())?)
+            });
+        relied.collect()
+    }
+
+    fn is_below_leftover(&mut self, slot: Slot) -> bool {
+        let leftovers = std::mem::take(&mut self.course.leftovers);
+        let slots = leftovers.into_iter().map(|id| self.node(id).slot).collect();
+        self.mark_below_leftover(slots);
+        self.course.below_leftovers.contains(&slot)
+    }
+
+    /// Each item is marked once, whatever leads to it.
+    fn mark_below_leftover(&mut self, mut queue: Vec<Slot>) {
+        while let Some(slot) = queue.pop() {
+            if self.course.below_leftovers.insert(slot) {
+                self.spend(1);
+                self.push_relied(slot, &mut queue);
+            }
+        }
+    }
+
+    fn leads_to(&mut self, from: &[Slot], to: Slot) -> bool {
+        let mut queue = from.to_vec();
+        let mut seen = HashSet::new();
+        while let Some(slot) = queue.pop() {
+            if slot == to {
+                return true;
+            }
+            if seen.insert(slot) {
+                self.spend(1);
+                self.push_relied(slot, &mut queue);
+            }
+        }
+        false
+    }
+
+    /// Adds what an item, or its replacement, relies on.
+    fn push_relied(&self, slot: Slot, queue: &mut Vec<Slot>) {
+        let alias = self.alias_of(self.current.reference(slot));
+        let alias = alias.and_then(|alias| self.current.slot(&alias.reference));
+        for slot in std::iter::once(slot).chain(alias) {
+            let Some(item) = self.current.item(slot) else {
+                continue;
+            };
+            let edges = item.spec.targets().zip(self.current.edges(slot));
+            queue.extend(edges.filter_map(|((at, target), edge)| {
+                let relies = !item.spec.needs[at].is_order_only() && self.relies(item, at, target);
+                relies.then_some(edge)
+            }));
+        }
+    }
+}
