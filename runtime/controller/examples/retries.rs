@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use watershed_controller::{
-    Context, Controller, Error, Expect, Key, KindOptions, OnExhausted, Outcome, Reconciler, RetryPolicy,
-    Work, declare, json_message,
+    Context, Controller, Error, Expect, Key, KindOptions, OnOwned, Outcome, Reconciler, RetryPolicy, Work,
+    declare, json_message,
 };
 
 /// An address that is to be reachable.
@@ -62,7 +62,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         attempts: 5,
         reset_after: Duration::from_secs(600),
     };
-    options.on_exhausted = OnExhausted::default();
+    options.on_owned = OnOwned::default();
     let controller = Controller::builder()
         .kind(options, Dialler::default())
         .start()

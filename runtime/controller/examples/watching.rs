@@ -47,7 +47,7 @@ async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
                         copy.remove(&gone.uid);
                     }
                 }
-                Some(Event::Quiet(_) | Event::Status(_)) => {}
+                Some(Event::Status(_)) => {}
                 Some(Event::Lagged) => continue 'list,
                 None => return copy,
             }

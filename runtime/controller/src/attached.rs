@@ -272,7 +272,6 @@ impl Attached {
                     gone: gone.collect(),
                     statuses: later.rows.iter().map(|row| told_by(row)).collect(),
                     rows: later.rows,
-                    quiet: Vec::new(),
                 };
                 if later.revision > from {
                     self.shared.publish(publish);
@@ -319,7 +318,6 @@ impl Attached {
             gone,
             statuses: rows.iter().map(|row| told_by(row)).collect(),
             rows,
-            quiet: Vec::new(),
         });
     }
 
@@ -505,6 +503,7 @@ pub(crate) fn told_by(row: &Row) -> StatusUpdate {
             reason: None,
             progress: None,
         },
+        no_op: None,
     }
 }
 

@@ -335,7 +335,7 @@ impl Handle {
         self.done(Call::Nudge(target.into())).await
     }
 
-    /// The same for every resource whose retrigger time, retry or resync falls due within its kind's nudging interval.
+    /// Nudges every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
     pub async fn nudge_all(&self) -> Result<(), RequestError> {
         self.done(Call::NudgeAll).await
     }

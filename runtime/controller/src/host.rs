@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Span;
 use watershed_core::{
-    Answer, CallId, Class, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
-    QuickHash, Refusal, Start, StopReason, Unreturned,
+    Answer, Call, CallId, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
+    Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
@@ -24,6 +24,7 @@ use crate::committer::{self, Begun};
 use crate::context::Link;
 use crate::gathering::Gathering;
 use crate::handle::Shared;
+use crate::nudges::Nudges;
 use crate::runner::{Invocation, Runner};
 use crate::store::{Catalog, Lease};
 use crate::task::OnlyWhileHeld;
@@ -61,6 +62,8 @@ pub(crate) struct Host {
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
+    /// Nudges that are debounced before the core sees them.
+    pub(crate) nudges: Nudges,
     /// When the loop's own task wakes by itself.
     pub(crate) alarm: Option<Instant>,
     /// How the loop ended, until its own task takes that up.
@@ -195,10 +198,10 @@ impl Host {
         sooner(self.due()) || sooner(self.workers.next_look())
     }
 
-    /// When the core has something to do.
+    /// When the core has something to do, or a nudge has waited long enough.
     fn due(&self) -> Option<Instant> {
-        self.timer
-            .map(|due| self.clock.start() + Duration::from_millis(due.0))
+        let due = [self.timer, self.nudges.due()].into_iter().flatten().min();
+        due.map(|due| self.clock.start() + Duration::from_millis(due.0))
     }
 
     /// When the lease is less sure than now.
@@ -242,6 +245,9 @@ impl Host {
         if self.timer.is_some_and(|due| due <= now.mono) {
             self.timer = None;
             self.core.handle(now, Input::Time, &mut self.effects);
+        }
+        while let Some(uid) = self.nudges.take(now.mono) {
+            self.core.handle(now, Input::Nudge(uid), &mut self.effects);
         }
     }
 
@@ -307,6 +313,14 @@ impl Host {
                 Answer::Refused(Refusal::InvocationCancelled),
                 self.shared.view.revision(),
             );
+            return;
+        }
+        if let Call::Nudge(target) = &call
+            && self.core.is_serving()
+            && let Ok(resource) = self.shared.view.get(target)
+            && !self.nudges.admit(now.mono, resource.uid, &resource.kind)
+        {
+            reply.answer(Answer::Done, self.shared.view.revision());
             return;
         }
         self.calls.insert(id, reply);
@@ -383,7 +397,7 @@ impl Host {
         self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        let is_urgent = matches!(start.reason.why.class(), Class::Overdue | Class::Explicit);
+        let is_urgent = start.reason.priority() == Priority::Requested;
         let signals = match is_urgent {
             true => &self.signals_out.urgent,
             false => &self.signals_out.ordinary,

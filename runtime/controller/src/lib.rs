@@ -82,6 +82,7 @@ mod meeting;
 mod member;
 pub mod message;
 mod metrics;
+mod nudges;
 mod panics;
 mod reconciler;
 mod request;
@@ -123,10 +124,10 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Class, Compared, Consistency, Cut, Edit, Epoch, Error,
+    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Compared, Consistency, Cut, Edit, Epoch, Error,
     ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun,
-    Limits, Link, Name, NewResource, Nudging, OnExhausted, OnTimedAncestor, Outcome, Parents, Phase, Place,
-    Pool, QuietRun, Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule,
-    RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status,
-    StatusUpdate, StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
+    Limits, Link, Name, NewResource, NoOpRun, Nudging, OnOwned, OnTimedAncestor, Outcome, Parents, Phase,
+    Place, Pool, Priority, Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row,
+    Rule, RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion,
+    Status, StatusUpdate, StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
 };

@@ -21,6 +21,7 @@ use crate::desk::{self, Desk};
 use crate::gathering::Gathering;
 use crate::handle::Shared;
 use crate::host::{Host, Inbox, Stop, WhenLost};
+use crate::nudges::Nudges;
 use crate::runner::{Runner, UNREADABLE};
 use crate::store::{Catalog, Opened, Store};
 use crate::task::OnlyWhileHeld;
@@ -196,6 +197,7 @@ impl Member {
             starting: Vec::new(),
             workers: Workers::spawn(Arc::clone(&self.shared), self.span.clone()),
             timer: None,
+            nudges: Nudges::new(&self.kinds),
             alarm: None,
             stop: None,
             runtime: Handle::current(),

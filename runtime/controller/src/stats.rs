@@ -50,7 +50,8 @@ pub struct Stats {
     pub revision: Revision,
     /// All resources, deleted ones included whose delete is unfinished.
     pub resources: u64,
-    /// Pending ones, by the class of what asked for them, which says who starts first: see [`Class`](crate::Class).
+    /// Pending ones, by the priority of what asked for them, which says who starts first: see
+    /// [`Priority`](crate::Priority).
     pub pending: BTreeMap<String, u64>,
     /// Pending ones, by the reason that they were asked for.
     pub pending_by_reason: BTreeMap<String, u64>,
@@ -201,8 +202,8 @@ impl Stats {
             Standing::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
             Standing::Pending => {
                 let why = status.reason.as_ref().map(|reason| reason.why);
-                let class = why.map_or("unknown", |why| why.class().as_str());
-                *entry(&mut self.pending, class) += 1;
+                let priority = status.reason.as_ref().map(|reason| reason.priority().as_str());
+                *entry(&mut self.pending, priority.unwrap_or("unknown")) += 1;
                 *entry(&mut self.pending_by_reason, why.map_or("unknown", Why::as_str)) += 1;
                 self.oldest_pending_ms = self.oldest_pending_ms.max(age_ms);
             }
@@ -220,8 +221,8 @@ impl Stats {
         page.gauge("resources", "Resources of the catalog.", self.resources);
         page.by(
             "pending",
-            "Pending resources by the class of what asked for them.",
-            "class",
+            "Pending resources by the priority of what asked for them.",
+            "priority",
             &self.pending,
         );
         page.by(
@@ -464,7 +465,7 @@ mod tests {
             text.contains("\nwatershed_resources{instance=\"a \\\"b\\\"\\n\"} 3\n"),
             "{text}"
         );
-        assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",class=\"parent\"} 2\n"));
+        assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",priority=\"normal\"} 2\n"));
         assert!(stats.to_prometheus(&[]).contains("\nwatershed_resources 3\n"));
         let stats = Stats {
             waiting: Waiting {

@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-use watershed_core::{Gone, LastRun, Publish, QuietRun, Revision, Row, StatusUpdate};
+use watershed_core::{Gone, LastRun, Publish, Revision, Row, StatusUpdate};
 
 use crate::feed::{Bounds, Feed, Read, Reader};
 use crate::sync::{AtomicU64, Mutex};
@@ -34,9 +34,6 @@ const CHANGE_WEIGHT: usize = 256;
 /// What a row weighs on the heap beyond what is counted: its reason, and the counts of what it shares.
 const SHARED_WEIGHT: usize = 512;
 
-/// What a run weighs that no row tells of, about.
-const QUIET_WEIGHT: usize = 128;
-
 /// One thing that a watcher sees.
 ///
 /// See [`Watch`] for an example.
@@ -44,10 +41,8 @@ const QUIET_WEIGHT: usize = 128;
 pub enum Event {
     /// What a commit changed, whole batches of it.
     Changed(Changes),
-    /// Runs that found nothing to do and changed no row, in the order in which they ended. Belongs to no revision and
-    /// isn't repeated to those who come later; whoever reads the resources finds the last run of each.
-    Quiet(Vec<Arc<QuietRun>>),
-    /// Where resources stand; belongs to no revision and isn't repeated to those who come later.
+    /// Where resources stand, and no-op runs, which change no row; belongs to no revision and isn't repeated to those who
+    /// come later.
     Status(Vec<StatusUpdate>),
     /// This watcher has missed something. It gets nothing more. Watch again from the last revision that it saw; if that
     /// says the same at once, list again, and watch from there.
@@ -96,7 +91,7 @@ pub struct Changes {
 /// while let Some(event) = watch.next().await {
 ///     match event {
 ///         Event::Changed(changes) if changes.rows.iter().any(|row| row.name.as_str() == "home") => break,
-///         Event::Changed(_) | Event::Quiet(_) | Event::Status(_) => {}
+///         Event::Changed(_) | Event::Status(_) => {}
 ///         Event::Lagged => break, // List again, and watch from there.
 ///     }
 /// }
@@ -189,9 +184,6 @@ impl Watching {
         }
         if !self.feed.has_readers() {
             return;
-        }
-        if !publish.quiet.is_empty() {
-            self.push(publish.quiet.len() * QUIET_WEIGHT, Event::Quiet(publish.quiet));
         }
         if !publish.statuses.is_empty() {
             self.push(

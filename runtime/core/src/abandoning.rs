@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::batch::Step;
 use crate::core::Core;
 use crate::resource::{Life, Running, Slot, Stage};
-use crate::timeline::Alarm;
+use crate::timers::Timer;
 use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
 
 impl Core {
@@ -21,10 +21,10 @@ impl Core {
     pub(crate) fn set_patience(&mut self, slot: Slot) {
         let wait = self.options(slot).map(|options| options.cancel_deadline);
         let at = self.now.mono.after(wait.unwrap_or_default());
-        if let Some(run) = self.slots[slot].run_mut().filter(|run| run.abandon_at.is_none()) {
-            run.abandon_at = Some(at);
-            let invocation = run.invocation;
-            self.timeline.set(at, Alarm::Abandon(invocation));
+        if let Some(timer) = self.slots[slot].run().map(|run| Timer::Abandon(run.invocation))
+            && self.timers.due(timer).is_none()
+        {
+            self.timers.set(timer, at);
         }
     }
 
@@ -34,7 +34,7 @@ impl Core {
         let known = self.runs.get(&invocation).copied().filter(|_| self.is_serving());
         let Some(slot) = known else { return };
         let Some(run) = self.take_run(slot) else { return };
-        self.forget_times(&run);
+        self.timers.clear_run(run.invocation);
         let kind = self.slots[slot].kind;
         self.kinds.abandon(kind);
         self.abandoned += 1;
@@ -153,21 +153,6 @@ impl Core {
             Life::Live if waits || slot == from => self.ask(slot, &reason),
             Life::Deleted if waits => self.set_pending(slot, reason),
             _ => self.enqueue(slot),
-        }
-    }
-
-    /// The alarms of an invocation that is over.
-    pub(crate) fn forget_times(&mut self, run: &Running) {
-        let invocation = run.invocation;
-        let alarms = [
-            (run.finish_by, Alarm::FinishBy(invocation)),
-            (run.deadline, Alarm::Deadline(invocation)),
-            (run.abandon_at, Alarm::Abandon(invocation)),
-        ];
-        for (at, alarm) in alarms {
-            if let Some(at) = at {
-                self.timeline.clear(at, alarm);
-            }
         }
     }
 

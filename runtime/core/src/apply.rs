@@ -279,7 +279,7 @@ impl Core {
         self.slots[slot].hold = self.revision;
         self.begin_op(slot);
         let reason = self.reason_by(slot, Why::Deleted, by);
-        self.holds.no_longer_pending(slot);
+        self.barrier.no_longer_pending(slot);
         self.set_aside(slot, reason);
     }
 

@@ -1,14 +1,15 @@
-//! Asking for a resource (C4): it and all of its descendants become pending.
+//! Asking for a resource: it and all of its descendants become pending.
 //!
 //! Pending is closed downwards: what is below an unsettled resource is unsettled. So a walk stops at what is
 //! unsettled already, and asking again for a pending resource costs O(1).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::reason::Cancels;
 use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
-use crate::timeline::Alarm;
-use crate::{Cause, Class, Effect, OnTimedAncestor, Phase, Reason, Settled, Why};
+use crate::{Cause, Effect, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.
 struct Frame {
@@ -36,19 +37,15 @@ impl Core {
             Stage::Settled(_) => return self.unsettle(slot, reason, why),
             Stage::Pending(pending) => {
                 pending.cancelled = false;
-                let raises = why.class() < pending.class;
                 if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
                     pending.reason = reason.clone();
-                    pending.late = false;
                     self.touch_status(slot);
                     if why.cancels() {
                         self.tell_below(slot);
                     }
                 }
                 self.enqueue(slot);
-                if raises {
-                    self.lend_class(slot, why.class());
-                }
+                self.raise_priority(slot, reason.priority());
             }
             Stage::Running(run) => {
                 if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
@@ -63,9 +60,7 @@ impl Core {
                 }
             }
         }
-        if self.lingering > 0 && (why.cancels() || why.is_timed()) {
-            self.touch_lingering_below(slot, why);
-        }
+        self.cancel_below(slot, why);
     }
 
     /// What is pending below only because the controller started runs because of this request as well, which says
@@ -111,7 +106,9 @@ impl Core {
             return self.sum_up(slot);
         }
         let mut frames: Vec<Frame> = Vec::new();
-        self.enter(slot, reason, &mut frames);
+        // What is unsettled already is not walked here; something may still run below it.
+        let mut unsettled_before: Vec<Slot> = Vec::new();
+        self.enter(slot, reason, why, &mut frames);
         while let Some(frame) = frames.last_mut() {
             let (above, next) = (frame.slot, frame.next);
             let Some((referrer, link)) = self.referrer(self.slots[above].name, next) else {
@@ -127,24 +124,25 @@ impl Core {
             }
             self.slots[rep].unsettled_parents += 1;
             match self.slots[child].stage {
-                Stage::Pending(_) => {}
+                Stage::Pending(_) => unsettled_before.push(child),
                 Stage::Settled(_) => {
                     let reason = self.parent_reason(&mut frames);
-                    self.enter(child, &reason, &mut frames);
+                    self.enter(child, &reason, why, &mut frames);
                 }
                 Stage::Running(_) => {
                     let reason = self.parent_reason(&mut frames);
                     self.touch_run(child, &reason, why);
+                    unsettled_before.push(child);
                 }
             }
         }
-        if self.lingering > 0 && (why.cancels() || why.is_timed()) {
-            self.touch_lingering_below(slot, why);
+        for child in unsettled_before {
+            self.cancel_below(child, why);
         }
     }
 
     /// Makes one resource pending, and with it the cycle that it is on.
-    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, frames: &mut Vec<Frame>) {
+    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, frames: &mut Vec<Frame>) {
         let rep = self.rep(slot);
         let mut index = 0;
         while let Some(member) = self.member(rep, index) {
@@ -154,6 +152,9 @@ impl Core {
             }
             self.counters.nodes += 1;
             self.set_pending(member, reason.clone());
+            if let Stage::Pending(pending) = &mut self.slots[member].stage {
+                pending.swept = why.cancels_below(); // by the walk that this belongs to
+            }
             self.slots[member].summing = true;
             frames.push(Frame {
                 slot: member,
@@ -167,7 +168,7 @@ impl Core {
     fn sum_up(&mut self, slot: Slot) {
         let rep = self.rep(slot);
         let was_busy = self.is_busy(rep);
-        let (mut next, mut path, mut lent) = (0, 0, Class::Parent);
+        let (mut next, mut path, mut inherited) = (0, 0, Priority::Background);
         while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
             next += 1;
             let below = self.rep(referrer.slot);
@@ -175,14 +176,16 @@ impl Core {
                 continue;
             }
             path = path.max(self.slots[referrer.slot].path_ms);
-            lent = lent.min(self.class_to_lend(referrer.slot));
+            inherited = inherited.min(self.inheritable(referrer.slot));
             if self.is_busy(below) {
                 self.slots[rep].busy_children += 1;
             }
         }
         self.slots[slot].path_ms = path.saturating_add(self.slots[slot].duration_ms);
         self.slots[slot].summing = false;
-        self.borrow_class(slot, lent);
+        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+            pending.inherit(inherited);
+        }
         if !was_busy && self.is_busy(rep) {
             self.became_busy(rep);
         }
@@ -227,70 +230,57 @@ impl Core {
         Some(self.slots[slot?].run()?.reason.clone())
     }
 
-    /// A running resource below one that is asked for: it runs again, and is cancelled or not (C4).
+    /// A running resource below one that is asked for runs again, and is cancelled if the request cancels it.
     fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
-        let now = self.now.mono;
-        let on_timed = self
-            .options(slot)
-            .map(|options| options.on_timed_ancestor)
-            .unwrap_or_default();
+        let on_timed = self.options(slot).map(|options| options.on_timed_ancestor);
+        let cancels = match why.cancels_below() {
+            Cancels::All => true,
+            Cancels::Consenting => on_timed == Some(OnTimedAncestor::Cancel),
+            Cancels::None => false,
+        };
         let Some(run) = self.slots[slot].run_mut() else {
             return;
         };
         run.again.get_or_insert_with(|| reason.clone());
         // A rename reads no refs: what happens above it is nothing to it.
-        if run.cancelled != Cancelled::No || run.phase != Phase::Reconcile {
-            return;
-        }
-        if !run.lingering {
-            run.lingering = true;
-            self.lingering += 1;
-        }
-        if why.cancels() {
-            return self.cancel_run(slot, Cancelled::ToRunAgain);
-        }
-        if !why.is_timed() {
-            return;
-        }
-        match on_timed {
-            _ if self.is_spared(slot) => {}
-            OnTimedAncestor::Cancel => self.cancel_by_time(slot),
-            OnTimedAncestor::Finish(wait) => self.finish_by(slot, now.after(wait)),
+        if cancels && run.cancelled == Cancelled::No && run.phase == Phase::Reconcile {
+            self.cancel_run(slot, Cancelled::ToRunAgain);
         }
     }
 
-    /// It may go on until then, unless it had to end earlier already.
-    fn finish_by(&mut self, slot: Slot, by: crate::Mono) {
-        if let Some(run) = self.slots[slot].run_mut().filter(|run| run.finish_by.is_none()) {
-            run.finish_by = Some(by);
-            let invocation = run.invocation;
-            self.timeline.set(by, Alarm::FinishBy(invocation));
+    /// A request for an unsettled resource: cancels what it cancels of what runs below, along busy nodes. While a
+    /// resource is pending nothing new starts below it, so for each it is done once for each level.
+    fn cancel_below(&mut self, slot: Slot, why: Why) {
+        let level = why.cancels_below();
+        if level == Cancels::None {
+            return;
         }
-    }
-
-    /// A further request for an ancestor of lingering invocations: follows busy nodes down to them.
-    fn touch_lingering_below(&mut self, slot: Slot, why: Why) {
         let reason = Arc::new(Reason::bare(Why::Parent));
-        let start = self.rep(slot);
-        let mut seen = std::collections::HashSet::from([start]);
-        let mut stack = vec![start];
-        while let Some(rep) = stack.pop() {
+        let mut open = vec![self.rep(slot)];
+        let mut seen = HashSet::<Slot, QuickHash>::default();
+        while let Some(rep) = open.pop() {
+            if self.slots[rep].busy_children == 0 || !seen.insert(rep) {
+                continue;
+            }
             self.counters.nodes += 1;
             let mut index = 0;
             while let Some(member) = self.member(rep, index) {
                 index += 1;
+                if let Stage::Pending(pending) = &mut self.slots[member].stage {
+                    if pending.swept >= level {
+                        continue;
+                    }
+                    pending.swept = level;
+                }
                 let below: Vec<Slot> = self.children(member).collect();
                 self.counters.edges += below.len() as u64;
                 for child in below {
                     let child_rep = self.rep(child);
-                    if child_rep == rep || !self.is_busy(child_rep) {
-                        continue;
-                    }
-                    if self.slots[child].run().is_some_and(|run| run.lingering) {
-                        self.touch_run(child, &reason, why);
-                    }
-                    if seen.insert(child_rep) {
-                        stack.push(child_rep);
+                    if child_rep != rep && self.is_busy(child_rep) {
+                        if self.slots[child].is_running() {
+                            self.touch_run(child, &reason, why);
+                        }
+                        open.push(child_rep);
                     }
                 }
             }
@@ -308,9 +298,6 @@ impl Core {
         }
         run.cancelled = by;
         let invocation = run.invocation;
-        if std::mem::take(&mut run.lingering) {
-            self.lingering -= 1;
-        }
         self.out.push(Effect::Cancel(invocation));
         if by != Cancelled::ByShutdown {
             self.set_patience(slot);
@@ -320,41 +307,34 @@ impl Core {
 
     /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
     pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>) {
-        self.set_stage(
-            slot,
-            Stage::Pending(Pending {
-                class: reason.why.class(),
-                reason,
-                cancelled: false,
-                late: false,
-                since: self.now.mono,
-            }),
-        );
+        self.set_stage(slot, Stage::Pending(Pending::new(reason, self.now.mono)));
         self.enqueue(slot);
     }
 
-    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile, and lends it
-    /// its class; it lends its own to what it waits for (C12).
+    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile: it inherits
+    /// the priority of that, and its parents inherit its own.
     pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>) {
         self.set_pending(slot, reason);
         if !self.slots[slot].is_live() {
             return;
         }
-        let mut lent = Class::Parent;
+        let mut inherited = Priority::Background;
         let mut next = 0;
         while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
             next += 1;
             self.counters.edges += 1;
             if link.counted {
-                lent = lent.min(self.class_to_lend(referrer.slot));
+                inherited = inherited.min(self.inheritable(referrer.slot));
             }
         }
-        self.borrow_class(slot, lent);
-        let class = self.class_to_lend(slot);
-        if class < Class::Parent {
+        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+            pending.inherit(inherited);
+        }
+        let priority = self.inheritable(slot);
+        if priority < Priority::Background {
             let parents: Vec<Slot> = self.parents(slot).collect();
             for parent in parents {
-                self.lend_class(parent, class);
+                self.raise_priority(parent, priority);
             }
         }
     }
@@ -367,7 +347,7 @@ impl Core {
         match (before, resource.is_unsettled()) {
             (false, true) => {
                 if self.unsettled == 0 {
-                    self.progress.restless(self.now.mono);
+                    self.starvation.restless(self.now.mono);
                 }
                 self.unsettled += 1;
             }
@@ -375,7 +355,7 @@ impl Core {
             _ => {}
         }
         if !pending {
-            self.holds.no_longer_pending(slot);
+            self.barrier.no_longer_pending(slot);
         }
         self.touch_status(slot);
     }
@@ -404,7 +384,7 @@ impl Core {
                     }
                 }
             }
-            self.sync_retrigger(member);
+            self.store_requeue(member);
             self.has_settled(member);
         }
         self.slots[rep].busy_children = 0;
@@ -430,7 +410,7 @@ impl Core {
 
     /// A rename that failed is tried at once when something asks for its resource anew.
     fn retry_rename_now(&mut self, slot: Slot) {
-        if let Op::Failed { .. } = self.slots[slot].op {
+        if self.slots[slot].op == Op::Failed {
             self.rearm(slot);
         }
     }

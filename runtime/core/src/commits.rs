@@ -1,17 +1,17 @@
 //! Group commit, and the order of release: answers, snapshots and events come after the rows they speak of.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
 use crate::edit::unless_empty;
-use crate::quiet::Untold;
+use crate::no_op::Untold;
 use crate::resource::{Life, Slot, Stage};
-use crate::timeline::Alarm;
+use crate::timers::Timer;
 use crate::{
-    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, Publish, QuickHash,
-    QuietRun, Revision, Row, Standing, Status, StatusUpdate, StopReason, Uid, Write,
+    Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, NoOpRun, Publish,
+    Revision, Row, Standing, Status, StatusUpdate, StopReason, Write,
 };
 
 /// The first wait before a failed commit is tried again; it doubles up to the cap.
@@ -49,7 +49,7 @@ pub(crate) struct Commits {
     rows: Vec<Arc<Row>>,
     departed: Vec<Gone>,
     statuses: Vec<Slot>,
-    quiet: Untold,
+    no_ops: Untold,
 }
 
 impl Commits {
@@ -80,18 +80,18 @@ impl Commits {
         self.history.push(row);
     }
 
-    /// Shows readers a run that no row tells of once this revision is durable.
-    pub(crate) fn tell_later(&mut self, after: Revision, run: Arc<QuietRun>) {
-        self.quiet.push(after, run);
+    /// Shows readers a no-op run once this revision is durable.
+    pub(crate) fn show_later(&mut self, after: Revision, slot: Slot, run: Arc<NoOpRun>) {
+        self.no_ops.push(after, slot, run);
     }
 
     pub(crate) fn backlog(&self) -> usize {
-        self.dirty.len() + self.gone.len() + self.answers.len() + self.quiet.len()
+        self.dirty.len() + self.gone.len() + self.answers.len() + self.no_ops.len()
     }
 
     /// Whether everything is durable, published and answered.
     pub(crate) fn is_clean(&self) -> bool {
-        let is_told = self.answers.is_empty() && self.rows.is_empty() && self.quiet.len() == 0;
+        let is_told = self.answers.is_empty() && self.rows.is_empty() && self.no_ops.len() == 0;
         self.in_flight.is_none() && !self.has_changes() && is_told
     }
 
@@ -128,8 +128,8 @@ impl Core {
         let revision = self.change();
         let resource = &mut self.slots[slot];
         let row = Arc::make_mut(&mut resource.row);
-        if let Some(quiet) = resource.quiet.take() {
-            quiet.show_in(row);
+        if let Some(no_op) = resource.no_op.take() {
+            no_op.show_in(row);
         }
         change(row);
         row.revision = revision;
@@ -277,7 +277,7 @@ impl Core {
             return self.stop(StopReason::StoreFailed(message));
         }
         let wait = RETRY_BASE.saturating_mul(1 << failures.min(10)).min(RETRY_CAP);
-        self.timeline.set(now.after(wait), Alarm::CommitRetry);
+        self.timers.set(Timer::CommitRetry, now.after(wait));
     }
 
     pub(crate) fn retry_commit(&mut self) {
@@ -299,6 +299,7 @@ impl Core {
             }
         }
         let mut statuses = Vec::with_capacity(self.commits.statuses.len());
+        let mut no_ops = self.commits.no_ops.take(self.commits.durable);
         let mut touched = std::mem::take(&mut self.commits.statuses);
         for slot in touched.drain(..) {
             let Some(resource) = self.slots.get_mut(slot) else {
@@ -310,19 +311,26 @@ impl Core {
                 statuses.push(StatusUpdate {
                     uid,
                     status: self.status(slot),
+                    no_op: no_ops.remove(slot, uid),
                 });
             }
         }
         self.commits.statuses = touched;
+        for (slot, run) in no_ops.rest() {
+            if self.slots.find(run.uid) == Some(slot) {
+                statuses.push(StatusUpdate {
+                    uid: run.uid,
+                    status: self.status(slot),
+                    no_op: Some(run),
+                });
+            }
+        }
         let gone = std::mem::take(&mut self.commits.departed);
-        let mut quiet = self.commits.quiet.take(self.commits.durable);
-        leave_out_told(&mut quiet, &rows);
-        if !(rows.is_empty() && gone.is_empty() && quiet.is_empty() && statuses.is_empty()) {
+        if !(rows.is_empty() && gone.is_empty() && statuses.is_empty()) {
             self.out.push(Effect::Publish(Publish {
                 revision: self.commits.durable,
                 rows,
                 gone,
-                quiet,
                 statuses,
             }));
         }
@@ -352,13 +360,4 @@ impl Core {
             },
         }
     }
-}
-
-/// Leaves out the runs that a row tells of which comes with them: it was written while they waited.
-fn leave_out_told(quiet: &mut Vec<Arc<QuietRun>>, rows: &[Arc<Row>]) {
-    if quiet.is_empty() || rows.is_empty() {
-        return;
-    }
-    let rows: HashMap<Uid, &Row, QuickHash> = rows.iter().map(|row| (row.uid, &**row)).collect();
-    quiet.retain(|run| rows.get(&run.uid).is_none_or(|row| !run.is_in(row)));
 }

@@ -5,17 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
+use crate::barrier::Barrier;
 use crate::commits::Commits;
 use crate::cycles::Cycles;
 use crate::handles::Handles;
-use crate::holds::Holds;
 use crate::kinds::Kinds;
 use crate::names::Names;
-use crate::progress::Progress;
 use crate::resource::Slot;
 use crate::slots::Slots;
+use crate::starvation::Starvation;
 use crate::stopping::Service;
-use crate::timeline::Timeline;
+use crate::timers::Timers;
 use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason, Uid};
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
@@ -53,17 +53,13 @@ pub struct Core {
     pub(crate) next_invocation: InvocationId,
     /// How many of them are abandoned.
     pub(crate) abandoned: usize,
-    /// How many invocations are lingering: not cancelled although an ancestor was asked for.
-    pub(crate) lingering: usize,
     /// How many resources are pending or running.
     pub(crate) unsettled: usize,
-    /// Whether what waits for a place will be looked at.
-    pub(crate) aging: bool,
-    pub(crate) progress: Progress,
+    pub(crate) starvation: Starvation,
     /// Those of `first` kinds that hold the others back; empty once they have settled.
     pub(crate) gate: BTreeSet<Slot>,
-    pub(crate) holds: Holds,
-    pub(crate) timeline: Timeline,
+    pub(crate) barrier: Barrier,
+    pub(crate) timers: Timers,
     pub(crate) handles: Handles,
     pub(crate) commits: Commits,
     pub(crate) service: Service,
@@ -95,13 +91,11 @@ impl Core {
             runs: HashMap::default(),
             next_invocation: InvocationId(1),
             abandoned: 0,
-            lingering: 0,
             unsettled: 0,
-            aging: false,
-            progress: Progress::default(),
+            starvation: Starvation::default(),
             gate: BTreeSet::new(),
-            holds: Holds::default(),
-            timeline: Timeline::default(),
+            barrier: Barrier::default(),
+            timers: Timers::default(),
             handles: Handles::default(),
             commits: Commits::default(),
             service: Service::Serving,
@@ -120,6 +114,11 @@ impl Core {
         std::mem::swap(&mut self.out, effects);
         match input {
             Input::Call { id, by, call } => self.call(id, by, call),
+            Input::Nudge(uid) => {
+                if let Some(slot) = self.slots.find(uid).filter(|_| self.is_serving()) {
+                    self.nudge(slot);
+                }
+            }
             Input::Forget(call) => self.handles.forget(call),
             Input::Progress { invocation, text } => self.progress(invocation, text),
             Input::Returned { invocation, result } => self.returned(invocation, result),
@@ -129,7 +128,7 @@ impl Core {
             Input::Time => {}
             Input::Shutdown { grace } => self.shutdown(grace),
         }
-        self.ring_alarms();
+        self.run_timers();
         self.pump();
         std::mem::swap(&mut self.out, effects);
     }
@@ -157,7 +156,7 @@ impl Core {
         }
         self.stop_if_done();
         if !self.is_stopped() {
-            self.set_timer();
+            self.set_host_timer();
         }
         std::mem::swap(&mut self.out, effects);
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, Outcome,
-    Phase, QuietRun, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status,
+    Applied, CallId, CommitId, Consistency, Epoch, Error, Explanation, InvocationId, Key, Mono, NoOpRun,
+    Outcome, Phase, Reason, Ref, Refusal, Revision, Row, RunResult, Seen, Settled, StateVersion, Status,
     Timestamp, Uid,
 };
 
@@ -159,7 +159,7 @@ pub struct Gone {
 ///
 /// let standing = Standing::Settled(Settled::Idle);
 /// let status = Status { standing, reason: None, progress: None };
-/// let update = StatusUpdate { uid: Uid(uuid::Uuid::from_u128(1)), status };
+/// let update = StatusUpdate { uid: Uid(uuid::Uuid::from_u128(1)), status, no_op: None };
 /// assert!(matches!(update.status.standing, Standing::Settled(Settled::Idle)));
 /// ```
 #[derive(Clone, PartialEq, Debug)]
@@ -168,6 +168,8 @@ pub struct StatusUpdate {
     pub uid: Uid,
     /// Where it stands now.
     pub status: Status,
+    /// Its last run, if that has just ended and was a no-op: no row says so.
+    pub no_op: Option<Arc<NoOpRun>>,
 }
 
 /// What readers and watchers may see from now on: applied as one, so that batches show whole.
@@ -181,9 +183,7 @@ pub struct Publish {
     pub rows: Vec<Arc<Row>>,
     /// Resources that went.
     pub gone: Vec<Gone>,
-    /// Runs that no row tells of, in the order in which they ended.
-    pub quiet: Vec<Arc<QuietRun>>,
-    /// Changes of standing, reason and progress.
+    /// Changes of standing, reason and progress, and no-op runs.
     pub statuses: Vec<StatusUpdate>,
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::core::Core;
 use crate::queue::Verdict;
 use crate::resource::{Slot, Stage};
+use crate::timers::Timer;
 use crate::{
     InvocationId, Key, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing, Target,
     Timestamp, Uid,
@@ -226,25 +227,22 @@ impl Core {
     }
 
     fn retry_at(&self, slot: Slot) -> Option<crate::Mono> {
-        let resource = &self.slots[slot];
-        match resource.op {
-            crate::resource::Op::Failed { retry_at } => Some(retry_at),
-            _ => resource.extra().retry_at,
-        }
+        let of_op = self.timers.due(Timer::OpRetry(slot));
+        of_op.or_else(|| self.timers.due(Timer::Retry(slot)))
     }
 
     /// It is ready, and something that is not its own keeps it out.
     fn why_not_started(&self, slot: Slot, phase: Phase) -> WhyNot {
-        let (deletes, renames) = self.holds.counting();
+        let (deletes, renames) = self.barrier.counting();
         let kind = self.slots[slot].kind;
         let options = self.kinds[kind].options.as_ref();
-        if self.holds.block(phase) && deletes > 0 {
+        if self.barrier.blocks(phase) && deletes > 0 {
             return WhyNot::DeletesFirst {
                 count: deletes,
                 running: self.running_in(Phase::Delete),
             };
         }
-        if self.holds.block(phase) {
+        if self.barrier.blocks(phase) {
             return WhyNot::RenamesFirst {
                 count: renames,
                 running: self.running_in(Phase::Rename),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion, Target,
+    Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion, Target, Uid,
 };
 
 /// The catalog as read from the store.
@@ -53,10 +53,9 @@ pub enum Call {
         /// Raise the full counter rather than the plain one.
         full: bool,
     },
-    /// Something outside moved. Answered by `Done`.
+    /// Something outside moved. Answered by `Done`. The host debounces: of many in a row it hands in few.
     Nudge(Target),
-    /// The same for all whose retrigger time, retry or resync falls due within their kind's nudging interval.
-    /// Answered by `Done`.
+    /// Nudges all whose requeue time, retry or resync falls due within their kind's nudging interval. Answered by `Done`.
     NudgeAll,
     /// Cancel what runs and what is pending for this resource alone. Answered by `Done`.
     Cancel(Target),
@@ -116,6 +115,8 @@ pub enum Input {
         /// What is asked.
         call: Call,
     },
+    /// A nudge that was held back for a while, and answered then.
+    Nudge(Uid),
     /// The caller is gone: no further answers to this call.
     Forget(CallId),
     /// An invocation says how far it is. Shown, not stored.

@@ -50,21 +50,20 @@ pub enum Parents {
 /// What becomes of a running invocation when a timed request comes for an ancestor.
 ///
 /// ```
-/// use std::time::Duration;
 /// use watershed_core::{KindOptions, OnTimedAncestor};
 ///
-/// let mut kind = KindOptions::new("model");
-/// assert_eq!(kind.on_timed_ancestor, OnTimedAncestor::Cancel);
-/// kind.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(3600)); // Long work.
-/// # assert_ne!(kind, KindOptions::new("model"));
+/// let mut kind = KindOptions::new("preview");
+/// assert_eq!(kind.on_timed_ancestor, OnTimedAncestor::Wait);
+/// kind.on_timed_ancestor = OnTimedAncestor::Cancel; // Short work that is better begun again.
+/// # assert_ne!(kind, KindOptions::new("preview"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnTimedAncestor {
-    /// It is cancelled.
+    /// The ancestor waits for it.
     #[default]
+    Wait,
+    /// It is cancelled, and runs again after the ancestor.
     Cancel,
-    /// It may go on for so long, and runs again afterwards.
-    Finish(Duration),
 }
 
 /// How nudges are debounced: the first counts at once, then at most one per interval.
@@ -129,23 +128,24 @@ pub enum RetryPolicy {
     },
 }
 
-/// Whether a resource is asked for when one that it owns has used up its attempts.
+/// Whether a resource is asked for when something happens to what it owns.
 ///
 /// ```
-/// use watershed_core::{KindOptions, OnExhausted};
+/// use watershed_core::{KindOptions, OnOwned};
 ///
 /// let mut group = KindOptions::new("group");
-/// assert_eq!(group.on_exhausted, OnExhausted::Nothing);
-/// group.on_exhausted = OnExhausted::AskOwner; // It decides what becomes of the rest.
+/// assert_eq!(group.on_owned, OnOwned::Nothing);
+/// group.on_owned = OnOwned::Exhausted; // It decides what becomes of the rest.
 /// # assert_ne!(group, KindOptions::new("group"));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum OnExhausted {
+#[non_exhaustive]
+pub enum OnOwned {
     /// It is not.
     #[default]
     Nothing,
-    /// It is, so that it can decide what becomes of the rest.
-    AskOwner,
+    /// It is when one of them has used up its attempts.
+    Exhausted,
 }
 
 /// A limit that several kinds share: a connector's, for instance.
@@ -206,14 +206,14 @@ pub struct KindOptions {
     pub pool: Option<Pool>,
     /// How nudges are debounced.
     pub nudging: Nudging,
-    /// How long timed requests alone may keep its resources waiting; then those of their ancestors are put off.
+    /// The least time between the start of a run and its requeue time; earlier ones, past ones too, count as this.
+    pub requeue_interval: Duration,
+    /// How long timed requests alone may keep its resources waiting; then those of their ancestors are deferred.
     pub timed_patience: Duration,
-    /// How long one unfinished delete or rename may hold others back.
-    pub hold_limit: Duration,
     /// Whether transient errors are tried again, unless a resource has a policy of its own.
     pub retry: RetryPolicy,
-    /// Whether its resources are asked for when what they own has used up its attempts.
-    pub on_exhausted: OnExhausted,
+    /// Whether its resources are asked for when something happens to what they own.
+    pub on_owned: OnOwned,
     /// How long one invocation may take; then it is cancelled and has failed. None for no such bound.
     pub deadline: Option<Duration>,
     /// How long an invocation may take to return after its cancel; then it is abandoned.
@@ -236,10 +236,10 @@ impl KindOptions {
             concurrency: None,
             pool: None,
             nudging: Nudging::default(),
+            requeue_interval: Duration::from_millis(100),
             timed_patience: Duration::from_secs(30),
-            hold_limit: Duration::from_secs(60),
             retry: RetryPolicy::default(),
-            on_exhausted: OnExhausted::default(),
+            on_owned: OnOwned::default(),
             deadline: None,
             cancel_deadline: Duration::from_secs(600),
             resync: None,
@@ -264,12 +264,13 @@ pub struct Limits {
     pub backlog: usize,
     /// How long a failing commit is tried again before the controller stops.
     pub commit_patience: Duration,
-    /// How long deletes and renames together hold regular work back at a stretch.
-    pub hold_stretch: Duration,
-    /// What is ready and has waited for so long for a place is raised by one class, so that nothing starves.
-    pub class_patience: Duration,
-    /// How old what is known of starved resources may be when a timed request comes (C17).
-    pub progress_slack: Duration,
+    /// How long a drain of deletes and renames holds regular work back.
+    pub drain_limit: Duration,
+    /// What is ready is promoted by one priority each time that it has waited this long for a place, so that nothing
+    /// starves.
+    pub promote_after: Duration,
+    /// How old what is known of starved resources may be when a timed request comes.
+    pub starvation_slack: Duration,
     /// Spreads the waits before retries over their second half, each controller by its own number; none under
     /// test, where waits are exact.
     pub jitter: Option<u64>,
@@ -281,9 +282,9 @@ impl Default for Limits {
             concurrency: 64,
             backlog: 10_000,
             commit_patience: Duration::from_secs(30),
-            hold_stretch: Duration::from_secs(60),
-            class_patience: Duration::from_secs(30),
-            progress_slack: Duration::from_secs(1),
+            drain_limit: Duration::from_secs(60),
+            promote_after: Duration::from_secs(60),
+            starvation_slack: Duration::from_secs(1),
             jitter: None,
         }
     }

@@ -41,8 +41,10 @@
 mod abandoning;
 mod apply;
 mod asking;
+mod barrier;
 mod batch;
 mod bytes;
+mod clockwork;
 mod commits;
 mod components;
 mod consistency;
@@ -55,7 +57,6 @@ mod explain;
 mod graph;
 mod handles;
 mod hashing;
-mod holds;
 mod ids;
 mod input;
 mod kind;
@@ -64,12 +65,11 @@ mod loading;
 mod marks;
 mod name;
 mod names;
+mod no_op;
 mod owners;
 mod pausing;
-mod places;
-mod progress;
+mod priority;
 mod queue;
-mod quiet;
 mod ready;
 mod reason;
 mod requests;
@@ -81,13 +81,14 @@ mod run;
 mod slots;
 mod standing;
 mod starting;
+mod starvation;
 mod stopping;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod time;
-mod timeline;
+mod timers;
 
 pub use self::consistency::{Compared, Consistency, Finding, Rule};
 pub use self::core::{Core, Counters};
@@ -102,12 +103,10 @@ pub use explain::{Explanation, Subject, WhyNot};
 pub use hashing::{QuickHash, QuickHasher};
 pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
 pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};
-pub use kind::{
-    AtStart, KindOptions, Limits, Nudging, OnExhausted, OnTimedAncestor, Parents, Pool, RetryPolicy,
-};
+pub use kind::{AtStart, KindOptions, Limits, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy};
 pub use name::{Key, Kind, Name, Ref, Required};
-pub use quiet::QuietRun;
-pub use reason::{CHAIN_MAX, Cause, Class, Cut, Link, Reason, Why};
+pub use no_op::NoOpRun;
+pub use reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
 pub use row::{Deletion, Marks, Refreshes, Row};
 pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
 pub use standing::{Settled, Standing, Status};

@@ -86,7 +86,7 @@ impl Core {
         }
         core.link_loaded(&loaded);
         core.ask_at_start();
-        core.ring_alarms();
+        core.run_timers();
         core.pump();
         let effects = std::mem::take(&mut core.out);
         Ok((core, effects))
@@ -129,16 +129,14 @@ impl Core {
                 second: row.uid,
             });
         }
-        let retrigger = row
+        let requeue = row
             .next_reconcile
             .filter(|_| life == Life::Live && unreadable.is_none());
         let mut resource = Resource::new(row, kind, name, life);
         resource.stored = true;
         resource.published = true;
-        if retrigger.is_some() || unreadable.is_some() {
-            let extra = resource.extra_mut();
-            extra.retrigger = retrigger;
-            extra.unreadable = unreadable.map(Arc::new);
+        if let Some(error) = unreadable {
+            resource.extra_mut().unreadable = Some(Arc::new(error));
         }
         let slot = self.slots.insert(resource);
         self.note(slot, loaded);
@@ -148,8 +146,8 @@ impl Core {
             Life::Live => self.names[name].live = Some(slot),
             Life::Deleted | Life::Gone => self.names.claim(name, slot),
         }
-        if let Some(at) = retrigger {
-            self.timeline.set_retrigger(at, slot);
+        if requeue.is_some() {
+            self.timers.set_requeue(slot, requeue);
         }
         let standing = match self.unrunnable(slot) {
             Some(why) => why,

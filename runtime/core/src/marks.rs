@@ -7,8 +7,8 @@ use std::time::Duration;
 use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
-use crate::resource::{Life, NameId, Op, Rest, Slot, Stage};
-use crate::timeline::Alarm;
+use crate::resource::{Life, NameId, Rest, Slot, Stage};
+use crate::timers::Timer;
 use crate::{Reason, Settled, Uid, Why};
 
 /// The first wait after a failed delete or rename.
@@ -134,7 +134,7 @@ impl Core {
     fn delay_delete(&mut self, slot: Slot, target: Slot) {
         self.slots[target].extra_mut().delete_waits += 1;
         let uid = self.slots[target].row.uid;
-        self.holds
+        self.barrier
             .delete_order
             .entry(slot)
             .or_default()
@@ -149,7 +149,7 @@ impl Core {
                 return true;
             }
             if seen.insert(slot) {
-                let waiting = self.holds.delete_order.get(&slot).into_iter().flatten();
+                let waiting = self.barrier.delete_order.get(&slot).into_iter().flatten();
                 open.extend(waiting.map(|(target, _)| *target));
             }
         }
@@ -158,7 +158,7 @@ impl Core {
 
     /// The delete of `slot` is done, failed, or has been waited for long enough.
     pub(crate) fn release_delete_waits(&mut self, slot: Slot) {
-        for (target, uid) in self.holds.delete_order.remove(&slot).unwrap_or_default() {
+        for (target, uid) in self.barrier.delete_order.remove(&slot).unwrap_or_default() {
             let waiting = self
                 .slots
                 .get_mut(target)
@@ -184,13 +184,10 @@ impl Core {
 
     /// It is time to try a failed delete or rename again.
     pub(crate) fn op_retry_is_due(&mut self, slot: Slot) {
-        if self.slots[slot].is_live()
-            && let Some(later) = self.put_off(slot)
-        {
-            self.slots[slot].op = Op::Failed { retry_at: later };
-            return self.timeline.set(later, Alarm::OpRetry(slot));
+        let deferred = self.slots[slot].is_live() && self.defer(slot, Timer::OpRetry(slot));
+        if !deferred {
+            self.retry_op(slot);
         }
-        self.retry_op(slot);
     }
 
     /// A failed delete or rename is tried again.
@@ -212,7 +209,7 @@ impl Core {
         self.release_delete_waits(slot);
         self.clear_times(slot);
         self.write_removal(slot);
-        self.holds.no_longer_pending(slot);
+        self.barrier.no_longer_pending(slot);
         self.has_settled(slot);
         if self.slots[slot].extra().stuck.is_some() && self.slots[slot].is_unsettled() {
             self.unsettled -= 1;

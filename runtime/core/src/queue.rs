@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::timers::Timer;
 use crate::{Parents, Phase, Required, Revision, RunResult, Settled};
 
 /// What can be done with a resource now.
@@ -189,7 +190,7 @@ impl Core {
 
     /// How a resource stands that has nothing to do.
     pub(crate) fn rest(&self, slot: Slot) -> Settled {
-        if self.slots[slot].extra().retry_at.is_some() {
+        if self.timers.due(Timer::Retry(slot)).is_some() {
             Settled::Retrying
         } else if self.slots[slot].row.error.is_some() {
             Settled::Failed
@@ -261,7 +262,7 @@ impl Core {
         let stuck = !self.gate.is_empty()
             && self.active() == 0
             && self.awaiting.is_empty()
-            && !self.holds.block(Phase::Reconcile);
+            && !self.barrier.blocks(Phase::Reconcile);
         if stuck {
             for slot in std::mem::take(&mut self.gate) {
                 self.slots[slot].gates = false;

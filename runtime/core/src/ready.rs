@@ -5,20 +5,22 @@
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
+use std::time::Duration;
 
+use crate::priority::waited_steps;
 use crate::resource::Slot;
-use crate::{Class, Mono, Name};
+use crate::{Mono, Name};
 
 /// A heap of fewer entries is never merged.
 const WORTH_A_MERGE: usize = 64;
 /// The heap is merged when it is larger than this part of what is sorted: each entry is then moved a few times only.
 const MERGE_PART: usize = 4;
 
-/// What comes before the name in the order of starts: late ones last, then the class, then the longest way left.
+/// What comes before the name in the order of starts: the level, then the longest remaining path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
-    pub(crate) late: bool,
-    pub(crate) class: Class,
+    /// That of its priority, less one for each promotion.
+    pub(crate) level: i64,
     pub(crate) path: Reverse<u32>,
 }
 
@@ -50,8 +52,7 @@ impl Ready {
 impl Ord for Ready {
     /// Greatest first, as heaps want it.
     fn cmp(&self, other: &Self) -> Ordering {
-        let age = |ready: &Self| (ready.rank.class == Class::Overdue).then_some(ready.since);
-        let beginning = (other.rank, age(other), other.prefix).cmp(&(self.rank, age(self), self.prefix));
+        let beginning = (other.rank, other.prefix).cmp(&(self.rank, self.prefix));
         beginning
             .then_with(|| other.name.cmp(&self.name))
             .then_with(|| other.slot.cmp(&self.slot))
@@ -112,9 +113,9 @@ impl ReadyQueue {
         self.sorted.is_empty() && self.fresh.is_empty()
     }
 
-    /// Takes all that have waited since then or longer and can be raised.
-    pub(crate) fn take_older(&mut self, than: Mono) -> Vec<Ready> {
-        let old = |ready: &Ready| ready.since <= than && ready.rank.class != Class::Overdue;
+    /// Takes all that have waited for a step or longer.
+    pub(crate) fn take_older(&mut self, now: Mono, step: Duration) -> Vec<Ready> {
+        let old = |ready: &Ready| waited_steps(now, ready.since, step) > 0;
         let mut taken: Vec<Ready> = self.sorted.extract_if(.., |ready| old(ready)).collect();
         let (raised, fresh): (Vec<Ready>, Vec<Ready>) =
             std::mem::take(&mut self.fresh).into_iter().partition(old);
@@ -139,8 +140,7 @@ mod tests {
     #[test]
     fn entries_are_equal_that_stand_in_one_place() {
         let rank = Rank {
-            late: false,
-            class: Class::Edit,
+            level: 0,
             path: Reverse(1),
         };
         let entry = |name: &str| Ready::new(rank, Mono(0), Name::new(name), Slot(0));
@@ -167,8 +167,7 @@ mod tests {
                 };
                 let slot = Slot(u32::try_from(random(1 << 20)).unwrap());
                 let rank = Rank {
-                    late: random(5) == 0,
-                    class: [Class::Explicit, Class::Parent][usize::from(random(2) == 0)],
+                    level: i64::try_from(random(5)).unwrap() - 2,
                     path: Reverse(u32::try_from(random(3)).unwrap()),
                 };
                 let ready = Ready::new(rank, Mono(0), Name::new(name), slot);

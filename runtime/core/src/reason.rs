@@ -7,60 +7,52 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Key, Uid};
 
-/// Who starts first where places are few: the least one (C12).
+/// Who starts first where places are few: the least one.
 ///
 /// ```
-/// use watershed_core::{Class, Why};
+/// use watershed_core::{Priority, Why};
 ///
-/// assert!(Why::Requested.class() < Why::Edited.class(), "who asks comes first");
-/// assert_eq!(Class::Edit.raised(), Class::Explicit);
-/// assert_eq!(Class::Overdue.as_str(), "overdue");
+/// assert!(Why::Requested.priority() < Why::Nudge.priority(), "who asks comes first");
+/// assert_eq!(Priority::Background.as_str(), "background");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
-    /// It has waited for a place for too long; of these the oldest comes first.
-    Overdue,
-    /// A caller asked for it.
-    Explicit,
-    /// It was edited, or a resource that it names was.
-    Edit,
-    /// A time fell due, or something outside moved.
-    Schedule,
-    /// Its parents have finished, the controller started, or what kept it from running is gone.
-    Parent,
-    /// A failed run is tried again.
-    Retry,
-    /// A look for drift.
-    Resync,
+pub enum Priority {
+    /// A caller asked for it, or it or what it refers to was edited.
+    Requested,
+    /// A requeue or a nudge, its parents have finished, or what kept it from running is gone.
+    Normal,
+    /// The controller started, the resync interval passed, or a failed run is tried again.
+    Background,
 }
 
-impl Class {
+impl Priority {
     /// The word used in documents.
     pub fn as_str(self) -> &'static str {
         match self {
-            Class::Overdue => "overdue",
-            Class::Explicit => "explicit",
-            Class::Edit => "edit",
-            Class::Schedule => "schedule",
-            Class::Parent => "parent",
-            Class::Retry => "retry",
-            Class::Resync => "resync",
+            Priority::Requested => "requested",
+            Priority::Normal => "normal",
+            Priority::Background => "background",
         }
     }
 
-    /// The class above this one, if there is one.
-    #[must_use]
-    pub fn raised(self) -> Self {
+    /// The place in the order of starts of what has not waited yet; waiting lowers it, also below 0.
+    pub(crate) fn level(self) -> i64 {
         match self {
-            Class::Overdue | Class::Explicit => Class::Overdue,
-            Class::Edit => Class::Explicit,
-            Class::Schedule => Class::Edit,
-            Class::Parent => Class::Schedule,
-            Class::Retry => Class::Parent,
-            Class::Resync => Class::Retry,
+            Priority::Requested => 0,
+            Priority::Normal => 1,
+            Priority::Background => 2,
         }
     }
+}
+
+/// Which running invocations below its resource a request cancels.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Cancels {
+    None,
+    /// Those of kinds that say `on_timed_ancestor: cancel`.
+    Consenting,
+    All,
 }
 
 /// One of the ways in which a reconcile is asked for.
@@ -93,7 +85,7 @@ pub enum Why {
     Requested,
     /// A caller asked for its work to be done again (4).
     Refresh,
-    /// Its retrigger time fell due (5).
+    /// Its requeue time fell due (5).
     Retrigger,
     /// The resync interval of its kind passed (6).
     Resync,
@@ -144,19 +136,30 @@ impl Why {
         }
     }
 
-    /// What it counts for where places are few (C12).
-    pub fn class(self) -> Class {
+    /// What it counts for where places are few.
+    pub fn priority(self) -> Priority {
         match self {
-            Why::Requested | Why::Refresh => Class::Explicit,
-            Why::Created | Why::Edited | Why::Renamed | Why::Deleted | Why::RefChanged => Class::Edit,
-            Why::Retrigger | Why::Nudge => Class::Schedule,
-            Why::Parent | Why::Start | Why::Recovered => Class::Parent,
-            Why::Retry => Class::Retry,
-            Why::Resync => Class::Resync,
+            Why::Requested
+            | Why::Refresh
+            | Why::Created
+            | Why::Edited
+            | Why::Renamed
+            | Why::Deleted
+            | Why::RefChanged => Priority::Requested,
+            Why::Retrigger | Why::Nudge | Why::Parent | Why::Recovered => Priority::Normal,
+            Why::Start | Why::Retry | Why::Resync => Priority::Background,
         }
     }
 
-    /// Requests 2 and 4: they cancel what runs.
+    pub(crate) fn cancels_below(self) -> Cancels {
+        match self {
+            _ if self.cancels() => Cancels::All,
+            _ if self.is_timed() => Cancels::Consenting,
+            _ => Cancels::None,
+        }
+    }
+
+    /// Edits and requests of callers: they cancel what runs.
     pub fn cancels(self) -> bool {
         matches!(
             self,
@@ -170,7 +173,7 @@ impl Why {
         )
     }
 
-    /// Requests 5 to 8.
+    /// Requests that come by the clock, or because something outside moved.
     pub fn is_timed(self) -> bool {
         matches!(self, Why::Retrigger | Why::Resync | Why::Retry | Why::Nudge)
     }
@@ -334,6 +337,14 @@ impl Reason {
         Self {
             cause: Some(cause),
             ..Self::bare(why)
+        }
+    }
+
+    /// What it counts for where places are few. A retry by hand is a request.
+    pub fn priority(&self) -> Priority {
+        match (self.why, &self.cause) {
+            (Why::Retry, Some(Cause::Call(_))) => Priority::Requested,
+            _ => self.why.priority(),
         }
     }
 

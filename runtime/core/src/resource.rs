@@ -4,10 +4,10 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::timeline::Nudged;
+use crate::reason::Cancels;
 use crate::{
-    Class, Error, InvocationId, Mono, Name, Phase, QuietRun, Reason, Required, Revision, Row, Seen, Settled,
-    Timestamp,
+    Error, InvocationId, Mono, Name, NoOpRun, Phase, Priority, Reason, Required, Revision, Row, Seen,
+    Settled, Timestamp, Why,
 };
 
 /// Dense index of a resource; used again after it is gone.
@@ -88,19 +88,51 @@ pub(crate) struct Pending {
     pub(crate) reason: Arc<Reason>,
     /// A caller cancelled what was pending; it is released without an invocation.
     pub(crate) cancelled: bool,
-    /// At the end of the queue.
-    pub(crate) late: bool,
-    /// That of its request, or one lent by a request for a resource below, or earned by waiting.
-    pub(crate) class: Class,
+    /// The highest of its requests, or inherited from a request for a resource below.
+    pub(crate) priority: Priority,
+    /// The same without what it owes to its parents alone: those don't inherit it back.
+    pub(crate) inheritable: Priority,
+    /// How often it was promoted for having waited for a place, and since when it has.
+    pub(crate) promoted: u32,
+    pub(crate) ready_since: Option<Mono>,
     /// Since when it has waited for a run that completes.
     pub(crate) since: Mono,
+    /// What runs below it and is cancelled by such a request has been cancelled. Nothing more starts there.
+    pub(crate) swept: Cancels,
+}
+
+impl Pending {
+    pub(crate) fn new(reason: Arc<Reason>, since: Mono) -> Self {
+        let priority = reason.priority();
+        Self {
+            inheritable: match reason.why {
+                Why::Parent => Priority::Background,
+                _ => priority,
+            },
+            priority,
+            reason,
+            cancelled: false,
+            promoted: 0,
+            ready_since: None,
+            since,
+            swept: Cancels::None,
+        }
+    }
+
+    /// Takes over a priority, if it is higher; returns whether it was.
+    pub(crate) fn inherit(&mut self, priority: Priority) -> bool {
+        let higher = priority < self.inheritable;
+        self.inheritable = self.inheritable.min(priority);
+        self.priority = self.priority.min(priority);
+        higher
+    }
 }
 
 /// Who cancelled an invocation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cancelled {
     No,
-    /// A request, an edit, a timed request of an ancestor: it runs again.
+    /// By a request or an edit: it runs again.
     ToRunAgain,
     /// `cancel(name)`: it does not, unless something asks again.
     ByCaller,
@@ -150,14 +182,6 @@ pub(crate) struct Running {
     pub(crate) answers: bool,
     /// Whether it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
     pub(crate) busy: bool,
-    /// Not cancelled although an ancestor was asked for.
-    pub(crate) lingering: bool,
-    /// When a lingering invocation is cancelled after all.
-    pub(crate) finish_by: Option<Mono>,
-    /// When it has taken too long.
-    pub(crate) deadline: Option<Mono>,
-    /// When it is given up on, once it is cancelled.
-    pub(crate) abandon_at: Option<Mono>,
     pub(crate) progress: Option<Arc<str>>,
 }
 
@@ -167,13 +191,10 @@ pub(crate) enum Op {
     None,
     /// Waits or runs. While it counts, others wait for it (C6).
     Due {
-        since: Mono,
         counts: bool,
     },
-    /// Failed; tried again then.
-    Failed {
-        retry_at: Mono,
-    },
+    /// Failed; tried again by its timer.
+    Failed,
 }
 
 /// Marks on a resource that say in which list it stands already.
@@ -199,47 +220,24 @@ pub(crate) struct Failure {
 pub(crate) struct Extra {
     /// The transient failure that stands, until its retry is taken up.
     pub(crate) failure: Option<Failure>,
-    /// When a failed reconcile is tried again.
-    pub(crate) retry_at: Option<Mono>,
-    /// When its failures are forgotten if it stays successful.
-    pub(crate) forgive_at: Option<Mono>,
-    pub(crate) resync_at: Option<Mono>,
-    /// When a retrigger time in the past is taken up, and when one that was put off is looked at again.
-    pub(crate) past_at: Option<Mono>,
-    pub(crate) put_off_to: Option<Mono>,
     /// Something asked for it while it was paused.
     pub(crate) missed: bool,
     /// To be run once although it is paused.
     pub(crate) forced: bool,
     /// Its invocation, abandoned and not returned.
     pub(crate) stuck: Option<Box<Running>>,
-    /// The retrigger time that is still to come.
-    pub(crate) retrigger: Option<Timestamp>,
-    /// How many times in a row it returned a time in the past, and when the last was taken up.
-    pub(crate) past_times: u32,
-    pub(crate) last_past: Mono,
     /// Deletes that its own waits for.
     pub(crate) delete_waits: u32,
-    pub(crate) nudged: Option<Nudged>,
     /// Why its stored bytes are kept untouched.
     pub(crate) unreadable: Option<Arc<Error>>,
 }
 
 static NOTHING_EXTRA: Extra = Extra {
     failure: None,
-    retry_at: None,
-    forgive_at: None,
-    resync_at: None,
-    past_at: None,
-    put_off_to: None,
     missed: false,
     forced: false,
     stuck: None,
-    retrigger: None,
-    past_times: 0,
-    last_past: Mono(0),
     delete_waits: 0,
-    nudged: None,
     unreadable: None,
 };
 
@@ -269,13 +267,11 @@ pub(crate) struct Resource {
     /// How long its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
     pub(crate) duration_ms: u32,
     pub(crate) path_ms: u32,
-    /// When something other than a timed request last came for it, and how many of its invocations timed requests
-    /// have cancelled since one completed (C17).
+    /// When something other than a timed request last came for it.
     pub(crate) disturbed: Mono,
-    pub(crate) timed_cancels: u8,
     pub(crate) extra: Option<Box<Extra>>,
-    /// What the row will be told of its last run when it is written next.
-    pub(crate) quiet: Option<Arc<QuietRun>>,
+    /// The last run, where it was a no-op: it goes into the row when that is written next.
+    pub(crate) no_op: Option<Arc<NoOpRun>>,
     /// Of a `first` kind and not settled once yet.
     pub(crate) gates: bool,
     /// In some commit that was handed out; readers know it.
@@ -305,9 +301,8 @@ impl Resource {
             duration_ms: 0,
             path_ms: 0,
             disturbed: Mono(0),
-            timed_cancels: 0,
             extra: None,
-            quiet: None,
+            no_op: None,
             gates: false,
             stored: false,
             published: false,
@@ -325,17 +320,6 @@ impl Resource {
 
     pub(crate) fn unreadable(&self) -> Option<&Arc<Error>> {
         self.extra().unreadable.as_ref()
-    }
-
-    /// The retrigger time that is still to come, which is none from now on.
-    pub(crate) fn take_retrigger(&mut self) -> Option<Timestamp> {
-        self.extra.as_mut()?.retrigger.take()
-    }
-
-    pub(crate) fn forget_past_times(&mut self) {
-        if let Some(extra) = &mut self.extra {
-            extra.past_times = 0;
-        }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -390,7 +374,7 @@ impl Resource {
 
     /// Whether a delete or rename is waited for by others (C6).
     pub(crate) fn op_counts(&self) -> bool {
-        matches!(self.op, Op::Due { counts: true, .. })
+        self.op == Op::Due { counts: true }
     }
 
     pub(crate) fn has_op(&self) -> bool {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::resource::{Cancelled, Failure, Slot, Stage};
-use crate::timeline::Alarm;
-use crate::{Cause, Error, ErrorKind, InvocationId, Mono, OnExhausted, Reason, RetryPolicy, Settled, Why};
+use crate::timers::Timer;
+use crate::{Cause, Error, ErrorKind, InvocationId, OnOwned, Reason, RetryPolicy, Settled, Why};
 
 /// The code of the error of an invocation that took too long.
 pub(crate) const DEADLINE_CODE: &str = "deadline";
@@ -26,15 +26,14 @@ impl Core {
     pub(crate) fn attempts_after(&mut self, slot: Slot, failed: bool) -> u32 {
         let attempts = self.slots[slot].row.attempts;
         if failed {
-            self.clear_forgiving(slot);
+            self.timers.clear(Timer::Forgive(slot));
             return attempts.saturating_add(1);
         }
         match self.retry_policy(slot) {
             RetryPolicy::Backoff { reset_after, .. } if attempts > 0 && !reset_after.is_zero() => {
-                if self.slots[slot].extra().forgive_at.is_none() {
-                    let at = self.now.mono.after(reset_after);
-                    self.slots[slot].extra_mut().forgive_at = Some(at);
-                    self.timeline.set(at, Alarm::Forgive(slot));
+                if self.timers.due(Timer::Forgive(slot)).is_none() {
+                    self.timers
+                        .set(Timer::Forgive(slot), self.now.mono.after(reset_after));
                 }
                 attempts
             }
@@ -44,16 +43,7 @@ impl Core {
 
     /// It has stayed successful for long enough.
     pub(crate) fn forgive(&mut self, slot: Slot) {
-        self.slots[slot].extra_mut().forgive_at = None;
         self.write(slot, |row| row.attempts = 0);
-    }
-
-    fn clear_forgiving(&mut self, slot: Slot) {
-        if let Some(extra) = &mut self.slots[slot].extra
-            && let Some(at) = extra.forgive_at.take()
-        {
-            self.timeline.clear(at, Alarm::Forgive(slot));
-        }
     }
 
     /// A reconcile has completed: what was to be tried again no longer is, unless this failure asks for it. Gives
@@ -91,8 +81,7 @@ impl Core {
         let wait = base.saturating_mul(1 << doublings).min(cap);
         let wait = failure.retry_after.unwrap_or_else(|| self.spread(slot, wait));
         let at = failure.at.after(wait).max(self.now.mono);
-        self.slots[slot].extra_mut().retry_at = Some(at);
-        self.timeline.set(at, Alarm::Retry(slot));
+        self.timers.set(Timer::Retry(slot), at);
         false
     }
 
@@ -102,7 +91,7 @@ impl Core {
         if !self.slots[slot].is_live() {
             return;
         }
-        let was_set = self.drop_retry_time(slot);
+        let was_set = self.timers.clear(Timer::Retry(slot));
         let exhausted = self.set_retry(slot);
         self.follow_new_reset(slot);
         let (rest, resource) = (self.rest(slot), &self.slots[slot]);
@@ -119,8 +108,7 @@ impl Core {
 
     /// What is to be forgotten for its success is so by the new policy, from now on.
     fn follow_new_reset(&mut self, slot: Slot) {
-        if self.slots[slot].extra().forgive_at.is_some() {
-            self.clear_forgiving(slot);
+        if self.timers.clear(Timer::Forgive(slot)) {
             let attempts = self.attempts_after(slot, false);
             if attempts != self.slots[slot].row.attempts {
                 self.write(slot, |row| row.attempts = attempts);
@@ -140,25 +128,14 @@ impl Core {
     }
 
     fn clear_retry(&mut self, slot: Slot) {
-        self.drop_retry_time(slot);
+        self.timers.clear(Timer::Retry(slot));
         if let Some(extra) = &mut self.slots[slot].extra {
             extra.failure = None;
         }
     }
 
-    /// Gives back whether there was one.
-    fn drop_retry_time(&mut self, slot: Slot) -> bool {
-        let extra = self.slots[slot].extra.as_mut();
-        let Some(at) = extra.and_then(|extra| extra.retry_at.take()) else {
-            return false;
-        };
-        self.timeline.clear(at, Alarm::Retry(slot));
-        true
-    }
-
-    /// Request 7. One that runs already tries again by that.
+    /// A failed reconcile is tried again. One that runs already tries again by that.
     pub(crate) fn retry_reconcile(&mut self, slot: Slot) {
-        self.slots[slot].extra_mut().retry_at = None;
         let runs = self.slots[slot]
             .run()
             .is_some_and(|run| run.cancelled == Cancelled::No);
@@ -166,16 +143,15 @@ impl Core {
             self.slots[slot].extra_mut().failure = None;
             return;
         }
-        if let Some(later) = self.put_off(slot) {
-            self.slots[slot].extra_mut().retry_at = Some(later);
-            return self.timeline.set(later, Alarm::Retry(slot));
+        if self.defer(slot, Timer::Retry(slot)) {
+            return;
         }
         self.slots[slot].extra_mut().failure = None;
         let reason = self.reason_to_retry(slot);
         self.ask(slot, &reason);
     }
 
-    /// Request 7, with what had asked for the run that failed.
+    /// The reason of a further attempt, with what had asked for the run that failed.
     pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
         Arc::new(match &self.slots[slot].row.last_run {
             Some(failed) => Reason::retried(&failed.reason),
@@ -195,15 +171,15 @@ impl Core {
         }
     }
 
-    /// Requests 2 and 4 forget how often it has failed.
+    /// Edits and explicit requests forget how often it has failed.
     pub(crate) fn forget_attempts(&mut self, slot: Slot) {
         if self.slots[slot].row.attempts > 0 {
-            self.clear_forgiving(slot);
+            self.timers.clear(Timer::Forgive(slot));
             self.write(slot, |row| row.attempts = 0);
         }
     }
 
-    /// Request 9: the owner of what has used up its attempts decides what becomes of the rest.
+    /// The owner of what has used up its attempts decides what becomes of the rest.
     pub(crate) fn ask_owner(&mut self, slot: Slot) {
         let row = &self.slots[slot].row;
         let owner = row.owner.and_then(|owner| self.slots.find(owner));
@@ -212,7 +188,7 @@ impl Core {
         };
         let asks = self
             .options(owner)
-            .is_some_and(|options| options.on_exhausted == OnExhausted::AskOwner);
+            .is_some_and(|options| options.on_owned == OnOwned::Exhausted);
         if asks {
             let before = row.last_run.as_ref().map(|last| last.reason.clone());
             let reason = Reason::because(Why::Recovered, self.cause_of(slot)).after(before);
@@ -222,49 +198,27 @@ impl Core {
 
     /// A completed reconcile puts the next look for drift off.
     pub(crate) fn plan_resync(&mut self, slot: Slot) {
-        self.clear_resync(slot);
         if let Some(interval) = self.options(slot).and_then(|options| options.resync) {
-            let at = self.now.mono.after(interval);
-            self.slots[slot].extra_mut().resync_at = Some(at);
-            self.timeline.set(at, Alarm::Resync(slot));
+            self.timers
+                .set(Timer::Resync(slot), self.now.mono.after(interval));
         }
     }
 
-    fn clear_resync(&mut self, slot: Slot) {
-        if let Some(extra) = &mut self.slots[slot].extra
-            && let Some(at) = extra.resync_at.take()
-        {
-            self.timeline.clear(at, Alarm::Resync(slot));
-        }
-    }
-
-    /// Request 6.
+    /// It is time to look for drift.
     pub(crate) fn resync(&mut self, slot: Slot) {
-        self.slots[slot].extra_mut().resync_at = None;
-        if !self.is_serving() {
+        if !self.is_serving() || self.defer(slot, Timer::Resync(slot)) {
             return;
-        }
-        if let Some(later) = self.put_off(slot) {
-            self.slots[slot].extra_mut().resync_at = Some(later);
-            return self.timeline.set(later, Alarm::Resync(slot));
         }
         self.plan_resync(slot);
         self.ask(slot, &Arc::new(Reason::bare(Why::Resync)));
     }
 
-    /// Nothing is tried again for this resource any more.
-    pub(crate) fn clear_retries(&mut self, slot: Slot) {
-        self.clear_retry(slot);
-        self.clear_forgiving(slot);
-        self.clear_resync(slot);
-    }
-
-    /// When an invocation that starts now has taken too long.
-    pub(crate) fn set_deadline(&mut self, slot: Slot, invocation: InvocationId) -> Option<Mono> {
-        let deadline = self.options(slot).and_then(|options| options.deadline)?;
-        let at = self.now.mono.after(deadline);
-        self.timeline.set(at, Alarm::Deadline(invocation));
-        Some(at)
+    /// Bounds how long an invocation that starts now may take.
+    pub(crate) fn set_deadline(&mut self, slot: Slot, invocation: InvocationId) {
+        if let Some(deadline) = self.options(slot).and_then(|options| options.deadline) {
+            self.timers
+                .set(Timer::Deadline(invocation), self.now.mono.after(deadline));
+        }
     }
 
     pub(crate) fn deadline_is_over(&mut self, invocation: InvocationId) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::resource::{Cancelled, Life, Op, Pending, Running, Slot, Stage};
 use crate::{
-    Class, Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome,
-    RunResult, Why, Work,
+    Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
+    Why, Work,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -30,7 +30,7 @@ impl Core {
         let Some(run) = self.take_run(slot) else { return };
         let kind = self.slots[slot].kind;
         self.kinds.leave(kind);
-        self.forget_times(&run);
+        self.timers.clear_run(run.invocation);
         let result = match result {
             _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
             Returned::Done(outcome) => Ok(outcome),
@@ -44,20 +44,11 @@ impl Core {
     /// Takes the invocation out of the stage; the resource is pending in name until its end is decided.
     pub(crate) fn take_run(&mut self, slot: Slot) -> Option<Running> {
         let resource = &mut self.slots[slot];
-        let pending = Pending {
-            reason: resource.run()?.reason.clone(),
-            cancelled: false,
-            late: false,
-            class: Class::Parent,
-            since: self.now.mono,
-        };
+        let pending = Pending::new(resource.run()?.reason.clone(), self.now.mono);
         let Stage::Running(run) = std::mem::replace(&mut resource.stage, Stage::Pending(pending)) else {
             return None;
         };
         self.touch_status(slot);
-        if run.lingering {
-            self.lingering -= 1;
-        }
         if run.busy && self.slots[slot].is_live() {
             self.uncount_running(slot);
         }
@@ -120,16 +111,13 @@ impl Core {
             Err(_) => RunResult::Failed,
         };
         self.record(slot, run, ended, result.as_ref().err().cloned());
-        let is_quiet = result
+        let is_no_op = result
             .as_ref()
-            .is_ok_and(|outcome| self.count_quiet(slot, run, *outcome));
-        let past = if is_quiet {
-            self.take_retrigger(slot, None)
-        } else {
-            self.write_reconcile(slot, run, ended, &result)
-        };
+            .is_ok_and(|outcome| self.count_no_op(slot, run, *outcome));
+        if !is_no_op {
+            self.write_reconcile(slot, run, ended, &result);
+        }
         self.measure(slot, run.started_at, self.now.wall);
-        self.slots[slot].timed_cancels = 0;
         let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
         self.plan_resync(slot);
         if let Some(extra) = &mut self.slots[slot].extra {
@@ -149,26 +137,30 @@ impl Core {
                 },
             },
         );
-        self.go_on(slot, run, past.is_some());
+        self.go_on(slot, run);
         if exhausted {
             self.ask_owner(slot);
         }
     }
 
-    /// Stores how a reconcile ended. Gives back a retrigger time that is past already.
+    /// Stores how a reconcile ended, and when it is to run again.
     fn write_reconcile(
         &mut self,
         slot: Slot,
         run: &Running,
         ended: RunResult,
         result: &Result<Outcome, Arc<Error>>,
-    ) -> Option<crate::Timestamp> {
-        let retrigger = match result {
+    ) {
+        let requeue = match result {
             Ok(outcome) => Some(outcome.retrigger),
+            // A failed run that says nothing leaves the time that is still to come.
             Err(error) => error.retrigger.map(Some),
         };
-        let past = retrigger.and_then(|time| self.take_retrigger(slot, time));
-        let next = past.or(self.slots[slot].extra().retrigger);
+        if let Some(wanted) = requeue {
+            let at = wanted.map(|wanted| self.requeue_time(slot, run.started_at, wanted));
+            self.timers.set_requeue(slot, at);
+        }
+        let next = self.timers.requeue(slot);
         let (now, done) = (self.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
         let attempts = self.attempts_after(slot, !done);
@@ -182,11 +174,10 @@ impl Core {
             }
         });
         self.write_last_run(slot, run, ended);
-        past
     }
 
     /// After a completed reconcile: run again, rename, or settle.
-    fn go_on(&mut self, slot: Slot, run: &Running, past: bool) {
+    fn go_on(&mut self, slot: Slot, run: &Running) {
         if let Some(again) = &run.again {
             self.set_pending_again(slot, again.clone());
         } else if let Op::Due { .. } = self.slots[slot].op {
@@ -195,9 +186,6 @@ impl Core {
             self.set_pending_again(slot, after_rename(run));
         } else {
             self.settle(slot, &self.rest(slot));
-        }
-        if past {
-            self.ask_for_the_past(slot);
         }
     }
 

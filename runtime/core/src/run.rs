@@ -63,7 +63,7 @@ pub enum Work {
 pub struct Outcome {
     /// What it did.
     pub work: Work,
-    /// When to run again. A time in the past means the end of the queue.
+    /// When to run again. A time that is past, or too near, counts as the kind's smallest requeue interval.
     pub retrigger: Option<Timestamp>,
 }
 

@@ -24,7 +24,7 @@ impl Core {
             Stage::Pending(pending) => (pending.reason.clone(), pending.since),
             _ => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
         };
-        let deadline = self.set_deadline(slot, invocation);
+        self.set_deadline(slot, invocation);
         let resource = &mut self.slots[slot];
         let answers = phase == Phase::Reconcile && std::mem::take(&mut resource.own);
         let running = Running {
@@ -43,10 +43,6 @@ impl Core {
             seen,
             answers,
             busy,
-            lingering: false,
-            finish_by: None,
-            deadline,
-            abandon_at: None,
             progress: None,
         };
         let (kind, row) = (resource.kind, resource.row.clone());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::resource::{Cancelled, Slot};
-use crate::timeline::Alarm;
+use crate::timers::Timer;
 use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
 
 /// How long the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
@@ -40,7 +40,7 @@ impl Core {
             return;
         }
         self.service = Service::Returning;
-        self.timeline.set(self.now.mono.after(grace), Alarm::Grace);
+        self.timers.set(Timer::Grace, self.now.mono.after(grace));
         self.cancel_everything();
         for call in self.handles.take_idle() {
             self.answer(call, Answer::Refused(Refusal::ShuttingDown));
@@ -64,8 +64,7 @@ impl Core {
     /// Nothing is waited for any more but the store, and that not for ever: a commit may hang.
     fn finish_committing(&mut self, patience: Duration) {
         self.service = Service::Committing;
-        self.timeline
-            .set(self.now.mono.after(patience), Alarm::LastCommit);
+        self.timers.set(Timer::LastCommit, self.now.mono.after(patience));
     }
 
     /// A store that neither commits nor fails ends a shutdown as one that fails does.

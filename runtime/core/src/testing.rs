@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::{
     Answer, Batch, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Error, HistoryRow, Input,
-    InvocationId, Key, KindOptions, Limits, Mono, NewResource, Now, Outcome, Phase, QuietRun, Ref, Returned,
+    InvocationId, Key, KindOptions, Limits, Mono, NewResource, NoOpRun, Now, Outcome, Phase, Ref, Returned,
     Revision, Row, Standing, Start, StopReason, Stored, StoredRow, Target, Timestamp, Uid, Unreturned,
     Update, Work, Write,
 };
@@ -35,8 +35,8 @@ pub(crate) struct Bench {
     pub(crate) durable: Revision,
     pub(crate) published: BTreeMap<Uid, std::sync::Arc<Row>>,
     pub(crate) standings: BTreeMap<Uid, Standing>,
-    /// Runs that no row told of, oldest first.
-    pub(crate) quiet: Vec<std::sync::Arc<QuietRun>>,
+    /// No-op runs that were shown, oldest first.
+    pub(crate) no_ops: Vec<std::sync::Arc<NoOpRun>>,
     pub(crate) timer: Option<Mono>,
     pub(crate) stopped: Option<(StopReason, Vec<Unreturned>)>,
     /// Leaves out the checks of consistency, which cost more than what they check.
@@ -63,12 +63,8 @@ impl Bench {
     }
 
     /// One in which "b" runs on below "a", for which a timed request has come.
-    pub(crate) fn with_one_lingering() -> Self {
-        let long = KindOptions {
-            on_timed_ancestor: crate::OnTimedAncestor::Finish(std::time::Duration::from_secs(3600)),
-            ..KindOptions::new("k")
-        };
-        let mut bench = Self::with(vec![long], Limits::default());
+    pub(crate) fn with_one_below() -> Self {
+        let mut bench = Self::new();
         bench.settled(&[("a", &[]), ("b", &["a"])]);
         bench.reconcile("b");
         bench.call(Call::Nudge(target("a")));
@@ -110,7 +106,7 @@ impl Bench {
             durable: Revision(0),
             published: BTreeMap::new(),
             standings: BTreeMap::new(),
-            quiet: Vec::new(),
+            no_ops: Vec::new(),
             timer: None,
             stopped: None,
             unchecked: false,
@@ -206,16 +202,14 @@ impl Bench {
                 for gone in publish.gone {
                     self.published.remove(&gone.uid);
                 }
-                for run in publish.quiet {
-                    assert!(!run.is_in(&self.published[&run.uid]), "told by the row already");
-                    self.quiet.push(run);
-                }
                 for update in publish.statuses {
                     assert!(
                         self.published.contains_key(&update.uid),
                         "a status of nothing known"
                     );
                     self.standings.insert(update.uid, update.status.standing);
+                    let row = &self.published[&update.uid];
+                    self.no_ops.extend(update.no_op.filter(|run| !run.is_in(row)));
                 }
             }
             Effect::Stopped { reason, unreturned } => self.stopped = Some((reason, unreturned)),

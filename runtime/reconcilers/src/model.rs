@@ -29,7 +29,7 @@ mod source;
 use std::{path::Path, sync::Arc, time::Duration};
 
 use watershed_controller::{Context, KindOptions, Reconciler, Row, state_of};
-use watershed_core::{Error, Nudging, OnTimedAncestor, Outcome, Parents};
+use watershed_core::{Error, Nudging, Outcome, Parents};
 use watershed_drivers::olap::Tag;
 use watershed_proto::{ModelSpec, ModelState};
 
@@ -43,10 +43,6 @@ use run::Run;
 /// The kind's name.
 pub const KIND: &str = "model";
 
-/// How long a running build may go on when something upstream is due again: builds are long, and throwing one away
-/// for newer data would often mean that none ever ends.
-const FINISH: Duration = Duration::from_secs(60 * 60);
-
 /// A data file that is being written is touched again and again, and each build of it reads the whole.
 const NUDGING: Nudging = Nudging {
     interval: Duration::from_millis(200),
@@ -58,7 +54,6 @@ const NUDGING: Nudging = Nudging {
 pub fn options(jobs: usize) -> KindOptions {
     KindOptions {
         parents: Parents::Changed,
-        on_timed_ancestor: OnTimedAncestor::Finish(FINISH),
         concurrency: Some(jobs),
         nudging: NUDGING,
         ..KindOptions::new(KIND)

@@ -41,7 +41,7 @@ async fn is_sound(store: impl Store) {
     let checked = controller.check_consistency().await.unwrap();
     assert_eq!(checked.findings, []);
     assert_eq!((checked.compared, checked.resources), (Compared::Whole, 5));
-    assert!(checked.rules.contains(&Rule::C12) && checked.rules.contains(&Rule::Stored));
+    assert!(checked.rules.contains(&Rule::ConcurrencyLimits) && checked.rules.contains(&Rule::StoreAgrees));
     controller.shutdown(SOON).await.unwrap();
     let stopped = controller.check_consistency().await;
     assert!(matches!(
@@ -101,9 +101,12 @@ async fn a_row_that_somebody_changed_in_the_file_is_found() {
     let mut found: Vec<_> = checked.findings.iter().map(told).collect();
     found.sort();
     assert_eq!(found.len(), 2, "{found:?}");
-    assert_eq!((found[0].0, &*found[0].1), (Rule::Stored, "changed"));
+    assert_eq!((found[0].0, &*found[0].1), (Rule::StoreAgrees, "changed"));
     assert!(found[0].2.starts_with("is stored otherwise"), "{found:?}");
-    assert_eq!(found[1], (Rule::Stored, "removed".into(), "is not stored".into()));
+    assert_eq!(
+        found[1],
+        (Rule::StoreAgrees, "removed".into(), "is not stored".into())
+    );
 }
 
 #[tokio::test(start_paused = true)]

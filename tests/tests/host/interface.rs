@@ -201,7 +201,7 @@ async fn follow(handle: Handle, stop_at: Revision) -> BTreeMap<Uid, Arc<Row>> {
                     gone.iter().for_each(|gone| drop(rows.remove(&gone.uid)));
                     reached = revision;
                 }
-                Some(Event::Quiet(_) | Event::Status(_)) => {}
+                Some(Event::Status(_)) => {}
                 Some(Event::Lagged) | None => break,
             }
         }

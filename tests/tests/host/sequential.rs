@@ -134,7 +134,7 @@ async fn follow(handle: Handle, done: Arc<AtomicU64>) -> BTreeMap<Uid, Arc<Row>>
                     rows.extend(changes.rows.into_iter().map(|row| (row.uid, row)));
                     changes.gone.iter().for_each(|gone| drop(rows.remove(&gone.uid)));
                 }
-                Ok(Some(Event::Quiet(_) | Event::Status(_))) | Err(_) => {}
+                Ok(Some(Event::Status(_))) | Err(_) => {}
                 Ok(Some(Event::Lagged) | None) => continue 'listing,
             }
         }

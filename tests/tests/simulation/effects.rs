@@ -58,8 +58,7 @@ impl World {
             names: item.names(),
             started: self.step,
             begun: self.now.mono,
-            finish_by: None,
-            may_linger: false,
+            begun_wall: self.now.wall,
             deadline: self
                 .options(uid)
                 .and_then(|options| options.deadline)
@@ -151,7 +150,6 @@ impl World {
         let at = self.now.mono.after(wait.unwrap_or_default());
         run.abandon_at = Some(at);
         let uid = run.uid;
-        self.count_timed_cancel(uid);
         ensure(self.may_cancel.contains(&uid) || self.stopping, "C4", || {
             format!(
                 "{invocation:?} was cancelled for nothing: {:?}",

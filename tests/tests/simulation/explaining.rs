@@ -6,7 +6,7 @@ use std::time::Duration;
 use watershed_core::{Explanation, Phase, Required, Settled, Standing, Subject, Target, Uid, WhyNot};
 
 use crate::model::Item;
-use crate::progress::PUT_OFF;
+use crate::starvation::DEFERRED_FOR;
 use crate::world::{Check, World, ensure};
 
 /// As many failures at the root as are named.
@@ -68,8 +68,8 @@ impl World {
                 let at = self.ops.get(&uid).map_or(past.retry_at, |op| op.retry_at);
                 let is_planned = at
                     .is_some_and(|at| at.since(self.now.mono) == *wait && *wait <= Duration::from_secs(300));
-                // Of what falls due together, the order decides which is put off (C17); the reference has its own.
-                is_planned || *wait <= PUT_OFF
+                // Of what falls due together, the order decides which is deferred (C17); the reference has its own.
+                is_planned || *wait <= DEFERRED_FOR
             }
             WhyNot::Cycle(message) => self.catalog.on_cycle(uid) && message.contains(item.key.name.as_str()),
             WhyNot::AwaitsCommit(revision) => *revision > self.store.revision || !self.is_durable(),

@@ -6,8 +6,8 @@ use std::time::Duration;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use watershed_core::{
-    Batch, Call, CallId, Error, Input, InvocationId, Nudging, Outcome, Phase, Refreshes, Returned,
-    StateVersion, Target, Timestamp, Uid, Update, Work,
+    Batch, Call, CallId, Error, Input, InvocationId, Outcome, Phase, Refreshes, Returned, StateVersion,
+    Target, Timestamp, Uid, Update, Work,
 };
 
 use crate::model::{Asked, Item};
@@ -58,10 +58,8 @@ impl World {
         self.step += 1;
         self.must_cancel.clear();
         self.may_cancel.clear();
-        self.by_time.clear();
-        self.by_other.clear();
         self.must_unsettle.clear();
-        self.was_lifted = false;
+        self.was_released = false;
     }
 
     pub(crate) fn next_call(&mut self) -> CallId {
@@ -143,7 +141,6 @@ impl World {
         let gone = asked.gone.iter().copied().filter(|uid| own != Some(*uid));
         self.must_cancel.extend(gone);
         self.may_cancel.extend(self.must_cancel.iter().copied());
-        self.by_other.extend(self.must_cancel.iter().copied());
         self.note_ops(asked, own, before);
         for uid in &asked.repoliced {
             self.note_policy(*uid);
@@ -171,7 +168,6 @@ impl World {
     }
 
     fn note_ops(&mut self, asked: &Asked, own: Option<Uid>, before: &crate::model::Catalog) {
-        let since = self.now.mono;
         for uid in asked.gone.iter().chain(&asked.taken_up) {
             self.ops.remove(uid);
             self.ops.values_mut().for_each(|op| {
@@ -192,7 +188,6 @@ impl World {
                 self.ops.insert(
                     *uid,
                     Op {
-                        since,
                         counts: true,
                         waits: BTreeSet::new(),
                         retry_at: None,
@@ -204,8 +199,7 @@ impl World {
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {
-                (past.retrigger, past.retrigger_off, past.nudges) = (None, None, None);
-                (past.past_times, past.past_at) = (0, None);
+                (past.requeue, past.nudge_at) = (None, None);
                 (past.attempts, past.failure, past.retry_at) = (0, None, None);
                 (past.forgive_at, past.resync_at) = (None, None);
                 // Taken up, it is a new one, and gates like a new one.
@@ -267,7 +261,6 @@ impl World {
         let running: Vec<Uid> = below.into_iter().filter(regular).collect();
         self.must_cancel.extend(running);
         self.may_cancel.extend(self.must_cancel.iter().copied());
-        self.by_other.extend(self.must_cancel.iter().copied());
     }
 
     fn request(&mut self) -> Check {
@@ -340,36 +333,11 @@ impl World {
         self.calls.insert(id, Expected::Handle);
     }
 
-    /// Request 8: the first counts at once; later ones once they pause, or have waited for long.
-    fn note_nudge(&mut self, uid: Uid) {
-        let (now, nudging) = (self.now.mono, Nudging::default());
-        let nudges = self.past(uid).nudges;
-        let Some((last, waiting)) = nudges else {
-            return self.nudge_counts(uid);
-        };
-        if waiting.is_none() && now.since(last) >= nudging.interval {
-            return self.nudge_counts(uid);
-        }
-        let since = waiting.map_or(now, |(since, _)| since);
-        let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
-        let due = due.max(last.after(nudging.interval));
-        self.past(uid).nudges = Some((last, Some((since, due))));
-        if due <= now {
-            self.nudge_counts(uid); // it was put off, and has waited for long
-        }
-    }
-
-    pub(crate) fn nudge_counts(&mut self, uid: Uid) {
-        let now = self.now.mono;
-        let nudges = self.past(uid).nudges;
+    /// Request 8: it counts at once, unless it is deferred; one that is deferred already keeps its time.
+    pub(crate) fn note_nudge(&mut self, uid: Uid) {
         let later = self.timed_counts(uid);
-        self.past(uid).nudges = Some(match later {
-            None => (now, None),
-            Some(later) => {
-                let (last, waiting) = nudges.unwrap_or_default();
-                (last, Some((waiting.map_or(now, |(since, _)| since), later)))
-            }
-        });
+        let past = self.past(uid);
+        past.nudge_at = later.map(|later| past.nudge_at.unwrap_or(later));
     }
 
     fn cancel(&mut self) -> Check {
@@ -383,7 +351,6 @@ impl World {
                 self.calls.insert(id, Expected::Done);
                 self.must_cancel.insert(uid);
                 self.may_cancel.insert(uid);
-                self.by_other.insert(uid);
                 let unsettled = self.is_unsettled(uid);
                 self.past(uid).stopped |= unsettled;
                 for run in self.running.values_mut().filter(|run| run.uid == uid) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{Call, Error, ErrorKind, Input, Mono, OnExhausted, RetryPolicy, Uid};
+use watershed_core::{Call, Error, ErrorKind, Input, Mono, OnOwned, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
@@ -160,7 +160,7 @@ impl World {
         let owner = owner.filter(|owner| *owner != uid && self.catalog.is_live(*owner));
         let asks = |owner: &Uid| {
             self.options(*owner)
-                .is_some_and(|options| options.on_exhausted == OnExhausted::AskOwner)
+                .is_some_and(|options| options.on_owned == OnOwned::Exhausted)
         };
         if let Some(owner) = owner.filter(asks) {
             self.note_asked(owner);
@@ -178,18 +178,15 @@ impl World {
     /// Invocations that have taken too long are cancelled and have failed.
     pub(crate) fn deadlines_pass(&mut self) {
         let mono = self.now.mono;
-        let late = |at| at <= mono;
+        let late = |at: Mono| at <= mono;
         let mut cancelled = Vec::new();
         for run in self.running.values_mut().filter(|run| !run.cancelled) {
-            // What had to end before for a request above is cancelled by that, and has not failed.
-            let ended_before = |at: Mono| run.finish_by.is_some_and(|by| late(by) && by <= at);
-            if run.deadline.is_some_and(|at| late(at) && !ended_before(at)) {
+            if run.deadline.is_some_and(late) {
                 run.overdue = true;
                 cancelled.push(run.uid);
             }
         }
         self.must_cancel.extend(cancelled.iter().copied());
-        self.by_other.extend(cancelled.iter().copied());
         self.may_cancel.extend(cancelled);
     }
 
@@ -231,8 +228,6 @@ impl World {
         self.past(uid).failure = None;
         self.owe(uid);
         let below: Vec<Uid> = self.catalog.descendants(uid).into_iter().collect();
-        self.note_may_linger(&below);
-        self.by_time.extend(below.iter().copied());
         self.may_cancel.extend(below);
         for run in self.running.values_mut().filter(|run| run.uid == uid) {
             run.stopped = false;

@@ -7,6 +7,7 @@ use watershed_core::{
     CommitError, Error, Input, InvocationId, Mono, Phase, Returned, Settled, Standing, Uid,
 };
 
+use crate::starvation::DEFERRED_FOR;
 use crate::world::{Check, Past, Run, World};
 
 impl World {
@@ -109,55 +110,28 @@ impl World {
         let past = self.past(run.uid);
         (past.completed_start, past.completed_end) = (run.started, step);
         past.completed_seeing = run.sees_refs_of;
-        (past.timed_cancels, past.waiting_since) = ((0, 0), Some(mono));
-        // A time in the past asks for it again at once: it has settled in between all the same.
+        past.waiting_since = Some(mono);
+        // Requeued at once, it has settled in between all the same.
         past.seen_through_since_start = true;
-        self.note_retrigger(run.uid, result);
+        self.note_requeue(run, result);
         if exhausted {
             self.note_exhausted(run.uid);
         }
         self.take_up_retry(run.uid);
     }
 
-    /// The time that a completed run returned takes the place of what was still to come.
-    fn note_retrigger(&mut self, uid: Uid, result: &Returned) {
-        let (mono, wall) = (self.now.mono, self.now.wall);
-        let past = self.past(uid);
+    /// The time that a completed run returned takes the place of what was still to come, no nearer to its start than
+    /// the kind's interval.
+    fn note_requeue(&mut self, run: &Run, result: &Returned) {
         let returned = match result {
             Returned::Done(outcome) => outcome.retrigger,
             Returned::Failed(error) if error.retrigger.is_some() => error.retrigger,
             _ => return,
         };
-        (past.retrigger, past.retrigger_off, past.past_at) = (returned, None, None);
-        if returned.is_none_or(|at| at > wall) {
-            past.past_times = 0;
-            return;
-        }
-        past.retrigger = None;
-        past.past_times += 1;
-        let earliest = past.last_past.after(Duration::from_secs(1));
-        if past.past_times <= 3 || earliest <= mono {
-            self.take_up_past(uid);
-        } else {
-            past.past_at = Some(earliest);
-        }
-    }
-
-    fn take_up_past(&mut self, uid: Uid) {
-        let (now, later) = (self.now.mono, self.timed_counts(uid));
-        let past = self.past(uid);
-        past.past_at = later;
-        if later.is_none() {
-            past.last_past = now;
-        }
-    }
-
-    /// A timed request may have come for an ancestor of these.
-    pub(crate) fn note_may_linger(&mut self, below: &[Uid]) {
-        let runs = self.running.values_mut();
-        for run in runs.filter(|run| below.contains(&run.uid)) {
-            run.may_linger = true;
-        }
+        let interval = self.options(run.uid).map(|options| options.requeue_interval);
+        let earliest = run.begun_wall.after(interval.unwrap_or_default());
+        self.past(run.uid).requeue = returned.map(|at| at.max(earliest));
+        self.requeue_falls_due(run.uid);
     }
 
     pub(crate) fn answer_commit(&mut self) -> Check {
@@ -232,22 +206,21 @@ impl World {
                 run.abandoned |= run.abandon_at.is_some_and(|at| at <= given_up);
             }
         }
-        self.retriggers_fall_due();
+        let wall = self.now.wall;
+        for uid in self.due(|past| past.requeue.is_some_and(|at| at <= wall)) {
+            self.requeue_falls_due(uid);
+        }
     }
 
     /// What is due on the clock that never jumps, by then.
     fn alarms_ring(&mut self, mono: Mono) {
-        self.finishing_ends();
         self.deadlines_pass();
         self.retries_fall_due(mono);
-        let waited = |past: &Past| past.nudges.and_then(|(_, waiting)| waiting);
-        for uid in self.due(|past| waited(past).is_some_and(|(_, due)| due <= mono)) {
+        for uid in self.due(|past| past.nudge_at.is_some_and(|at| at <= mono)) {
             if self.catalog.is_live(uid) {
-                self.nudge_counts(uid);
+                self.past(uid).nudge_at = None;
+                self.note_nudge(uid);
             }
-        }
-        for uid in self.due(|past| past.past_at.is_some_and(|at| at <= mono)) {
-            self.take_up_past(uid);
         }
         let failed = self.ops.iter();
         let failed = failed.filter(|(_, op)| op.retry_at.is_some_and(|at| at <= mono));
@@ -262,9 +235,6 @@ impl World {
                 op.retry_at = later;
             }
         }
-        for uid in self.due(|past| past.retrigger_off.is_some_and(|at| at <= mono)) {
-            self.retrigger_falls_due(uid);
-        }
     }
 
     fn due(&self, is_due: impl Fn(&Past) -> bool) -> Vec<Uid> {
@@ -272,25 +242,13 @@ impl World {
         due.map(|(uid, _)| *uid).collect()
     }
 
-    fn retriggers_fall_due(&mut self) {
+    /// Unless the clock was set back meanwhile. One that is deferred has another time.
+    fn requeue_falls_due(&mut self, uid: Uid) {
         let wall = self.now.wall;
-        let due = |past: &Past| past.retrigger.is_some_and(|at| at <= wall) && past.retrigger_off.is_none();
-        for uid in self.due(due) {
-            self.retrigger_falls_due(uid);
+        let is_due = self.past(uid).requeue.is_some_and(|at| at <= wall);
+        if is_due && self.catalog.is_live(uid) {
+            let later = self.timed_counts(uid);
+            self.past(uid).requeue = later.map(|_| wall.after(DEFERRED_FOR));
         }
-    }
-
-    /// Unless the clock was set back meanwhile.
-    fn retrigger_falls_due(&mut self, uid: Uid) {
-        let wall = self.now.wall;
-        let past = self.past(uid);
-        past.retrigger_off = None;
-        if past.retrigger.is_none_or(|at| at > wall) || !self.catalog.is_live(uid) {
-            return;
-        }
-        let later = self.timed_counts(uid);
-        let past = self.past(uid);
-        past.retrigger_off = later;
-        past.retrigger = past.retrigger.filter(|_| later.is_some());
     }
 }

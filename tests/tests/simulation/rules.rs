@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use watershed_core::{InvocationId, Key, Kind, Phase, Pool, Required, Settled, Standing, Target, Uid};
 
 use crate::model::Item;
-use crate::world::{Check, Lift, Run, World, ensure};
+use crate::world::{Check, Release, Run, World, ensure};
 
 impl World {
     /// Everything that holds between any two inputs.
@@ -135,7 +135,7 @@ impl World {
                     ensure(!item.former.is_empty() && !item.deleted, "C6", || {
                         format!("{} has no mark", item.key)
                     })?;
-                    ensure(deletes.is_empty(), "C6", || {
+                    ensure(deletes.is_empty() || self.was_released, "C6", || {
                         format!("{} is renamed before deletes", item.key)
                     })?;
                 }
@@ -156,7 +156,8 @@ impl World {
             .waits
             .iter()
             .find(|other| self.ops.get(other).is_some_and(|op| op.counts));
-        ensure(first.is_none(), "C6", || {
+        let is_unsure = self.released.as_ref().is_some_and(|release| release.unsure);
+        ensure(first.is_none() || is_unsure, "C6", || {
             format!("{} is deleted before what refers to it", item.key)
         })
     }
@@ -183,7 +184,7 @@ impl World {
             format!("{key} is on a cycle")
         })?;
         let held = !self.counting(true).is_empty() || !self.counting(false).is_empty();
-        ensure(!held || self.was_lifted, "C6", || {
+        ensure(!held || self.was_released, "C6", || {
             format!("{key} starts before deletes and renames")
         })?;
         ensure(self.holder(uid, item).is_none(), "C6", || {
@@ -493,38 +494,29 @@ impl World {
 
     /// Time passes for deletes and renames that hold others back.
     pub(crate) fn age_ops(&mut self) {
-        let now = self.now.mono;
-        let limits: Vec<(Uid, _)> = self
-            .ops
-            .keys()
-            .filter_map(|uid| Some((*uid, self.options(*uid)?.hold_limit)))
-            .collect();
-        for (uid, limit) in limits {
-            if let Some(op) = self.ops.get_mut(&uid) {
-                op.counts &= now.since(op.since) < limit;
-            }
-        }
-        self.lift_if_due();
-        self.was_lifted |= self.lifted.is_some();
+        self.release_if_due();
+        self.was_released |= self.released.is_some();
     }
 
-    /// Once deletes and renames have counted for a stretch, what is pending may start before further ones count.
-    fn lift_if_due(&mut self) {
+    /// Once a drain is over its limit, what is unfinished counts no longer, and what is pending starts before the next.
+    fn release_if_due(&mut self) {
         let now = self.now.mono;
-        match &self.lifted {
-            Some(lift) if lift.over => (self.lifted, self.stretch) = (None, Some(now)),
+        let counts = self.ops.values().any(|op| op.counts);
+        match &self.released {
+            Some(release) if release.over => (self.released, self.drain) = (None, counts.then_some(now)),
             Some(_) => return,
             None => {}
         }
-        let counts = self.ops.values().any(|op| op.counts);
-        let stretched = |since| now.since(since) >= self.limits.hold_stretch;
-        if !counts || !self.stretch.is_some_and(stretched) {
+        let is_over = |since| now.since(since) >= self.limits.drain_limit;
+        if !counts || !self.drain.is_some_and(is_over) {
             return;
         }
         let first = self.pending_regular();
         // One whose rename has failed may be pending as regular work or for that rename.
         let unsure = first.is_empty() || first.iter().any(|uid| self.ops.contains_key(uid));
-        self.lifted = Some(Lift {
+        self.ops.values_mut().for_each(|op| op.counts = false);
+        self.drain = None;
+        self.released = Some(Release {
             first,
             fresh: true,
             over: false,
@@ -541,31 +533,40 @@ impl World {
         self.catalog.items.keys().copied().filter(pending).collect()
     }
 
-    /// After an input: when the stretch began, and whether all that were pending when it ended have had their turn.
-    pub(crate) fn follow_stretch(&mut self) {
-        if !self.ops.values().any(|op| op.counts) {
-            (self.stretch, self.lifted) = (None, None);
-            return;
-        }
-        self.stretch.get_or_insert(self.now.mono);
-        let Some(mut lift) = self.lifted.take() else {
+    /// After an input: when the drain began, and whether all that were pending at its limit have had their turn.
+    pub(crate) fn follow_drain(&mut self) {
+        let counts = self.ops.values().any(|op| op.counts);
+        let Some(mut release) = self.released.take() else {
+            self.drain = counts.then(|| self.drain.unwrap_or(self.now.mono));
             return;
         };
-        if std::mem::take(&mut lift.fresh) {
+        if std::mem::take(&mut release.fresh) {
             // What has become pending with the same input may have done so before or after.
-            lift.unsure |= !self.pending_regular().is_subset(&lift.first);
+            release.unsure |= !self.pending_regular().is_subset(&release.first);
         }
-        let (before, live) = (lift.first.len(), |uid: &Uid| self.catalog.is_live(*uid));
-        lift.first.retain(live);
-        let deleted = before - lift.first.len();
-        lift.first
+        let (before, live) = (release.first.len(), |uid: &Uid| self.catalog.is_live(*uid));
+        release.first.retain(live);
+        let deleted = before - release.first.len();
+        release
+            .first
             .retain(|uid| matches!(self.standings.get(uid), Some(Standing::Pending) | None));
-        if lift.unsure || !lift.first.is_empty() {
-            self.lifted = Some(lift);
+        let at_rest = self.is_durable() && self.catalog.items.keys().all(|uid| !self.is_unsettled(*uid));
+        if release.unsure && at_rest {
+            // Whichever they were, they have had their turn.
+            self.released = Some(Release {
+                over: true,
+                unsure: false,
+                ..release
+            });
+        } else if release.unsure || !release.first.is_empty() {
+            self.released = Some(release);
         } else if deleted == before {
-            self.stretch = Some(self.now.mono); // gone before the queue was looked at
+            self.drain = counts.then_some(self.now.mono); // gone before the queue was looked at
         } else {
-            self.lifted = Some(Lift { over: true, ..lift });
+            self.released = Some(Release {
+                over: true,
+                ..release
+            });
         }
     }
 }

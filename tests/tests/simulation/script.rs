@@ -13,7 +13,7 @@ use watershed_core::{
 
 use crate::model::Catalog;
 
-pub(crate) const KINDS: [&str; 5] = ["plain", "changed", "finish", "first", "foreign"];
+pub(crate) const KINDS: [&str; 5] = ["plain", "changed", "brief", "first", "foreign"];
 const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "A", "B"];
 
 /// A policy for retries, of waits that end within a world's time.

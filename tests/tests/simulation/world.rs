@@ -7,7 +7,7 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
-    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnExhausted,
+    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnOwned,
     OnTimedAncestor, Parents, Phase, Pool, Revision, Row, Standing, StopReason, Timestamp, Uid,
 };
 
@@ -26,15 +26,13 @@ pub(crate) struct Run {
     pub(crate) names: BTreeSet<Key>,
     pub(crate) started: u64,
     pub(crate) begun: Mono,
-    pub(crate) finish_by: Option<Mono>,
+    pub(crate) begun_wall: Timestamp,
     pub(crate) deadline: Option<Mono>,
     /// When it is given up on, once it is cancelled; and whether it was.
     pub(crate) abandon_at: Option<Mono>,
     pub(crate) abandoned: bool,
     /// It was cancelled because it took too long, and for nothing else since.
     pub(crate) overdue: bool,
-    /// Whether it may have to end some time after a timed request for an ancestor that is not worked out here.
-    pub(crate) may_linger: bool,
     /// The step by which it knows its parents: that of its start, or of its own last edit of its refs.
     pub(crate) sees_refs_of: u64,
 }
@@ -42,7 +40,6 @@ pub(crate) struct Run {
 /// An unfinished delete or rename.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
-    pub(crate) since: Mono,
     pub(crate) counts: bool,
     /// Deletes that this one waits for while they count.
     pub(crate) waits: BTreeSet<Uid>,
@@ -50,15 +47,15 @@ pub(crate) struct Op {
     pub(crate) retry_at: Option<Mono>,
 }
 
-/// The stretch of deletes and renames was over: these were pending and start first.
+/// The drain of deletes and renames was over its limit: these were pending and start before the next one.
 #[derive(Clone, Debug)]
-pub(crate) struct Lift {
+pub(crate) struct Release {
     pub(crate) first: BTreeSet<Uid>,
-    /// Lifted by this very input.
+    /// Released by this very input.
     pub(crate) fresh: bool,
-    /// All of them have started or settled; with the next input deletes and renames count again.
+    /// All of them have started or settled; with the next input deletes and renames hold others back again.
     pub(crate) over: bool,
-    /// Which they were is not known here, so neither is when the next stretch begins.
+    /// Which they were is not known here, so neither is when the next drain begins.
     pub(crate) unsure: bool,
 }
 
@@ -74,11 +71,9 @@ pub(crate) struct Past {
     pub(crate) stopped: bool,
     /// Not to start before this is durable.
     pub(crate) hold: Revision,
-    pub(crate) retrigger: Option<Timestamp>,
-    /// It fell due and was put off until then.
-    pub(crate) retrigger_off: Option<Mono>,
-    /// When the last nudge counted; since when another waits, and when that will count.
-    pub(crate) nudges: Option<(Mono, Option<(Mono, Mono)>)>,
+    pub(crate) requeue: Option<Timestamp>,
+    /// When a deferred nudge counts.
+    pub(crate) nudge_at: Option<Mono>,
     /// Failures in a row, and when they are tried again, forgotten, and looked for.
     pub(crate) attempts: u32,
     /// When the transient failure came that stands, and what it said of when to come back, until its retry is due.
@@ -89,16 +84,9 @@ pub(crate) struct Past {
     /// To be reconciled once although it is paused; asked for while it was.
     pub(crate) forced: bool,
     pub(crate) missed: bool,
-    /// Times in the past that it returned in a row.
-    pub(crate) past_times: u32,
-    /// When the last of them was taken up, and when the next will be.
-    pub(crate) last_past: Mono,
-    pub(crate) past_at: Option<Mono>,
     /// Since when it has waited for a run that completes; when something else than a timed request last came for it.
     pub(crate) waiting_since: Option<Mono>,
     pub(crate) disturbed: Mono,
-    /// How many invocations in a row timed requests have cancelled, at least and at most.
-    pub(crate) timed_cancels: (u32, u32),
     /// The number of the last request for it, and of the last of all that its last reconcile was for.
     pub(crate) asked_as: u64,
     pub(crate) served_to: u64,
@@ -152,11 +140,11 @@ pub(crate) struct World {
     pub(crate) last_invocation: u64,
     pub(crate) next_call: u64,
     pub(crate) timer: Option<Mono>,
-    /// Since when deletes and renames have counted without a break.
-    pub(crate) stretch: Option<Mono>,
-    pub(crate) lifted: Option<Lift>,
+    /// Since when a drain of deletes and renames goes on.
+    pub(crate) drain: Option<Mono>,
+    pub(crate) released: Option<Release>,
     /// Whether it was in this step.
-    pub(crate) was_lifted: bool,
+    pub(crate) was_released: bool,
     /// Requests so far.
     pub(crate) asks: u64,
     pub(crate) trace: Vec<String>,
@@ -168,9 +156,6 @@ pub(crate) struct World {
     /// What this step must and may cancel.
     pub(crate) must_cancel: BTreeSet<Uid>,
     pub(crate) may_cancel: BTreeSet<Uid>,
-    /// Whether a timed request or something else would cancel it.
-    pub(crate) by_time: BTreeSet<Uid>,
-    pub(crate) by_other: BTreeSet<Uid>,
     pub(crate) must_unsettle: BTreeSet<Uid>,
 }
 
@@ -185,42 +170,38 @@ pub(crate) fn ensure(holds: bool, rule: &str, detail: impl FnOnce() -> String) -
 }
 
 fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
-    let hold = Duration::from_secs(if rng.random_bool(0.2) { 2 } else { 60 });
-    let options = |name: &str| KindOptions {
-        hold_limit: hold,
-        ..KindOptions::new(name)
-    };
     let patience = Duration::from_secs(if rng.random_bool(0.4) { 4 } else { 600 });
     let timed_patience = Duration::from_secs(if rng.random_bool(0.5) { 3 } else { 30 });
     let options = |name: &str| KindOptions {
         cancel_deadline: patience,
         timed_patience,
-        ..options(name)
+        ..KindOptions::new(name)
     };
     let mut changed = options("changed");
     changed.parents = Parents::Changed;
     changed.at_start = AtStart::AskIfUnsettled;
-    let mut finish = options("finish");
-    finish.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(5));
-    finish.concurrency = rng.random_bool(0.5).then_some(1);
-    finish.deadline = rng.random_bool(0.5).then_some(Duration::from_secs(7));
-    finish.resync = rng.random_bool(0.3).then_some(Duration::from_secs(40));
+    let mut brief = options("brief");
+    brief.on_timed_ancestor = OnTimedAncestor::Cancel;
+    brief.requeue_interval = Duration::from_millis(if rng.random_bool(0.5) { 100 } else { 2_000 });
+    brief.concurrency = rng.random_bool(0.5).then_some(1);
+    brief.deadline = rng.random_bool(0.5).then_some(Duration::from_secs(7));
+    brief.resync = rng.random_bool(0.3).then_some(Duration::from_secs(40));
     let mut plain = options("plain");
     if rng.random_bool(0.7) {
         plain.retry = policy(rng);
     }
-    plain.on_exhausted = OnExhausted::AskOwner;
+    plain.on_owned = OnOwned::Exhausted;
     if rng.random_bool(0.5) {
         let pool = Pool {
             name: "shared".into(),
             limit: rng.random_range(1..=3),
             exclusive: rng.random_bool(0.5),
         };
-        (finish.pool, changed.pool) = (Some(pool.clone()), Some(pool));
+        (brief.pool, changed.pool) = (Some(pool.clone()), Some(pool));
     }
     let mut first = options("first");
     first.first = rng.random_bool(0.5);
-    vec![plain, changed, finish, first]
+    vec![plain, changed, brief, first]
 }
 
 impl World {
@@ -230,8 +211,8 @@ impl World {
         let kinds = kinds(&mut rng);
         let limits = Limits {
             concurrency: rng.random_range(1..=6),
-            hold_stretch: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
-            progress_slack: Duration::ZERO,
+            drain_limit: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
+            starvation_slack: Duration::ZERO,
             ..Limits::default()
         };
         let now = Now {
@@ -262,9 +243,9 @@ impl World {
             last_invocation: 0,
             next_call: 1,
             timer: None,
-            stretch: None,
-            lifted: None,
-            was_lifted: false,
+            drain: None,
+            released: None,
+            was_released: false,
             asks: 0,
             trace: Vec::new(),
             stopping: false,
@@ -272,8 +253,6 @@ impl World {
             stale: None,
             must_cancel: BTreeSet::new(),
             may_cancel: BTreeSet::new(),
-            by_time: BTreeSet::new(),
-            by_other: BTreeSet::new(),
             must_unsettle: BTreeSet::new(),
         };
         world.carry_out(effects)?;
@@ -332,7 +311,7 @@ impl World {
             self.take(effect)?;
         }
         self.free_kept_out();
-        self.follow_stretch();
+        self.follow_drain();
         self.note_waiting();
         let findings = self.core.check_consistency();
         ensure(findings.is_empty(), "consistency", || {
@@ -375,7 +354,7 @@ impl World {
         self.standings.clear();
         self.past.clear();
         self.ops.clear();
-        (self.stretch, self.lifted, self.timer) = (None, None, None);
+        (self.drain, self.released, self.timer) = (None, None, None);
         self.last_invocation = 0;
         let deletes = self.catalog.deletes;
         let deleted_at: BTreeMap<Uid, u64> = self
@@ -394,7 +373,7 @@ impl World {
             self.catalog.items.insert(*uid, item);
             let past = self.past.entry(*uid).or_default();
             past.attempts = row.attempts;
-            past.retrigger = row
+            past.requeue = row
                 .next_reconcile
                 .filter(|at| !row.marks.is_deleted() && *at > self.now.wall);
         }
@@ -402,7 +381,6 @@ impl World {
         for (uid, item) in &self.catalog.items {
             if item.is_marked() && self.is_supported(item) {
                 let op = Op {
-                    since: self.now.mono,
                     counts: true,
                     waits: BTreeSet::new(),
                     retry_at: None,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use shuttle::thread;
 use watershed_core::{
-    Deletion, Epoch, InvocationId, Key, Marks, Name, Publish, QuietRun, Reason, Revision, Row, Stored,
-    Target, Timestamp, Uid, Why, Work,
+    Deletion, Epoch, InvocationId, Key, Marks, Name, NoOpRun, Publish, Reason, Revision, Row, Settled,
+    Standing, Status, StatusUpdate, Stored, Target, Timestamp, Uid, Why, Work,
 };
 
 use super::{explore, gone, publish};
@@ -198,8 +198,8 @@ fn what_went_is_not_found_by_who_was_told() {
     });
 }
 
-fn quiet(runs_total: u64) -> Publish {
-    let run = QuietRun {
+fn no_op(runs_total: u64) -> NoOpRun {
+    NoOpRun {
         uid: uid(0),
         id: InvocationId(runs_total),
         epoch: Epoch(1),
@@ -208,9 +208,21 @@ fn quiet(runs_total: u64) -> Publish {
         ended_at: Timestamp(2),
         work: Work::None,
         runs_total,
+    }
+}
+
+fn ran(runs_total: u64) -> Publish {
+    let update = StatusUpdate {
+        uid: uid(0),
+        status: Status {
+            standing: Standing::Settled(Settled::Idle),
+            reason: None,
+            progress: None,
+        },
+        no_op: Some(Arc::new(no_op(runs_total))),
     };
     Publish {
-        quiet: vec![Arc::new(run)],
+        statuses: vec![update],
         ..publish(1, Vec::new())
     }
 }
@@ -218,9 +230,7 @@ fn quiet(runs_total: u64) -> Publish {
 /// A row that tells of so many runs.
 fn after(runs_total: u64, revision: u64) -> Arc<Row> {
     let mut row = Row::clone(&row(0, "n0", revision));
-    if let [run] = &quiet(runs_total).quiet[..] {
-        run.show_in(&mut row);
-    }
+    no_op(runs_total).show_in(&mut row);
     Arc::new(row)
 }
 
@@ -235,10 +245,10 @@ fn a_run_without_a_row_is_seen_by_all_who_were_told_of_it() {
             let rows =
                 |runs, revision| publish(revision, vec![after(runs, revision), row(1, "n1", revision)]);
             for (runs, publish) in [
-                (1, quiet(1)),
-                (2, quiet(2)),
+                (1, ran(1)),
+                (2, ran(2)),
                 (3, rows(3, 2)),
-                (4, quiet(4)),
+                (4, ran(4)),
                 (5, rows(5, 3)),
             ] {
                 writes.apply(&publish, Timestamp(1));

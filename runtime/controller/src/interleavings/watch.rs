@@ -104,7 +104,7 @@ impl Follower {
                     assert_eq!(self.seen, catalogs()[told.0 as usize], "at {told}");
                     self.can_read(told);
                 }
-                Some(Event::Quiet(_) | Event::Status(_)) => {}
+                Some(Event::Status(_)) => {}
                 Some(Event::Lagged) => return Left::Lagged,
                 None => return Left::Ended,
             }
@@ -250,7 +250,11 @@ fn who_watches_and_then_looks_does_not_miss_how_a_resource_stands() {
                 progress: None,
             };
             tells.publish(Publish {
-                statuses: vec![StatusUpdate { uid: uid(0), status }],
+                statuses: vec![StatusUpdate {
+                    uid: uid(0),
+                    status,
+                    no_op: None,
+                }],
                 ..publish(1, Vec::new())
             });
         });

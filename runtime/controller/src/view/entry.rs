@@ -6,7 +6,7 @@
 use std::mem::discriminant;
 use std::sync::Arc;
 
-use watershed_core::{Key, QuietRun, Reason, Row, Settled, Standing, Status, Timestamp};
+use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Standing, Status, Timestamp};
 
 use super::is_live;
 use crate::resource::Resource;
@@ -26,8 +26,8 @@ pub(super) struct Entry {
     /// None while it is idle. Those that began to stand alike at once share it.
     stands: Option<Arc<Stands>>,
     pub(super) before: Option<Box<Former>>,
-    /// A run that the row does not tell of.
-    quiet: Option<Arc<QuietRun>>,
+    /// Its last run, if the row does not tell of it because it was a no-op.
+    no_op: Option<Arc<NoOpRun>>,
 }
 
 /// How it stands.
@@ -42,6 +42,7 @@ pub(super) struct Stands {
 #[derive(Debug)]
 pub(super) struct Former {
     row: Option<Arc<Row>>,
+    no_op: Option<Arc<NoOpRun>>,
     /// The publish that replaced it.
     until: u64,
     before: Option<Box<Former>>,
@@ -73,9 +74,23 @@ impl Entry {
         }
     }
 
-    pub(super) fn read(&self, row: &Arc<Row>) -> Resource {
+    /// The resource with its present row.
+    pub(super) fn read(&self) -> Option<Resource> {
+        Some(self.resource(self.row.as_ref()?, self.no_op.as_deref()))
+    }
+
+    fn resource(&self, row: &Arc<Row>, no_op: Option<&NoOpRun>) -> Resource {
+        // Readers find the last run in the row, also where it is status. Most rows tell of it themselves and are shared.
+        let row = match no_op.filter(|run| !run.is_in(row)) {
+            None => Arc::clone(row),
+            Some(run) => {
+                let mut row = Row::clone(row);
+                run.show_in(&mut row);
+                Arc::new(row)
+            }
+        };
         Resource {
-            row: Arc::clone(row),
+            row,
             status: self.status().clone(),
         }
     }
@@ -116,48 +131,35 @@ impl Entry {
         self.stands.clone_from(latest);
     }
 
-    /// Takes note of a run that comes without a row.
-    pub(super) fn ran_quietly(&mut self, run: &Arc<QuietRun>) {
-        self.quiet = Some(Arc::clone(run));
-    }
-
-    /// Whether a run waits to be written down in the row.
-    pub(super) fn is_behind(&self) -> bool {
-        let quiet = self.quiet.as_deref().zip(self.row.as_deref());
-        quiet.is_some_and(|(quiet, row)| !quiet.is_in(row))
-    }
-
-    /// Writes it down. Whoever looks again finds nothing more to compare.
-    pub(super) fn catch_up(&mut self) {
-        let quiet = self.quiet.take();
-        if let (Some(quiet), Some(row)) = (quiet, &mut self.row)
-            && !quiet.is_in(row)
-        {
-            quiet.show_in(Arc::make_mut(row));
+    /// Takes note of a no-op run.
+    pub(super) fn note_no_op(&mut self, run: &Arc<NoOpRun>) {
+        if self.row.as_ref().is_some_and(|row| !run.is_in(row)) {
+            self.no_op = Some(Arc::clone(run));
         }
     }
 
-    /// Its row as it was when this publish was the last one.
-    pub(super) fn at(&self, publish: u64) -> Option<&Arc<Row>> {
-        let mut row = self.row.as_ref();
+    /// The resource with its row as it was when this publish was the last one, if it was there and is to be kept.
+    pub(super) fn at(&self, publish: u64, keep: impl Fn(&Row) -> bool) -> Option<Resource> {
+        let (mut row, mut no_op) = (self.row.as_ref(), self.no_op.as_deref());
         let mut former = self.before.as_deref();
         while let Some(one) = former.filter(|one| one.until > publish) {
-            row = one.row.as_ref();
+            (row, no_op) = (one.row.as_ref(), one.no_op.as_deref());
             former = one.before.as_deref();
         }
-        row
+        let row = row.filter(|row| keep(row))?;
+        Some(self.resource(row, no_op))
     }
 
-    /// Its row, present or former, that is found under this key.
-    pub(super) fn under(&self, key: &Key) -> Option<&Arc<Row>> {
+    /// The resource with the row, present or former, that is found under this key.
+    pub(super) fn under(&self, key: &Key) -> Option<Resource> {
         let has_it = |row: &&Arc<Row>| is_live(row) && row.kind == key.kind && row.name == key.name;
         if let Some(row) = self.row.as_ref().filter(has_it) {
-            return Some(row);
+            return Some(self.resource(row, self.no_op.as_deref()));
         }
         let mut former = self.before.as_deref();
         while let Some(one) = former {
             if let Some(row) = one.row.as_ref().filter(has_it) {
-                return Some(row);
+                return Some(self.resource(row, one.no_op.as_deref()));
             }
             former = one.before.as_deref();
         }
@@ -171,16 +173,14 @@ impl Entry {
         publish: u64,
         replaced: Replaced,
     ) -> Option<Arc<Row>> {
-        if replaced == Replaced::Keep {
-            self.catch_up(); // who lists what it was lists this as well
-        }
-        self.quiet = None; // a row that comes later knows of it
+        let no_op = self.no_op.take(); // a row that comes later knows of it
         let row = std::mem::replace(&mut self.row, row);
         if replaced == Replaced::Drop {
             return row;
         }
         self.before = Some(Box::new(Former {
             row,
+            no_op,
             until: publish,
             before: self.before.take(),
         }));

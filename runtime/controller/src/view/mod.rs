@@ -8,8 +8,7 @@
 //! 1. `names` has exactly the rows without a deletion mark, under their kind and name.
 //! 2. Every row that was published and did not go has an entry, also while its delete is unfinished.
 //! 3. Without a listing under way no entry keeps what it was before.
-//! 4. A run that found nothing to do comes without a row. It waits beside its row until somebody looks at the row,
-//!    which most never do, and is written down in it then.
+//! 4. A no-op run comes without a row. It is kept beside the row, and put into the copy that a reader gets.
 //!
 //! Only the loop publishes, so there is one publish at a time.
 
@@ -24,9 +23,9 @@ use watershed_core::{
 };
 
 use self::entry::{Entry, Replaced, SharedBy};
-use self::shards::{SHARDS, Shard, Shards, lock, read, write};
+use self::shards::{SHARDS, Shards, lock, read, write};
 use crate::resource::Resource;
-use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, spin_loop};
+use crate::sync::{Mutex, MutexGuard, RwLock, spin_loop};
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.
@@ -119,11 +118,6 @@ impl View {
             }
         }
         self.move_names(&moves);
-        for run in &publish.quiet {
-            if let Some(entry) = self.rows.write(&run.uid).get_mut(&run.uid) {
-                entry.ran_quietly(run);
-            }
-        }
         self.let_stand(&publish.statuses, now);
         let mut progress = held.unwrap_or_else(|| lock(&self.progress));
         progress.whole = number;
@@ -145,6 +139,9 @@ impl View {
             let mut shard = self.rows.write(&update.uid);
             let latest = of_shards.get_mut(shard.number).unwrap_or(&mut latest);
             if let Some(entry) = shard.get_mut(&update.uid) {
+                if let Some(run) = &update.no_op {
+                    entry.note_no_op(run);
+                }
                 entry.stand(&update.status, now, latest, shared);
             }
         }
@@ -267,28 +264,13 @@ impl View {
     }
 
     fn get_uid(&self, uid: Uid) -> Option<Resource> {
-        self.look(uid, |entry| Some(entry.read(entry.row.as_ref()?)))
-    }
-
-    /// Looks at a resource whose row tells of its last run.
-    fn look<T>(&self, uid: Uid, look: impl Fn(&Entry) -> Option<T>) -> Option<T> {
-        loop {
-            let shard = self.rows.read(&uid);
-            let entry = shard.get(&uid)?;
-            if !entry.is_behind() {
-                return look(entry);
-            }
-            drop(shard);
-            if let Some(entry) = self.rows.write(&uid).get_mut(&uid) {
-                entry.catch_up();
-            }
-        }
+        self.rows.read(&uid).get(&uid)?.read()
     }
 
     fn get_key(&self, key: &Key) -> Option<Resource> {
         loop {
             let uid = *self.names.read(key).get(key)?;
-            let found = self.look(uid, |entry| Some(entry.read(entry.under(key)?)));
+            let found = self.rows.read(&uid).get(&uid).and_then(|entry| entry.under(key));
             if found.is_some() {
                 return found;
             }
@@ -357,28 +339,13 @@ impl View {
         };
         let mut list = Vec::new();
         for shard in self.rows.iter() {
-            let shard = read_caught_up(shard);
-            list.extend(shard.values().filter_map(|entry| {
-                let row = entry.at(whole).filter(|row| keep(row))?;
-                Some(entry.read(row))
-            }));
+            list.extend(read(shard).values().filter_map(|entry| entry.at(whole, &keep)));
         }
         let mut progress = lock(&self.progress);
         progress.listings -= 1;
         self.forget_former(progress);
         (revision, list)
     }
-}
-
-/// A shard whose rows tell of the last runs.
-fn read_caught_up(shard: &RwLock<Shard<Uid, Entry>>) -> RwLockReadGuard<'_, Shard<Uid, Entry>> {
-    let found = read(shard);
-    if !found.values().any(Entry::is_behind) {
-        return found;
-    }
-    drop(found);
-    write(shard).values_mut().for_each(Entry::catch_up);
-    read(shard)
 }
 
 fn is_live(row: &Row) -> bool {

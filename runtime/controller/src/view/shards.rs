@@ -80,10 +80,6 @@ impl<K, V> Shard<K, V> {
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }
-
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
-        self.0.iter_mut().map(|(_, value)| value)
-    }
 }
 
 /// Only the key that led to the place may be looked for there.

@@ -146,7 +146,7 @@ async fn watchers_of_any_process_see_every_change() {
                 names.extend(changes.rows.iter().map(|row| row.name.as_str().to_owned()));
                 gone.extend(changes.gone.iter().map(|gone| gone.key.name.as_str().to_owned()));
             }
-            Some(Event::Quiet(_) | Event::Status(_)) => {}
+            Some(Event::Status(_)) => {}
             other => panic!("{other:?}"),
         }
     }
@@ -228,7 +228,7 @@ async fn who_stands_by_goes_on_with_the_same_handles_when_it_holds() {
     loop {
         match tokio::time::timeout(SOON, watch.next()).await.unwrap() {
             Some(Event::Changed(changes)) if changes.rows.iter().any(|row| row.name.as_str() == "c") => break,
-            Some(Event::Changed(_) | Event::Quiet(_) | Event::Status(_)) => {}
+            Some(Event::Changed(_) | Event::Status(_)) => {}
             other => panic!("{other:?}"),
         }
     }

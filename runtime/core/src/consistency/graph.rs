@@ -1,4 +1,4 @@
-//! C3, C4, C7, C14: the graph, its counts and its cycles.
+//! The graph, its counts and its cycles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,11 +8,12 @@ use crate::components::components;
 use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
 use crate::graph::index_u32;
-use crate::resource::{Cancelled, Slot};
+use crate::reason::Cancels;
+use crate::resource::{Cancelled, Resource, Slot, Stage};
 
 impl Core {
     /// `unsettled_parents`, `busy_children` and `running` are what they stand for.
-    pub(super) fn check_c3(&self, findings: &mut Findings) {
+    pub(super) fn check_ancestors_first(&self, findings: &mut Findings) {
         let mut unsettled_parents = vec![0; self.slots.bound()];
         let mut busy_children = vec![0; self.slots.bound()];
         let mut running = vec![0; self.slots.bound()];
@@ -42,15 +43,15 @@ impl Core {
             let starts_early = resource
                 .run()
                 .filter(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
-                .is_some_and(|run| !run.lingering && unsettled_parents[self.rep(slot).0 as usize] > 0);
+                .is_some_and(|run| run.again.is_none() && unsettled_parents[self.rep(slot).0 as usize] > 0);
             findings.ensure_of(self, slot, !starts_early, || {
-                "runs below an unsettled resource and nobody knows".into()
+                "runs below an unsettled resource and will not run again".into()
             });
         }
     }
 
-    /// What is below an unsettled resource is unsettled; lingering invocations are counted and not cancelled.
-    pub(super) fn check_c4(&self, findings: &mut Findings) {
+    /// What is below an unsettled resource is unsettled.
+    pub(super) fn check_pending_below(&self, findings: &mut Findings) {
         let unsettled = |(_, it): &(Slot, &crate::resource::Resource)| it.is_live() && it.is_unsettled();
         for (slot, resource) in self.slots.iter().filter(unsettled) {
             for child in self.children(slot) {
@@ -59,24 +60,32 @@ impl Core {
                 });
             }
         }
-        let mut lingering = 0;
-        for (slot, run) in self.slots.iter().filter_map(|(slot, it)| Some((slot, it.run()?))) {
-            lingering += usize::from(run.lingering);
-            let cancelled = run.lingering && run.cancelled != Cancelled::No;
-            findings.ensure_of(self, slot, !cancelled, || {
-                format!("{:?} lingers and is cancelled", run.invocation)
-            });
+        self.check_swept(findings);
+    }
+
+    /// Below what was asked for by a request that cancels all, no regular invocation goes on.
+    fn check_swept(&self, findings: &mut Findings) {
+        let is_swept = |(slot, it): (Slot, &Resource)| match &it.stage {
+            Stage::Pending(pending) if it.is_live() && pending.swept == Cancels::All => Some(slot),
+            _ => None,
+        };
+        let mut open: Vec<Slot> = self.slots.iter().filter_map(is_swept).collect();
+        let mut seen = HashSet::new();
+        while let Some(slot) = open.pop() {
+            for child in self.children(slot).filter(|child| seen.insert(*child)) {
+                let run = self.slots[child].run();
+                let goes_on =
+                    run.is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
+                findings.ensure_of(self, child, !goes_on, || {
+                    "goes on below a resource whose request cancels it".into()
+                });
+                open.push(child);
+            }
         }
-        findings.ensure(lingering == self.lingering, || {
-            format!(
-                "{} lingering invocations are counted, not {lingering}",
-                self.lingering
-            )
-        });
     }
 
     /// The members of a cycle are exactly one strongly connected component.
-    pub(super) fn check_c7(&self, findings: &mut Findings) {
+    pub(super) fn check_no_run_on_cycles(&self, findings: &mut Findings) {
         let nodes: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
         let index_of = |slot: Slot| nodes.binary_search(&slot).map(index_u32).ok();
         let children: Vec<Vec<u32>> = nodes
@@ -131,7 +140,7 @@ impl Core {
     }
 
     /// Deleted resources are not part of the graph, and every edge between live ones is counted.
-    pub(super) fn check_c14(&self, findings: &mut Findings) {
+    pub(super) fn check_edges_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.slots.iter() {
             let left = resource.is_live() || resource.links.is_empty();
             findings.ensure_of(self, slot, left, || "is deleted and has links".into());

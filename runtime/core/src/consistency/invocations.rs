@@ -1,4 +1,4 @@
-//! C1, C2, C5, C10, C12: what runs.
+//! What runs.
 
 use std::collections::{HashMap, HashSet};
 
@@ -19,7 +19,7 @@ impl Core {
     }
 
     /// Invocations are those of the stages and the abandoned ones; under each name there is one.
-    pub(super) fn check_c1(&self, findings: &mut Findings) {
+    pub(super) fn check_one_run_per_name(&self, findings: &mut Findings) {
         let mut unreturned = 0;
         let mut under: HashMap<NameId, Slot> = HashMap::new();
         for (slot, resource) in self.slots.iter() {
@@ -47,7 +47,7 @@ impl Core {
     }
 
     /// From what runs downwards, nothing else runs.
-    pub(super) fn check_c2(&self, findings: &mut Findings) {
+    pub(super) fn check_one_run_per_path(&self, findings: &mut Findings) {
         let running: HashSet<Slot> = self.regular_runs().map(|(slot, _)| slot).collect();
         let mut seen = HashSet::new();
         let mut open: Vec<Slot> = running.iter().flat_map(|slot| self.children(*slot)).collect();
@@ -61,8 +61,8 @@ impl Core {
         }
     }
 
-    /// What runs and is not cancelled has seen the present spec, refreshes and, unless it lingers, parents.
-    pub(super) fn check_c5(&self, findings: &mut Findings) {
+    /// What runs and is not cancelled has seen the present spec and refreshes, and, unless it runs again, parents.
+    pub(super) fn check_runs_see_the_present(&self, findings: &mut Findings) {
         for (slot, run) in self.regular_runs() {
             let (resource, Some(seen)) = (&self.slots[slot], &run.seen) else {
                 findings.ensure_of(self, slot, false, || "runs and sees nothing".into());
@@ -80,13 +80,13 @@ impl Core {
                 !link.edge || seen.target == now.target
             };
             let views = seen.refs.iter().zip(self.refs_now(slot));
-            let steady = run.lingering || resource.links.iter().zip(views).all(same);
+            let steady = run.again.is_some() || resource.links.iter().zip(views).all(same);
             findings.ensure_of(self, slot, steady, || "sees a ref that has changed since".into());
         }
     }
 
     /// What is abandoned is counted; what it keeps out names an invocation that has not returned.
-    pub(super) fn check_c10(&self, findings: &mut Findings) {
+    pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
         for (slot, resource) in self.slots.iter() {
             if let Some(run) = &resource.extra().stuck {
@@ -109,7 +109,7 @@ impl Core {
     }
 
     /// Limits hold, and of what is ready nothing could start.
-    pub(super) fn check_c12(&self, findings: &mut Findings) {
+    pub(super) fn check_concurrency_limits(&self, findings: &mut Findings) {
         findings.ensure(self.active() <= self.limits.concurrency, || {
             format!(
                 "{} invocations, at most {}",

@@ -1,4 +1,4 @@
-//! C6, C19 and the gate: what is held back, and by what.
+//! What is held back, and by what.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,18 +9,18 @@ use crate::resource::{Life, Op, Slot};
 
 impl Core {
     /// Marks are worked at, what counts is counted once, and the order of deletes is as remembered.
-    pub(super) fn check_c6(&self, findings: &mut Findings) {
+    pub(super) fn check_deletes_then_renames(&self, findings: &mut Findings) {
         let counting = |life| {
             let counts = self.slots.iter();
             counts.filter(|(_, it)| it.life == life && it.op_counts()).count()
         };
         let expected = (counting(Life::Deleted), counting(Life::Live));
-        let counted = self.holds.counting();
+        let counted = self.barrier.counting();
         findings.ensure(counted == expected, || {
             format!("{counted:?} deletes and renames count, not {expected:?}")
         });
         let mut waits: HashMap<Slot, u32> = HashMap::new();
-        for (target, uid) in self.holds.delete_order.values().flatten() {
+        for (target, uid) in self.barrier.delete_order.values().flatten() {
             if self.slots.get(*target).is_some_and(|it| it.row.uid == *uid) {
                 *waits.entry(*target).or_default() += 1;
             }
@@ -63,7 +63,7 @@ impl Core {
     }
 
     /// Only paused resources settle as such, and only they remember what asked meanwhile.
-    pub(super) fn check_c19(&self, findings: &mut Findings) {
+    pub(super) fn check_paused_stays(&self, findings: &mut Findings) {
         for (slot, resource) in self.slots.iter().filter(|(_, it)| it.is_live()) {
             let says = resource.settled() == Some(&Settled::Paused) || resource.extra().missed;
             findings.ensure_of(self, slot, !says || resource.row.paused, || {
@@ -73,7 +73,7 @@ impl Core {
     }
 
     /// The gate is those of `first` kinds that have not settled yet.
-    pub(super) fn check_gate(&self, findings: &mut Findings) {
+    pub(super) fn check_startup_barrier(&self, findings: &mut Findings) {
         let gates = self.slots.iter().filter(|(_, it)| it.gates);
         let gates: BTreeSet<Slot> = gates.map(|(slot, _)| slot).collect();
         findings.ensure(gates == self.gate, || {

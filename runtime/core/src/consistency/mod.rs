@@ -1,8 +1,8 @@
-//! Whether the machine holds together: one function for each numbered rule that is a statement about a state, and for
-//! each invariant that the rules lean on.
+//! The consistency check of the machine: one function for each rule that is a statement about a state, and for each
+//! invariant that the rules lean on.
 //!
 //! Each computes what it checks from scratch, from rows, refs and stages, and compares that with what the machine
-//! counts and remembers. C8, C9 and C17 speak of what happens, not of what is; the simulator checks them.
+//! counts and remembers. Rules that speak of what happens, not of what is, are checked by the simulator.
 
 use std::fmt;
 
@@ -25,79 +25,80 @@ pub use stored::{Compared, Consistency};
 /// Findings of one rule that are told; a broken count can be wrong in every resource of a catalog.
 const FINDINGS_PER_RULE: usize = 20;
 
-/// What a finding breaks: a rule of the controller by its number, or what the machine needs for all of them.
+/// What a finding breaks: a rule of the controller, or what the machine needs for all of them.
 ///
 /// ```
 /// use watershed_core::Rule;
 ///
-/// assert_eq!(Rule::C6.to_string(), "C6");
-/// assert_eq!(Rule::Times.as_str(), "times");
+/// assert_eq!(Rule::OneRunPerName.to_string(), "one_run_per_name");
+/// assert_eq!(Rule::TimersAgree.as_str(), "timers_agree");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rule {
     /// At most one invocation per resource, and one under each name.
-    C1,
+    OneRunPerName,
     /// At most one invocation that is not cancelled on a path.
-    C2,
-    /// What runs above and below is counted.
-    C3,
-    /// Pending is closed downwards; what goes on below a pending resource is known.
-    C4,
+    OneRunPerPath,
+    /// What is unsettled above a resource and what runs below it is counted: both come before its own run.
+    AncestorsFirst,
+    /// What is below an unsettled resource is unsettled.
+    PendingBelow,
     /// An invocation that is not cancelled has seen what there is to see.
-    C5,
+    RunsSeeThePresent,
     /// Unfinished deletes and renames are known, counted, and in order.
-    C6,
+    DeletesThenRenames,
     /// Exactly the members of cycles are on one, settle together, and say so.
-    C7,
+    NoRunOnCycles,
     /// Abandoned invocations stand aside, and name what they keep out.
-    C10,
+    AbandonedAside,
     /// No lost wake-ups: whatever is pending waits for something that will have it considered.
-    C11,
+    NoLostWakeUps,
     /// The limits hold, and what could start has started.
-    C12,
+    ConcurrencyLimits,
     /// Each live resource is the one of its name, and every claim on a name is known.
-    C13,
+    NamesAgree,
     /// Every edge between live resources is counted, and no other.
-    C14,
+    EdgesAgree,
     /// Who owns what is known.
-    C15,
+    OwnersAgree,
     /// Everything that is unsettled is waited for, and callers wait only for that.
-    C18,
+    WaitersAreAnswered,
     /// Paused resources settle as such.
-    C19,
-    /// Request 1: those of `first` kinds that hold others back are known.
-    Gate,
-    /// Requests 5 to 8 and the deadlines: what is due is on the timeline, and nothing else is.
-    Times,
+    PausedStays,
+    /// The resources of `first` kinds that hold others back are known.
+    StartupBarrier,
+    /// Every timer belongs to something that waits for it.
+    TimersAgree,
     /// Every change is on its way to the store, and nothing is newer than the catalog.
-    Durability,
+    ChangesAreStored,
     /// The store holds what the machine holds.
-    Stored,
+    StoreAgrees,
 }
 
 impl Rule {
-    /// As it is called in documents: `C6`.
+    /// The word used in documents.
     pub fn as_str(self) -> &'static str {
         match self {
-            Rule::C1 => "C1",
-            Rule::C2 => "C2",
-            Rule::C3 => "C3",
-            Rule::C4 => "C4",
-            Rule::C5 => "C5",
-            Rule::C6 => "C6",
-            Rule::C7 => "C7",
-            Rule::C10 => "C10",
-            Rule::C11 => "C11",
-            Rule::C12 => "C12",
-            Rule::C13 => "C13",
-            Rule::C14 => "C14",
-            Rule::C15 => "C15",
-            Rule::C18 => "C18",
-            Rule::C19 => "C19",
-            Rule::Gate => "gate",
-            Rule::Times => "times",
-            Rule::Durability => "durability",
-            Rule::Stored => "stored",
+            Rule::OneRunPerName => "one_run_per_name",
+            Rule::OneRunPerPath => "one_run_per_path",
+            Rule::AncestorsFirst => "ancestors_first",
+            Rule::PendingBelow => "pending_below",
+            Rule::RunsSeeThePresent => "runs_see_the_present",
+            Rule::DeletesThenRenames => "deletes_then_renames",
+            Rule::NoRunOnCycles => "no_run_on_cycles",
+            Rule::AbandonedAside => "abandoned_aside",
+            Rule::NoLostWakeUps => "no_lost_wake_ups",
+            Rule::ConcurrencyLimits => "concurrency_limits",
+            Rule::NamesAgree => "names_agree",
+            Rule::EdgesAgree => "edges_agree",
+            Rule::OwnersAgree => "owners_agree",
+            Rule::WaitersAreAnswered => "waiters_are_answered",
+            Rule::PausedStays => "paused_stays",
+            Rule::StartupBarrier => "startup_barrier",
+            Rule::TimersAgree => "timers_agree",
+            Rule::ChangesAreStored => "changes_are_stored",
+            Rule::StoreAgrees => "store_agrees",
         }
     }
 }
@@ -146,24 +147,24 @@ type Check = fn(&Core, &mut Findings);
 
 /// Every rule that is checked, in order.
 const CHECKS: [(Rule, Check); 18] = [
-    (Rule::C1, Core::check_c1),
-    (Rule::C2, Core::check_c2),
-    (Rule::C3, Core::check_c3),
-    (Rule::C4, Core::check_c4),
-    (Rule::C5, Core::check_c5),
-    (Rule::C6, Core::check_c6),
-    (Rule::C7, Core::check_c7),
-    (Rule::C10, Core::check_c10),
-    (Rule::C11, Core::check_c11),
-    (Rule::C12, Core::check_c12),
-    (Rule::C13, Core::check_c13),
-    (Rule::C14, Core::check_c14),
-    (Rule::C15, Core::check_c15),
-    (Rule::C18, Core::check_c18),
-    (Rule::C19, Core::check_c19),
-    (Rule::Gate, Core::check_gate),
-    (Rule::Times, Core::check_times),
-    (Rule::Durability, Core::check_durability),
+    (Rule::OneRunPerName, Core::check_one_run_per_name),
+    (Rule::OneRunPerPath, Core::check_one_run_per_path),
+    (Rule::AncestorsFirst, Core::check_ancestors_first),
+    (Rule::PendingBelow, Core::check_pending_below),
+    (Rule::RunsSeeThePresent, Core::check_runs_see_the_present),
+    (Rule::DeletesThenRenames, Core::check_deletes_then_renames),
+    (Rule::NoRunOnCycles, Core::check_no_run_on_cycles),
+    (Rule::AbandonedAside, Core::check_abandoned_aside),
+    (Rule::NoLostWakeUps, Core::check_no_lost_wake_ups),
+    (Rule::ConcurrencyLimits, Core::check_concurrency_limits),
+    (Rule::NamesAgree, Core::check_names_agree),
+    (Rule::EdgesAgree, Core::check_edges_agree),
+    (Rule::OwnersAgree, Core::check_owners_agree),
+    (Rule::WaitersAreAnswered, Core::check_waiters_are_answered),
+    (Rule::PausedStays, Core::check_paused_stays),
+    (Rule::StartupBarrier, Core::check_startup_barrier),
+    (Rule::TimersAgree, Core::check_timers_agree),
+    (Rule::ChangesAreStored, Core::check_changes_are_stored),
 ];
 
 /// What was found so far.
@@ -221,7 +222,7 @@ impl Core {
     /// Checks every rule by computing it from scratch; costs time proportional to the catalog. Of each rule at most
     /// 20 findings are told. It holds between any two inputs.
     pub fn check_consistency(&self) -> Vec<Finding> {
-        let mut findings = Findings::of(Rule::C1);
+        let mut findings = Findings::of(Rule::OneRunPerName);
         for (rule, check) in CHECKS {
             findings.begin(rule);
             check(self, &mut findings);

@@ -1,4 +1,4 @@
-//! C13, C15: who has which name, who refers to it, and who owns whom.
+//! Names with their resources and referrers, and owners.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use crate::{QuickHash, Uid};
 
 impl Core {
     /// Each live resource is the one of its name; claims and referrers agree with rows.
-    pub(super) fn check_c13(&self, findings: &mut Findings) {
+    pub(super) fn check_names_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.slots.iter() {
             let entry = &self.names[resource.name];
             let same = entry.name == resource.row.name && self.kinds[entry.kind].kind == resource.row.kind;
@@ -60,7 +60,7 @@ impl Core {
     }
 
     /// What each owner owns is what the rows say.
-    pub(super) fn check_c15(&self, findings: &mut Findings) {
+    pub(super) fn check_owners_agree(&self, findings: &mut Findings) {
         let mut owned: HashMap<Uid, BTreeSet<Slot>, QuickHash> = HashMap::default();
         for (slot, resource) in self.slots.iter() {
             let stored = resource.life != crate::resource::Life::Gone;

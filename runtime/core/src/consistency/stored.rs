@@ -54,7 +54,7 @@ pub enum Compared {
 /// # });
 /// # let checked = checked.expect("it was asked for");
 /// assert_eq!(checked.findings, []);
-/// assert!(checked.rules.contains(&Rule::C7));
+/// assert!(checked.rules.contains(&Rule::NoRunOnCycles));
 /// # Ok::<(), OpenError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -73,7 +73,7 @@ pub struct Consistency {
 
 impl Core {
     /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
-    pub(super) fn check_durability(&self, findings: &mut Findings) {
+    pub(super) fn check_changes_are_stored(&self, findings: &mut Findings) {
         let (durable, handed_out) = (self.commits.durable(), self.commits.handed_out());
         findings.ensure(durable <= handed_out && handed_out <= self.revision, || {
             format!(
@@ -109,8 +109,8 @@ impl Core {
         let compared = match stored {
             None => Compared::Not,
             Some(stored) => {
-                rules.push(Rule::Stored);
-                let mut of_store = Findings::of(Rule::Stored);
+                rules.push(Rule::StoreAgrees);
+                let mut of_store = Findings::of(Rule::StoreAgrees);
                 let compared = self.compare(stored, &mut of_store);
                 findings.extend(of_store.list);
                 compared

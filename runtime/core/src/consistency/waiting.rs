@@ -1,4 +1,4 @@
-//! C11, C18: what is pending waits for something, and callers wait only for what is unsettled.
+//! What is pending waits for something, and callers wait only for what is unsettled.
 
 use super::Findings;
 use crate::core::Core;
@@ -7,7 +7,7 @@ use crate::resource::{Op, Slot, Stage};
 
 impl Core {
     /// Whatever is pending waits for something that will have it considered.
-    pub(super) fn check_c11(&self, findings: &mut Findings) {
+    pub(super) fn check_no_lost_wake_ups(&self, findings: &mut Findings) {
         for slot in &self.queue {
             let listed = self.slots.get(*slot).is_none_or(|it| it.listed.queued);
             findings.ensure(listed, || format!("{slot:?} is in the queue unknowingly"));
@@ -56,7 +56,7 @@ impl Core {
             Verdict::Wait => findings.ensure_of(self, slot, self.awaits_something(slot), || {
                 "waits for nothing that is known".into()
             }),
-            // C12 checks what may start; the first member of a cycle answers for the others.
+            // The check of limits looks at what may start; the first member of a cycle answers for the others.
             Verdict::Start(_) | Verdict::AskFirst(_) => {}
         }
     }
@@ -76,7 +76,7 @@ impl Core {
     }
 
     /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.
-    pub(super) fn check_c18(&self, findings: &mut Findings) {
+    pub(super) fn check_waiters_are_answered(&self, findings: &mut Findings) {
         let unsettled = self.slots.iter().filter(|(_, it)| it.is_unsettled()).count();
         findings.ensure(unsettled == self.unsettled, || {
             format!(

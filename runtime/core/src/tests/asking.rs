@@ -1,9 +1,7 @@
-//! What asking leaves behind: the reason that is told, what lingers below, and how much was looked at for it.
-
-use std::time::Duration;
+//! What asking leaves behind: the reason, what runs on below, and how much was visited for it.
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Call, Edit, Key, KindOptions, Limits, OnTimedAncestor, Ref, Required, Why};
+use crate::{Call, Edit, Key, Limits, Ref, Required, Why};
 
 /// One place, and something that has it; so what is asked for stays pending.
 fn crowded(resources: &[(&str, &[&str])]) -> Bench {
@@ -48,31 +46,24 @@ fn what_runs_tells_of_the_first_request_of_its_own_that_came_meanwhile() {
     assert_eq!(bench.running("a").reason.why, Why::Edited);
 }
 
-fn long_work() -> KindOptions {
-    KindOptions {
-        on_timed_ancestor: OnTimedAncestor::Finish(Duration::from_secs(3600)),
-        ..KindOptions::new("k")
-    }
-}
-
 /// `c` runs below `b`, which a nudge has made pending.
-fn lingering() -> Bench {
-    let mut bench = Bench::with(vec![long_work()], Limits::default());
+fn running_below() -> Bench {
+    let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
     bench.reconcile("c");
     nudge(&mut bench, "b");
-    assert!(!bench.is_cancelled("c"), "it may finish");
+    assert!(!bench.is_cancelled("c"), "a timed request waits");
     bench
 }
 
 #[test]
-fn c4_an_edit_cancels_what_lingers_below_a_pending_resource() {
+fn an_edit_cancels_what_runs_on_below_a_pending_resource() {
     for name in ["a", "b"] {
-        let mut bench = lingering();
+        let mut bench = running_below();
         bench.edit_spec(name, "new");
         assert!(bench.is_cancelled("c"), "an edit of {name}");
     }
-    let mut bench = lingering();
+    let mut bench = running_below();
     nudge(&mut bench, "a");
     assert!(!bench.is_cancelled("c"));
 }
@@ -148,10 +139,10 @@ fn every_look_is_counted() {
     assert_eq!(told_again, (0, 1));
     let leaf = cost(&mut crowded(&[("a", &[])]), |bench| nudge(bench, "a"));
     assert_eq!(leaf, (3, 0));
-    let lingers = cost(&mut lingering(), |bench| {
+    let below = cost(&mut running_below(), |bench| {
         bench.edit_spec("a", "new");
     });
-    assert_eq!(lingers, (7, 3));
+    assert_eq!(below, (5, 2));
     // What has returned looks at all below it for who waits for it.
     let mut fan = Bench::new();
     fan.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"]), ("d", &["a"])]);
@@ -159,17 +150,17 @@ fn every_look_is_counted() {
     fan.edit_spec("a", "new");
     assert_eq!(cost(&mut fan, |bench| bench.finish("a")), (1, 3));
     // What ends below something pending tells that.
-    let mut below = Bench::new();
-    below.settled(&[("a", &[]), ("b", &["a"])]);
-    below.reconcile("b");
-    below.reconcile("a");
-    assert_eq!(cost(&mut below, |bench| bench.finish("b")), (2, 1));
-    // What has waited for long is raised.
+    let mut under = Bench::new();
+    under.settled(&[("a", &[]), ("b", &["a"])]);
+    under.reconcile("b");
+    under.reconcile("a");
+    assert_eq!(cost(&mut under, |bench| bench.finish("b")), (2, 1));
+    // What has waited for long is promoted.
     let mut waits = crowded(&[("a", &[]), ("b", &[])]);
     waits.reconcile("a");
     waits.reconcile("b");
-    let patience = Limits::default().class_patience;
-    assert_eq!(cost(&mut waits, |bench| bench.pass(patience)), (4, 0));
+    let wait = Limits::default().promote_after;
+    assert_eq!(cost(&mut waits, |bench| bench.pass(wait)), (4, 0));
 }
 
 #[test]
@@ -187,4 +178,22 @@ fn what_need_only_be_there_waits_for_nobody_who_refers_to_it() {
     bench.reconcile("a");
     assert_eq!(bench.starts(), ["a"]);
     assert!(!bench.is_cancelled("c"));
+}
+
+/// How many nodes and edges a further request visits.
+fn cost_of_a_further(name: &str, bench: &mut Bench) -> (u64, u64) {
+    cost(bench, |bench| {
+        bench.reconcile(name);
+    })
+}
+
+#[test]
+fn a_further_request_for_what_is_pending_visits_nothing_below_it() {
+    let mut bench = running_below();
+    bench.reconcile("b");
+    assert!(bench.is_cancelled("c"));
+    let first = cost_of_a_further("b", &mut bench);
+    assert_eq!(first, cost_of_a_further("b", &mut bench));
+    // The resource itself, and what evaluates it.
+    assert_eq!(first.1, 0);
 }

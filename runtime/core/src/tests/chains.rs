@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    CHAIN_MAX, Call, Edit, Error, KindOptions, Limits, OnExhausted, Reason, RetryPolicy, Returned, Update,
+    CHAIN_MAX, Call, Edit, Error, KindOptions, Limits, OnOwned, Reason, RetryPolicy, Returned, Update,
 };
 
 fn say(name: &str, reason: &Reason) -> String {
@@ -115,7 +115,7 @@ fn retries_say_what_the_failed_run_was_for_and_owners_which_run_failed() {
     };
     let options = KindOptions {
         retry,
-        on_exhausted: OnExhausted::AskOwner,
+        on_owned: OnOwned::Exhausted,
         ..KindOptions::new("k")
     };
     let mut bench = Bench::with(vec![options], Limits::default());

@@ -186,7 +186,7 @@ fn c5_own_refs_to_what_is_settled_cancel_nothing() {
 
 #[test]
 fn c5_an_own_spec_cancels_nothing_though_something_above_is_asked_for() {
-    let mut bench = Bench::with_one_lingering();
+    let mut bench = Bench::with_one_below();
     let by = bench.running("b").invocation;
     let spec = Some((b"own".as_slice().into(), 1));
     let edit = Edit::update(

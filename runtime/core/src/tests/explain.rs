@@ -195,7 +195,7 @@ fn it_says_what_a_cycle_waits_for() {
 
 #[test]
 fn what_runs_waits_for_nothing_though_something_above_it_is_asked_for() {
-    let bench = Bench::with_one_lingering();
+    let bench = Bench::with_one_below();
     assert_eq!(explain(&bench, "b").waits_for, None);
 }
 

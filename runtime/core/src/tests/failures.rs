@@ -110,8 +110,8 @@ fn retries_of_different_resources_are_spread() {
     assert!(waits.len() > 2, "{waits:?}");
 }
 
-/// Whether a look that finds nothing is counted without a write.
-fn is_quiet(bench: &mut Bench) -> bool {
+/// Whether a run that finds nothing is counted without a write.
+fn is_no_op(bench: &mut Bench) -> bool {
     let before = bench.core.revision();
     let looked = Outcome {
         work: Work::Checked,
@@ -128,10 +128,10 @@ fn a_look_that_leaves_failures_to_be_forgotten_is_stored() {
     bench.pass(4 * SECOND);
     bench.finish("a");
     bench.call(Call::Nudge(target("a")));
-    assert!(!is_quiet(&mut bench));
+    assert!(!is_no_op(&mut bench));
     bench.pass(10 * SECOND);
     bench.call(Call::Nudge(target("a")));
-    assert!(is_quiet(&mut bench));
+    assert!(is_no_op(&mut bench));
 }
 
 #[test]
@@ -140,10 +140,10 @@ fn a_look_that_takes_a_time_back_is_stored() {
     let at = bench.now.wall.after(10 * SECOND);
     bench.finish_at("a", Some(at.0));
     bench.reconcile("a");
-    assert!(!is_quiet(&mut bench));
+    assert!(!is_no_op(&mut bench));
     assert_eq!(bench.row("a").next_reconcile, None);
     bench.reconcile("a");
-    assert!(is_quiet(&mut bench));
+    assert!(is_no_op(&mut bench));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_look_after_a_cancelled_run_is_stored() {
     bench.call(Call::Cancel(target("a")));
     bench.finish("a");
     bench.reconcile("a");
-    assert!(!is_quiet(&mut bench));
+    assert!(!is_no_op(&mut bench));
     bench.reconcile("a");
-    assert!(is_quiet(&mut bench));
+    assert!(is_no_op(&mut bench));
 }

@@ -5,14 +5,6 @@ use std::time::Duration;
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, KindOptions, Limits, Settled, Standing, Update};
 
-/// A kind whose deletes and renames count for longer than any test lasts.
-fn patient(kind: &str) -> KindOptions {
-    KindOptions {
-        hold_limit: Duration::from_secs(6_000),
-        ..KindOptions::new(kind)
-    }
-}
-
 #[test]
 fn c13_a_delete_while_its_rename_runs_cancels_that_and_comes_next() {
     let mut bench = Bench::new();
@@ -48,7 +40,7 @@ fn c13_a_delete_outdoes_an_earlier_cancel_of_what_it_took_up() {
 fn request_1_a_release_opens_the_gate_for_a_kind_whose_turn_was_over() {
     let first = KindOptions {
         first: true,
-        ..patient("z")
+        ..KindOptions::new("z")
     };
     let mut bench = Bench::with(vec![KindOptions::new("k"), first], Limits::default());
     let before = bench.new_of("z", "old", &[]);
@@ -109,8 +101,8 @@ fn c7_an_own_edit_that_breaks_the_cycle_counts_as_the_break() {
 }
 
 #[test]
-fn c6_a_stretch_goes_on_when_one_edit_takes_the_place_of_another() {
-    let mut bench = Bench::with(vec![patient("k")], Limits::default());
+fn c6_a_drain_goes_on_when_one_edit_takes_the_place_of_another() {
+    let mut bench = Bench::with(vec![KindOptions::new("k")], Limits::default());
     bench.settled(&[("a", &[]), ("x", &[])]);
     bench.rename("a", "b");
     bench.reconcile("x");
@@ -157,7 +149,10 @@ fn c12_a_slot_that_passes_to_another_kind_is_not_started_in_the_old_ones_turn() 
         concurrency: Some(1),
         ..KindOptions::new("a")
     };
-    let mut bench = Bench::with(vec![narrow, patient("b"), patient("c")], Limits::default());
+    let mut bench = Bench::with(
+        vec![narrow, KindOptions::new("b"), KindOptions::new("c")],
+        Limits::default(),
+    );
     for (kind, name) in [("a", "old"), ("b", "x"), ("c", "holder")] {
         let new = bench.new_of(kind, name, &[]);
         bench.apply(vec![Edit::create(new)]);
@@ -219,29 +214,28 @@ fn c13_after_a_restart_a_create_takes_up_the_one_deleted_last() {
 }
 
 #[test]
-fn a_past_time_that_is_still_to_be_taken_up_is_replaced_by_what_a_later_run_returns() {
+fn a_requeue_time_is_replaced_by_what_a_later_run_returns() {
     let mut bench = Bench::new();
     bench.create(&[("a", &[])]);
-    for _ in 0..4 {
-        bench.finish_at("a", Some(0));
-    }
-    assert!(!bench.is_running("a"), "the fourth waits for a second");
+    bench.finish_at("a", Some(0));
     bench.reconcile("a");
     bench.finish("a");
     bench.starts();
-    bench.pass(std::time::Duration::from_secs(2));
+    bench.pass(Duration::from_secs(2));
     assert!(bench.starts().is_empty());
 }
 
 #[test]
 fn a_name_whose_holder_deletes_itself_is_free_when_that_returns() {
-    let mut options = crate::KindOptions::new("k");
-    options.hold_limit = std::time::Duration::from_secs(1);
-    let mut bench = Bench::with(vec![options], crate::Limits::default());
+    let limits = Limits {
+        drain_limit: Duration::from_secs(1),
+        ..Limits::default()
+    };
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
     bench.settled(&[("a", &[])]);
     bench.rename("a", "b");
     bench.create(&[("a", &[])]);
-    bench.pass(std::time::Duration::from_secs(1));
+    bench.pass(Duration::from_secs(1));
     let renaming = bench.running("b").invocation;
     let delete = Edit::delete(target("b"));
     bench.call_by(Some(renaming), Call::Apply(delete.into()));

@@ -136,7 +136,7 @@ fn c15_a_delete_does_not_wait_for_that_of_its_owner_which_waits_for_it() {
 fn asks_its_owner() -> Bench {
     let options = crate::KindOptions {
         retry: tried(1),
-        on_exhausted: crate::OnExhausted::AskOwner,
+        on_owned: crate::OnOwned::Exhausted,
         ..crate::KindOptions::new("k")
     };
     Bench::with(vec![options], crate::Limits::default())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{CHAIN_MAX, Cause, Class, Key, Link, Reason, Uid, Why};
+use crate::{CHAIN_MAX, CallId, Cause, Key, Link, Reason, Uid, Why};
 
 fn key(name: &str) -> Key {
     Key::new("thing", name)
@@ -96,16 +96,17 @@ fn a_chain_that_just_fits_is_kept_whole_and_a_longer_one_by_both_of_its_ends() {
 #[test]
 fn every_word_is_its_own() {
     let words: Vec<&str> = Why::ALL.iter().map(|why| why.as_str()).collect();
-    let classes: Vec<&str> = Why::ALL.iter().map(|why| why.class().as_str()).collect();
+    let priorities: Vec<&str> = Why::ALL.iter().map(|why| why.priority().as_str()).collect();
     assert_eq!(
         words.iter().collect::<std::collections::BTreeSet<_>>().len(),
         Why::ALL.len()
     );
+    let (requested, normal, background) = ("requested", "normal", "background");
     let expected = [
-        "parent", "edit", "edit", "edit", "edit", "edit", "parent", "explicit", "explicit", "schedule",
-        "resync", "retry", "schedule", "parent",
+        background, requested, requested, requested, requested, requested, normal, requested, requested,
+        normal, background, background, normal, normal,
     ];
-    assert_eq!(classes, expected);
-    let raised = |class: Class| class.raised().as_str();
-    assert_eq!([Class::Explicit, Class::Overdue].map(raised), ["overdue"; 2]);
+    assert_eq!(priorities, expected);
+    let by_hand = Reason::because(Why::Retry, Cause::Call(CallId(1)));
+    assert_eq!(by_hand.priority().as_str(), requested);
 }

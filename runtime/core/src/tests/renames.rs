@@ -39,21 +39,17 @@ fn c3_so_does_one_that_is_tried_again() {
 
 #[test]
 fn c3_so_does_one_that_starts_while_what_waited_has_its_turn() {
-    let patient = KindOptions {
-        hold_limit: 100 * MINUTE,
-        ..KindOptions::new("k")
-    };
     let narrow = KindOptions {
         concurrency: Some(1),
         ..KindOptions::new("n")
     };
-    let mut bench = Bench::with(vec![patient, narrow], Limits::default());
+    let mut bench = Bench::with(vec![KindOptions::new("k"), narrow], Limits::default());
     for name in ["busy", "p"] {
         let new = bench.new_of("n", name, &[]);
         bench.apply(vec![Edit::create(new)]);
     }
     bench.settled(&[("a", &[]), ("b", &["a"]), ("x", &[]), ("other", &[])]);
-    // One has the place of its kind, and another one waits for it, when the stretch is over.
+    // One has the place of its kind, and another one waits for it, when the drain is over its limit.
     bench.call(Call::Reconcile(Key::new("n", "busy").into()));
     bench.rename("x", "y");
     bench.call(Call::Reconcile(Key::new("n", "p").into()));
@@ -175,21 +171,20 @@ fn a_name_that_is_given_up_asks_only_for_what_waits_for_it() {
 }
 
 #[test]
-fn c6_a_rename_that_waits_does_not_make_the_turn_of_regular_work_longer() {
-    let patient = KindOptions {
-        hold_limit: 100 * MINUTE,
-        ..KindOptions::new("k")
-    };
-    let mut bench = Bench::with(vec![patient], Limits::default());
-    bench.settled(&[("a", &[]), ("b", &[]), ("x", &[]), ("y", &[])]);
+fn c6_a_rename_that_waits_does_not_make_the_release_longer() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[]), ("x", &[]), ("y", &[]), ("v", &[])]);
     bench.delete("x");
     bench.rename("y", "z");
     bench.reconcile("a");
     bench.starts();
     bench.pass(MINUTE);
-    assert_eq!(bench.starts(), ["a"]);
-    bench.reconcile("b");
-    assert!(bench.starts().is_empty(), "a new stretch has begun");
+    assert_eq!(bench.starts(), ["rename z", "a"], "nothing counts any more");
+    bench.rename("v", "w");
+    bench.reconcile("a");
+    assert_eq!(bench.starts(), ["rename w"]);
+    bench.finish("a");
+    assert!(bench.starts().is_empty(), "the next drain has begun");
 }
 
 #[test]

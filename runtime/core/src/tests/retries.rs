@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{
-    Answer, Call, Edit, Error, Key, KindOptions, Limits, OnExhausted, RetryPolicy, Returned, RunOutcome,
-    Settled, Standing, Update, Why, WhyNot,
+    Answer, Call, Edit, Error, Key, KindOptions, Limits, OnOwned, RetryPolicy, Returned, RunOutcome, Settled,
+    Standing, Update, Why, WhyNot,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ fn retrying(attempts: u32) -> KindOptions {
             attempts,
             reset_after: 10 * SECOND,
         },
-        on_exhausted: OnExhausted::AskOwner,
+        on_owned: OnOwned::Exhausted,
         ..KindOptions::new("k")
     }
 }

@@ -1,4 +1,4 @@
-//! C1 to C5: one invocation on every path, requests that cancel and requests that don't.
+//! One invocation on every path, requests that cancel and requests that don't.
 
 use std::time::Duration;
 
@@ -52,52 +52,85 @@ fn c3_an_ancestor_far_above_waits_for_a_cancelled_descendant() {
 }
 
 #[test]
-fn c4_a_timed_request_cancels_descendants_unless_their_kind_lets_them_finish() {
-    let mut finishing = KindOptions::new("f");
-    finishing.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(60));
-    let mut bench = Bench::with(vec![KindOptions::new("k"), finishing], Limits::default());
+fn c4_a_timed_request_waits_for_what_runs_below_unless_its_kind_lets_it_cancel() {
+    let mut short = KindOptions::new("s");
+    short.on_timed_ancestor = OnTimedAncestor::Cancel;
+    let mut bench = Bench::with(vec![KindOptions::new("k"), short], Limits::default());
     bench.settled(&[("a", &[]), ("b", &["a"])]);
-    let long = bench.new_of("f", "long", &["a"]);
-    bench.apply(vec![crate::Edit::create(long)]);
+    let preview = bench.new_of("s", "preview", &["a"]);
+    bench.apply(vec![crate::Edit::create(preview)]);
     bench.reconcile("b");
     bench.call(Call::Nudge(target("a")));
-    assert!(bench.is_cancelled("b") && !bench.is_cancelled("long"));
-    bench.finish("b");
+    assert!(!bench.is_cancelled("b") && bench.is_cancelled("preview"));
+    bench.finish("preview");
     bench.starts();
-    assert!(
-        !bench.is_running("a"),
-        "the lingering one still holds its ancestor back"
-    );
-    bench.pass(Duration::from_secs(60));
-    assert!(bench.is_cancelled("long"));
-    bench.finish("long");
-    assert_eq!(bench.finish_all(), ["a", "long", "b"]);
+    bench.pass(Duration::from_secs(3600));
+    assert!(!bench.is_running("a") && !bench.is_cancelled("b"));
+    bench.finish("b");
+    assert_eq!(bench.finish_all(), ["a", "b", "preview"]);
 }
 
 #[test]
-fn c4_a_lingering_descendant_counts_and_runs_again() {
-    let mut finishing = KindOptions::new("k");
-    finishing.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(60));
-    let mut bench = Bench::with(vec![finishing], Limits::default());
+fn c4_what_a_timed_request_waited_for_counts_and_runs_again() {
+    let mut bench = Bench::with_one_below();
+    let before = bench.row("b").runs_total;
+    bench.finish("b");
+    assert_eq!(bench.row("b").runs_total, before + 1);
+    bench.starts();
+    assert_eq!(bench.finish_all(), ["b"]);
+}
+
+#[test]
+fn c4_a_deadline_bounds_what_a_timed_request_waits_for() {
+    let kind = KindOptions {
+        deadline: Some(Duration::from_secs(60)),
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![kind], Limits::default());
     bench.settled(&[("a", &[]), ("b", &["a"])]);
     bench.reconcile("b");
-    bench.starts();
     bench.call(Call::Nudge(target("a")));
+    bench.starts();
+    bench.pass(Duration::from_secs(60));
+    assert!(bench.is_cancelled("b"));
     bench.finish("b");
-    assert_eq!(bench.row("b").runs_total, 2);
     assert_eq!(bench.finish_all(), ["a", "b"]);
 }
 
 #[test]
-fn c4_an_explicit_request_cancels_what_a_timed_one_let_linger() {
-    let mut finishing = KindOptions::new("k");
-    finishing.on_timed_ancestor = OnTimedAncestor::Finish(Duration::from_secs(60));
-    let mut bench = Bench::with(vec![finishing], Limits::default());
+fn c4_an_explicit_request_cancels_what_a_timed_one_waits_for() {
+    for requests in [vec!["a"], vec!["b", "a"], vec!["a", "b"]] {
+        let mut bench = Bench::new();
+        bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["c"])]);
+        bench.reconcile("d");
+        for name in &requests {
+            bench.call(Call::Nudge(target(name)));
+        }
+        assert!(!bench.is_cancelled("d"));
+        bench.reconcile("a");
+        assert!(bench.is_cancelled("d"), "{requests:?}");
+    }
+}
+
+#[test]
+fn c4_a_nudge_cancels_what_consents_also_below_what_is_pending_for_another_reason() {
+    let short = KindOptions {
+        on_timed_ancestor: OnTimedAncestor::Cancel,
+        resync: None,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![short], Limits::default());
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"])]);
-    bench.reconcile("c");
-    bench.call(Call::Nudge(target("a")));
-    assert!(!bench.is_cancelled("c"));
     bench.reconcile("a");
+    bench.call(Call::Pause(target("a")));
+    bench.call(Call::Nudge(target("a")));
+    bench.finish("a");
+    bench.finish_all();
+    bench.reconcile("c");
+    // To resume is no timed request, and cancels nothing.
+    bench.call(Call::Resume(target("a")));
+    assert!(!bench.is_cancelled("c"));
+    bench.call(Call::Nudge(target("b")));
     assert!(bench.is_cancelled("c"));
 }
 

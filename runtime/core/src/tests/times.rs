@@ -1,4 +1,4 @@
-//! The timeline: what the host's timer is set to, times in the past, and what becomes of a time that was used up.
+//! Times: what the host's timer is set to, the smallest requeue interval, and times that were used up.
 
 use std::time::Duration;
 
@@ -48,28 +48,69 @@ fn the_timer_looks_at_the_clock_once_a_minute_while_a_time_is_to_come() {
 }
 
 #[test]
-fn a_time_that_is_now_is_past() {
-    let mut bench = Bench::new();
-    bench.create(&[("a", &[])]);
-    let now = Some(bench.now.wall.0);
-    for _ in 0..4 {
-        bench.finish_at("a", now);
+fn a_requeue_time_is_at_least_an_interval_after_the_start_of_its_run() {
+    let interval = Duration::from_millis(100);
+    for wanted in [0, 1_000_000, 1_000_099] {
+        let mut bench = Bench::new();
+        bench.create(&[("a", &[])]);
+        bench.starts();
+        let due = bench.now.wall.after(interval);
+        bench.finish_at("a", Some(wanted));
+        assert_eq!(bench.row("a").next_reconcile, Some(due), "{wanted}");
+        assert_eq!(bench.timer, Some(bench.now.mono.after(interval)));
+        bench.pass(interval - Duration::from_millis(1));
+        assert!(bench.starts().is_empty());
+        bench.pass(Duration::from_millis(1));
+        assert_eq!(bench.starts(), ["a"]);
+        bench.finish("a");
+        assert_eq!(bench.row("a").next_reconcile, None);
     }
-    assert!(!bench.is_running("a"), "the fourth in a row waits for a second");
-    assert_eq!(bench.timer, Some(bench.now.mono.after(SECOND)));
 }
 
 #[test]
-fn a_time_in_the_past_means_the_end_of_the_queue() {
+fn a_run_longer_than_its_interval_may_run_again_at_once() {
     let mut bench = Bench::with_places(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
-    bench.call(Call::Nudge(target("b")));
+    bench.reconcile("b");
     bench.starts();
+    bench.pass(SECOND);
     bench.finish_at("a", Some(0));
-    assert_eq!(bench.starts(), ["b"]);
+    assert_eq!(bench.starts(), ["b"], "a request comes before a requeue");
     bench.finish("b");
     assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn each_kind_has_its_own_smallest_requeue_interval() {
+    let slow = KindOptions {
+        requeue_interval: 10 * SECOND,
+        ..KindOptions::new("k")
+    };
+    let mut bench = Bench::with(vec![slow], Limits::default());
+    bench.create(&[("a", &[])]);
+    bench.starts();
+    let soon = wall_after(&bench, SECOND);
+    bench.finish_at("a", soon);
+    bench.pass(9 * SECOND);
+    assert!(bench.starts().is_empty());
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["a"]);
+}
+
+#[test]
+fn no_requeue_falls_due_while_the_controller_stops() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[]), ("b", &[])]);
+    let at = wall_after(&bench, SECOND);
+    bench.finish_at("a", at);
+    bench.starts();
+    let grace = 30 * SECOND;
+    let end = bench.now.mono.after(grace);
+    bench.input(crate::Input::Shutdown { grace });
+    bench.pass(2 * SECOND);
+    assert!(bench.starts().is_empty());
+    assert_eq!(bench.timer, Some(end), "it is not looked at again and again");
 }
 
 #[test]
@@ -82,19 +123,6 @@ fn a_time_that_fell_due_while_it_was_paused_is_used_up() {
     bench.call(Call::Pause(target("a")));
     bench.pass(SECOND);
     assert_eq!(bench.standing("a"), Standing::Settled(Settled::Paused));
-    assert_eq!(bench.row("a").next_reconcile, None);
-}
-
-#[test]
-fn a_past_time_that_has_to_wait_is_shown_until_it_is_taken_up() {
-    let mut bench = Bench::new();
-    bench.create(&[("a", &[])]);
-    for _ in 0..4 {
-        bench.finish_at("a", Some(7));
-    }
-    assert_eq!(bench.row("a").next_reconcile, Some(Timestamp(7)));
-    bench.pass(SECOND);
-    bench.finish("a");
     assert_eq!(bench.row("a").next_reconcile, None);
 }
 
@@ -133,11 +161,11 @@ fn nothing_is_due_once_all_is_at_rest() {
     bench.create(&[("a", &[]), ("b", &[])]);
     assert_eq!(
         bench.timer,
-        Some(Mono(1_000).after(30 * SECOND)),
-        "the one that waits is raised"
+        Some(Mono(1_000).after(60 * SECOND)),
+        "the one that waits is promoted"
     );
     bench.finish_all();
-    bench.pass(30 * SECOND);
+    bench.pass(60 * SECOND);
     assert_eq!(bench.timer, None);
 }
 
@@ -160,18 +188,4 @@ fn request_8_each_kind_has_its_own_interval() {
     bench.starts();
     bench.call(Call::NudgeAll);
     assert_eq!(bench.starts(), ["b"]);
-}
-
-#[test]
-fn request_5_times_in_the_past_are_bounded_only_in_a_row() {
-    let mut bench = Bench::new();
-    bench.create(&[("a", &[])]);
-    for _ in 0..3 {
-        bench.finish_at("a", Some(0));
-    }
-    bench.finish_at("a", None);
-    bench.reconcile("a");
-    bench.starts();
-    bench.finish_at("a", Some(0));
-    assert_eq!(bench.starts(), ["a"], "the first of another row");
 }

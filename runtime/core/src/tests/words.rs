@@ -14,8 +14,11 @@ fn what_people_read_says_what_it_is() {
     assert_eq!(Key::new("page", "Home").to_string(), "page/Home");
     assert_eq!(Ref::completed("page", "Home").to_string(), "page/Home");
     assert_eq!(
-        (Rule::C6.to_string(), Rule::Gate.as_str()),
-        ("C6".to_owned(), "gate")
+        (
+            Rule::DeletesThenRenames.to_string(),
+            Rule::StartupBarrier.as_str()
+        ),
+        ("deletes_then_renames".to_owned(), "startup_barrier")
     );
 }
 

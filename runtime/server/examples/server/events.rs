@@ -52,7 +52,7 @@ pub(crate) async fn stream(
 fn encode(event: controller::Event) -> Option<Event> {
     match event {
         controller::Event::Changed(changes) => Some(changed(&changes)),
-        controller::Event::Quiet(_) | controller::Event::Status(_) => None,
+        controller::Event::Status(_) => None,
         controller::Event::Lagged => Some(Event::default().event("lagged").data("list again")),
     }
 }

@@ -54,7 +54,7 @@ async fn work_done(handle: &Handle, mut seen: Revision) -> Option<Revision> {
         match happened {
             Event::Changed(changes) => seen = changes.revision,
             Event::Lagged => return Some(handle.list(Hidden::Leave).revision),
-            Event::Quiet(_) | Event::Status(_) => {}
+            Event::Status(_) => {}
         }
         event = watch.next().now_or_never().flatten();
     }

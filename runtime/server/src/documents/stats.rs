@@ -28,7 +28,7 @@ pub struct StatsDocument {
     pub revision: u64,
     /// All resources, hidden ones included.
     pub resources: u64,
-    /// Pending ones, by the class of what asked for them: the least one starts first.
+    /// Pending ones, by the priority of what asked for them: `requested`, `normal`, `background`.
     pub pending: BTreeMap<String, u64>,
     /// Pending ones, by the reason that they were asked for.
     pub pending_by_reason: BTreeMap<String, u64>,

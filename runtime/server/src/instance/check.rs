@@ -36,7 +36,7 @@ impl Instance {
 pub(super) fn unreadable(project: &Project, refusal: Refusal, damage: Vec<String>) -> Answer {
     let mut damage = of_file(damage);
     damage.push(CheckFinding {
-        rule: Rule::Stored.as_str().to_owned(),
+        rule: Rule::StoreAgrees.as_str().to_owned(),
         resource: None,
         message: refusal.message,
     });
@@ -56,7 +56,7 @@ fn not_loaded(revision: Revision, resources: usize) -> Consistency {
     Consistency {
         revision,
         resources,
-        rules: vec![Rule::Stored],
+        rules: vec![Rule::StoreAgrees],
         compared: Found::Not,
         findings: Vec::new(),
     }
@@ -72,7 +72,7 @@ pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<Strin
         Ok((core, _)) => core.check_against(Some(&stored)),
         Err(error) => {
             damage.push(CheckFinding {
-                rule: Rule::Stored.as_str().to_owned(),
+                rule: Rule::StoreAgrees.as_str().to_owned(),
                 resource: None,
                 message: crate::chain(&error),
             });
@@ -85,7 +85,10 @@ pub(super) fn check_at_rest(project: &Project, stored: Stored, damage: Vec<Strin
 fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, life: Life) -> Answer {
     // What was loaded from the catalog alone is wrong because the catalog is.
     let is_damaged = !damage.is_empty()
-        || found.findings.iter().any(|finding| finding.rule == Rule::Stored)
+        || found
+            .findings
+            .iter()
+            .any(|finding| finding.rule == Rule::StoreAgrees)
         || life == Life::AtRest && !found.findings.is_empty();
     let mut findings = damage;
     findings.extend(found.findings.iter().map(told));

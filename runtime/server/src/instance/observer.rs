@@ -6,7 +6,7 @@
 //!    are published at once and ends with their commit, so a start is held while an end is still to be told.
 //! 3. A run that ended before this observer began is never told.
 //! 4. A run whose end shares its commit with that of a later one is told all the same, from the history.
-//! 5. A quiet run, of which no row tells, is told like any other.
+//! 5. A no-op run, of which no row tells, is told like any other.
 
 mod missed;
 
@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, QuietRun, Ref,
-    Row, Standing, StatusUpdate, Uid, Watch, Why,
+    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, NoOpRun, Ref, Row,
+    Standing, StatusUpdate, Uid, Watch, Why,
 };
 
 use self::missed::{Missed, Told};
@@ -167,7 +167,6 @@ impl Observer {
         let mut events = Vec::new();
         match seen {
             Seen::Changed(changes) => self.changed(&changes, missed, &mut events),
-            Seen::Quiet(runs) => runs.iter().for_each(|run| self.quiet(run, &mut events)),
             Seen::Status(updates) => updates.iter().for_each(|update| self.moved(update, &mut events)),
             Seen::Lagged => self.catch_up(&mut events),
         }
@@ -244,7 +243,7 @@ impl Observer {
     }
 
     /// A run of which no row tells.
-    fn quiet(&mut self, run: &QuietRun, events: &mut Vec<Event>) {
+    fn no_op(&mut self, run: &NoOpRun, events: &mut Vec<Event>) {
         let id = (run.epoch.0, run.id);
         // Of a resource that came or went meanwhile, or seen in its row already.
         let is_news = |known: &&mut Known| known.told < Some(id);
@@ -362,6 +361,9 @@ impl Observer {
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
         let uid = update.uid;
         self.stand(uid, &update.status.standing);
+        if let Some(run) = &update.no_op {
+            self.no_op(run, events);
+        }
         let Standing::Running { phase, since, .. } = &update.status.standing else {
             return;
         };

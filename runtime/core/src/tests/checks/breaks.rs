@@ -3,38 +3,40 @@
 use std::sync::Arc;
 
 use super::{finds, finds_only, rest, run, slot, world};
-use crate::resource::{Cancelled, Op, Slot, Stage};
-use crate::timeline::Alarm;
+use crate::reason::Cancels;
+use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
+use crate::testing::Bench;
+use crate::timers::Timer;
 use crate::{CallId, Core, InvocationId, Mono, Revision, Rule, Settled, SpecVersion, Timestamp};
 
 #[test]
 fn what_runs_is_checked() {
     let world = &world();
-    finds(world, Rule::C1, |core| core.runs.clear());
-    finds(world, Rule::C1, |core| {
+    finds(world, Rule::OneRunPerName, |core| core.runs.clear());
+    finds(world, Rule::OneRunPerName, |core| {
         core.runs.insert(InvocationId(999), slot(core, "a"));
     });
-    finds(world, Rule::C1, |core| {
+    finds(world, Rule::OneRunPerName, |core| {
         let under = run(core, "a").under.clone();
         run(core, "e").under = under;
     });
-    finds(world, Rule::C2, |core| {
+    finds(world, Rule::OneRunPerPath, |core| {
         let other = slot(core, "e");
         let stage = std::mem::replace(&mut core.slots[other].stage, Stage::Settled(Settled::Idle.into()));
         let below = slot(core, "c");
         core.slots[below].stage = stage;
     });
-    finds_only(world, Rule::C5, |core| {
+    finds_only(world, Rule::RunsSeeThePresent, |core| {
         let seen = run(core, "a").seen.as_mut().expect("it sees");
         seen.spec_version = SpecVersion(99);
     });
-    finds_only(world, Rule::C5, |core| {
+    finds_only(world, Rule::RunsSeeThePresent, |core| {
         let seen = run(core, "a").seen.as_mut().expect("it sees");
         seen.refreshes.full = 99;
     });
-    finds_only(world, Rule::C5, |core| run(core, "a").seen = None);
-    finds(world, Rule::C10, |core| core.abandoned += 1);
-    finds(world, Rule::C10, |core| {
+    finds_only(world, Rule::RunsSeeThePresent, |core| run(core, "a").seen = None);
+    finds(world, Rule::AbandonedAside, |core| core.abandoned += 1);
+    finds(world, Rule::AbandonedAside, |core| {
         let slot = slot(core, "f");
         let holder = core.slots[slot].row.uid;
         let key = core.slots[slot].row.key();
@@ -48,13 +50,13 @@ fn what_runs_is_checked() {
             .into(),
         );
     });
-    finds_only(world, Rule::C12, |core| {
+    finds_only(world, Rule::ConcurrencyLimits, |core| {
         let kind = core.slots[slot(core, "a")].kind;
         core.kinds[kind].running += 1;
     });
-    finds(world, Rule::C12, |core| core.limits.concurrency = 1);
-    finds_only(world, Rule::C12, |core| core.limits.concurrency = 3);
-    finds_only(world, Rule::C12, |core| {
+    finds(world, Rule::ConcurrencyLimits, |core| core.limits.concurrency = 1);
+    finds_only(world, Rule::ConcurrencyLimits, |core| core.limits.concurrency = 3);
+    finds_only(world, Rule::ConcurrencyLimits, |core| {
         let slot = slot(core, "d");
         core.slots[slot].listed.ready = None;
     });
@@ -69,63 +71,58 @@ fn the_graph_is_checked() {
         |core: &mut Core, slot: Slot| core.slots[slot].running += 1,
         |core: &mut Core, slot: Slot| core.slots[slot].summing = true,
     ] {
-        finds(world, Rule::C3, |core| count(core, slot(core, "f")));
+        finds(world, Rule::AncestorsFirst, |core| count(core, slot(core, "f")));
     }
-    finds(world, Rule::C4, |core| {
+    finds(world, Rule::PendingBelow, |core| {
         let slot = slot(core, "c");
         core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
     });
-    finds_only(world, Rule::C4, |core| core.lingering += 1);
-    finds(world, Rule::C4, |core| {
-        core.lingering += 1;
-        let run = run(core, "a");
-        (run.lingering, run.cancelled) = (true, Cancelled::ToRunAgain);
+    finds_only(&Bench::with_one_below().core, Rule::PendingBelow, |core| {
+        let slot = slot(core, "a");
+        if let Stage::Pending(pending) = &mut core.slots[slot].stage {
+            pending.swept = Cancels::All;
+        }
     });
-    finds(world, Rule::C7, |core| {
+    finds(world, Rule::NoRunOnCycles, |core| {
         let slot = slot(core, "x");
         core.slots[slot].cycle = None;
     });
-    finds(world, Rule::C7, |core| {
+    finds(world, Rule::NoRunOnCycles, |core| {
         let cycle = core.slots[slot(core, "x")].cycle;
         let slot = slot(core, "f");
         core.slots[slot].cycle = cycle;
     });
-    finds_only(world, Rule::C7, |core| {
+    finds_only(world, Rule::NoRunOnCycles, |core| {
         let slot = slot(core, "x");
         Arc::make_mut(&mut core.slots[slot].row).error = None;
     });
-    finds(world, Rule::C7, |core| {
+    finds(world, Rule::NoRunOnCycles, |core| {
         let slot = slot(core, "x");
-        core.slots[slot].stage = Stage::Pending(crate::resource::Pending {
-            reason: Arc::new(crate::Reason::bare(crate::Why::Nudge)),
-            cancelled: false,
-            late: false,
-            class: crate::Class::Parent,
-            since: Mono(0),
-        });
+        let reason = Arc::new(crate::Reason::bare(crate::Why::Nudge));
+        core.slots[slot].stage = Stage::Pending(Pending::new(reason, Mono(0)));
     });
-    finds(world, Rule::C14, |core| {
+    finds(world, Rule::EdgesAgree, |core| {
         let slot = slot(core, "b");
         core.slots[slot].links[0].counted = false;
     });
-    finds_only(world, Rule::C13, |core| {
+    finds_only(world, Rule::NamesAgree, |core| {
         let slot = slot(core, "b");
         core.slots[slot].links[0].position += 1;
     });
-    finds(world, Rule::C13, |core| {
+    finds(world, Rule::NamesAgree, |core| {
         let slot = slot(core, "b");
         Arc::make_mut(&mut core.slots[slot].row).refs = [].into();
     });
-    finds(world, Rule::C13, |core| {
+    finds(world, Rule::NamesAgree, |core| {
         let name = core.slots[slot(core, "f")].name;
         core.names[name].live = None;
     });
-    finds(world, Rule::C13, |core| {
+    finds(world, Rule::NamesAgree, |core| {
         let slot = slot(core, "f");
         Arc::make_mut(&mut core.slots[slot].row).name = "other".into();
     });
-    finds_only(world, Rule::C15, |core| core.owned.clear());
-    finds_only(world, Rule::C15, |core| {
+    finds_only(world, Rule::OwnersAgree, |core| core.owned.clear());
+    finds_only(world, Rule::OwnersAgree, |core| {
         let nobody = crate::Uid(uuid::Uuid::from_u128(99));
         core.owned.entry(nobody).or_default().insert(Slot(0));
     });
@@ -134,70 +131,66 @@ fn the_graph_is_checked() {
 #[test]
 fn what_waits_and_what_is_marked_is_checked() {
     let (world, rest) = (&world(), &rest());
-    finds(world, Rule::C6, |core| {
+    finds(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "f");
-        core.slots[slot].op = Op::Due {
-            since: Mono(0),
-            counts: true,
-        };
+        core.slots[slot].op = Op::Due { counts: true };
     });
-    finds_only(world, Rule::C6, |core| {
+    finds_only(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "f");
         core.slots[slot].extra_mut().delete_waits += 1;
     });
-    finds(world, Rule::C6, |core| {
+    finds(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "w");
         core.slots[slot].op = Op::None;
     });
-    finds(world, Rule::C6, |core| {
+    finds(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "w");
-        core.slots[slot].op = Op::Due {
-            since: Mono(0),
-            counts: false,
-        };
+        core.slots[slot].op = Op::Due { counts: false };
     });
-    finds_only(world, Rule::C6, |core| {
+    finds_only(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "f");
         let (holder, key) = (core.slots[slot].row.uid, core.slots[slot].row.key());
         core.slots[slot].stage = Stage::Settled(Settled::WaitingForName { holder, key }.into());
     });
-    finds(world, Rule::C11, |core| {
+    finds(world, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "f");
         core.slots[slot].listed.queued = true;
     });
-    finds(world, Rule::C11, |core| {
+    finds(world, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "b");
         core.slots[slot].unsettled_parents = 0;
         Arc::make_mut(&mut core.slots[slot].row).paused = true;
     });
-    finds(world, Rule::C11, |core| {
+    finds(world, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "d");
         core.slots[slot].hold = Revision(999);
         core.slots[slot].listed.ready = None;
     });
-    finds(rest, Rule::C11, |core| {
+    finds(rest, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
         core.slots[slot].listed.queued = true;
         core.queue.push_back(slot);
         core.slots[slot].listed.queued = false;
     });
-    finds_only(world, Rule::C18, |core| core.unsettled += 1);
-    finds_only(rest, Rule::C18, |core| core.handles.wait_until_idle(CallId(99)));
-    finds_only(rest, Rule::C18, |core| {
+    finds_only(world, Rule::WaitersAreAnswered, |core| core.unsettled += 1);
+    finds_only(rest, Rule::WaitersAreAnswered, |core| {
+        core.handles.wait_until_idle(CallId(99))
+    });
+    finds_only(rest, Rule::WaitersAreAnswered, |core| {
         core.open_handle(CallId(99), slot(core, "a"))
     });
-    finds_only(world, Rule::C19, |core| {
+    finds_only(world, Rule::PausedStays, |core| {
         let slot = slot(core, "f");
         core.slots[slot].extra_mut().missed = true;
     });
-    finds_only(world, Rule::C19, |core| {
+    finds_only(world, Rule::PausedStays, |core| {
         let slot = slot(core, "f");
         core.slots[slot].stage = Stage::Settled(Settled::Paused.into());
     });
-    finds(world, Rule::Gate, |core| {
+    finds(world, Rule::StartupBarrier, |core| {
         core.gate.insert(slot(core, "f"));
     });
-    finds(world, Rule::Gate, |core| {
+    finds(world, Rule::StartupBarrier, |core| {
         let slot = slot(core, "f");
         core.slots[slot].gates = true;
         core.gate.insert(slot);
@@ -207,32 +200,37 @@ fn what_waits_and_what_is_marked_is_checked() {
 #[test]
 fn times_and_durability_are_checked() {
     let (world, later) = (&world(), Mono(9_000_000));
-    finds_only(world, Rule::Times, |core| {
-        let slot = slot(core, "f");
-        core.slots[slot].extra_mut().retry_at = Some(later);
-    });
-    for alarm in [
-        |slot| Alarm::Retry(slot),
-        |slot| Alarm::Nudge(slot),
-        |_| Alarm::Deadline(InvocationId(99)),
+    for timer in [
+        |_| Timer::Deadline(InvocationId(99)),
+        |_| Timer::Abandon(InvocationId(99)),
+        |slot| Timer::Retry(slot),
+        |slot| Timer::OpRetry(slot),
+        |slot| Timer::Forgive(slot),
+        |_| Timer::Nudge(Slot(999)),
     ] {
-        finds_only(world, Rule::Times, |core| {
-            core.timeline.set(later, alarm(slot(core, "f")))
+        finds_only(world, Rule::TimersAgree, |core| {
+            core.timers.set(timer(slot(core, "f")), later)
         });
     }
-    finds_only(world, Rule::Times, |core| {
-        let slot = slot(core, "f");
-        core.slots[slot].extra_mut().retrigger = Some(Timestamp(i64::MAX));
+    finds_only(world, Rule::TimersAgree, |core| {
+        core.timers.clear(Timer::OpRetry(slot(core, "w")));
     });
-    finds_only(world, Rule::Times, |core| {
-        let slot = slot(core, "f");
-        core.timeline.set_retrigger(Timestamp(i64::MAX), slot);
+    finds_only(world, Rule::TimersAgree, |core| {
+        run(core, "a").cancelled = Cancelled::ByCaller;
     });
-    finds(world, Rule::Durability, |core| core.revision = Revision(0));
-    finds(world, Rule::Durability, |core| {
+    finds_only(world, Rule::TimersAgree, |core| {
+        let kind = core.slots[slot(core, "a")].kind;
+        let options = core.kinds[kind].options.as_mut().expect("it is registered");
+        options.deadline = Some(std::time::Duration::from_secs(1));
+    });
+    finds_only(world, Rule::TimersAgree, |core| {
+        core.timers.set_requeue(Slot(999), Some(Timestamp(i64::MAX)));
+    });
+    finds(world, Rule::ChangesAreStored, |core| core.revision = Revision(0));
+    finds(world, Rule::ChangesAreStored, |core| {
         core.awaiting.insert(Revision(1), vec![slot(core, "f")]);
     });
-    finds(world, Rule::Durability, |core| {
+    finds(world, Rule::ChangesAreStored, |core| {
         let slot = slot(core, "f");
         Arc::make_mut(&mut core.slots[slot].row).revision = Revision(999);
     });

@@ -6,16 +6,13 @@ use std::time::Duration;
 use super::{finds, finds_only, rest, run, slot, world};
 use crate::resource::{Op, Stage};
 use crate::testing::{Bench, Store, target};
-use crate::{
-    Call, Edit, Input, KindOptions, Limits, Mono, Pool, Ref, Required, Revision, Rule, SeenRef, Settled,
-};
+use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revision, Rule, SeenRef, Settled};
 
 #[test]
-fn what_runs_below_something_unsettled_has_to_linger() {
-    let bench = Bench::with_one_lingering();
-    finds_only(&bench.core, Rule::C3, |core| {
-        run(core, "b").lingering = false;
-        core.lingering -= 1;
+fn what_runs_below_something_unsettled_has_to_run_again() {
+    let bench = Bench::with_one_below();
+    finds_only(&bench.core, Rule::AncestorsFirst, |core| {
+        run(core, "b").again = None;
     });
 }
 
@@ -24,7 +21,7 @@ fn what_runs_sees_the_resources_that_its_refs_name_now() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"])]);
     bench.reconcile("b");
-    finds_only(&bench.core, Rule::C5, |core| {
+    finds_only(&bench.core, Rule::RunsSeeThePresent, |core| {
         let nothing = SeenRef {
             target: None,
             failed: false,
@@ -64,9 +61,11 @@ fn places_are_those_of_what_runs() {
     bench.reconcile("a");
     bench.reconcile("b");
     let kind = bench.core.slots[slot(&bench.core, "a")].kind;
-    finds_only(&bench.core, Rule::C12, |core| core.kinds.leave_after_all(kind));
+    finds_only(&bench.core, Rule::ConcurrencyLimits, |core| {
+        core.kinds.leave_after_all(kind)
+    });
     // With nothing that runs, what is ready waits for nothing, for the pool has a place.
-    finds(&bench.core, Rule::C11, |core| {
+    finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
         core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
         core.runs.clear();
@@ -135,7 +134,7 @@ fn the_gate_is_of_first_kinds_and_unsettled() {
     let other = bench.new_of("z", "other", &[]);
     bench.apply(vec![Edit::create(other)]);
     for name in ["a", "other"] {
-        finds_only(&bench.core, Rule::Gate, |core| {
+        finds_only(&bench.core, Rule::StartupBarrier, |core| {
             let slot = slot(core, name);
             core.slots[slot].gates = true;
             core.gate.insert(slot);
@@ -147,11 +146,11 @@ fn the_gate_is_of_first_kinds_and_unsettled() {
 fn links_are_those_of_their_refs() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
-    finds_only(&bench.core, Rule::C13, |core| {
+    finds_only(&bench.core, Rule::NamesAgree, |core| {
         let slot = slot(core, "b");
         Arc::make_mut(&mut core.slots[slot].row).refs = [Ref::completed("k", "other")].into();
     });
-    finds_only(&bench.core, Rule::C13, |core| {
+    finds_only(&bench.core, Rule::NamesAgree, |core| {
         let (b, c) = (slot(core, "b"), slot(core, "c"));
         core.slots[b].links[0].position = core.slots[c].links[0].position;
     });
@@ -164,12 +163,12 @@ fn each_end_of_what_is_durable_is_checked() {
     bench.delete("b");
     bench.finish("b");
     let (core, stored) = (&bench.core, bench.row("a").revision);
-    finds_only(core, Rule::Durability, |core| core.revision = stored);
-    finds(core, Rule::Durability, |core| {
+    finds_only(core, Rule::ChangesAreStored, |core| core.revision = stored);
+    finds(core, Rule::ChangesAreStored, |core| {
         let durable = core.commits.durable();
         core.awaiting.insert(durable, vec![slot(core, "a")]);
     });
-    finds_only(core, Rule::Durability, |core| {
+    finds_only(core, Rule::ChangesAreStored, |core| {
         let slot = slot(core, "a");
         core.revision = Revision(99);
         Arc::make_mut(&mut core.slots[slot].row).revision = Revision(99);
@@ -183,9 +182,9 @@ fn a_delete_that_waits_for_none_has_to_be_due() {
     bench.settled(&[("busy", &[]), ("a", &[])]);
     bench.reconcile("busy");
     bench.delete("a");
-    finds(&bench.core, Rule::C11, |core| {
+    finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.slots[slot].op = Op::Failed { retry_at: Mono(0) };
+        core.slots[slot].op = Op::Failed;
     });
 }
 
@@ -195,7 +194,7 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
     bench.settled(&[("busy", &[]), ("a", &[])]);
     bench.reconcile("busy");
     bench.rename("a", "b");
-    finds(&bench.core, Rule::C11, |core| {
+    finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "b");
         core.slots[slot].hold = Revision(999);
         core.slots[slot].listed.ready = None;
@@ -205,12 +204,12 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
 #[test]
 fn cycles_are_known_once_and_with_their_members() {
     let world = &world();
-    finds_only(world, Rule::C7, |core| {
+    finds_only(world, Rule::NoRunOnCycles, |core| {
         let cycle = core.slots[slot(core, "x")].cycle.expect("it is on one");
         let other = slot(core, "f");
         core.cycles.members_mut(cycle).push(other);
     });
-    finds_only(&rest(), Rule::C7, |core| {
+    finds_only(&rest(), Rule::NoRunOnCycles, |core| {
         core.cycles.add(Vec::new());
     });
 }
@@ -218,5 +217,10 @@ fn cycles_are_known_once_and_with_their_members() {
 #[test]
 fn every_rule_that_is_checked_is_told() {
     let checked = rest().check_against(None);
-    assert!(checked.rules.starts_with(&[Rule::C1, Rule::C2]) && checked.rules.len() == 18);
+    assert!(
+        checked
+            .rules
+            .starts_with(&[Rule::OneRunPerName, Rule::OneRunPerPath])
+            && checked.rules.len() == 18
+    );
 }

@@ -92,8 +92,12 @@ fn of_each_rule_so_many_findings_are_told() {
     let findings = core.check_consistency();
     assert_eq!(findings.len(), 20);
     let Finding { rule, subject, .. } = &findings[0];
-    assert_eq!((*rule, subject.is_some()), (Rule::C6, true));
-    assert!(findings[0].to_string().contains("C6"), "{}", findings[0]);
+    assert_eq!((*rule, subject.is_some()), (Rule::DeletesThenRenames, true));
+    assert!(
+        findings[0].to_string().contains("deletes_then_renames"),
+        "{}",
+        findings[0]
+    );
 }
 
 #[test]
@@ -107,12 +111,12 @@ fn a_stored_catalog_is_compared_row_by_row() {
     };
     let told = |bench: &Bench, stored: &Stored| {
         let checked = bench.core.check_against(Some(stored));
-        assert!(checked.rules.contains(&Rule::Stored) && checked.resources == bench.rows.len());
+        assert!(checked.rules.contains(&Rule::StoreAgrees) && checked.resources == bench.rows.len());
         assert!(
             checked
                 .findings
                 .iter()
-                .all(|finding| finding.rule == Rule::Stored)
+                .all(|finding| finding.rule == Rule::StoreAgrees)
         );
         (checked.compared, checked.findings.len())
     };

@@ -1,7 +1,7 @@
 //! What of a world decides its future, the same for all that differ in the names of their resources alone.
 //!
 //! Left out are numbers that only ever rise (revisions, versions, invocations), times, and what decides nothing but the
-//! order of starts (reasons, classes): there is a place for everybody.
+//! order of starts (reasons, priorities): there is a place for everybody.
 
 use super::graphs::permutations;
 use super::model::{NODES_MAX, SPARE};
@@ -118,7 +118,7 @@ impl World {
             let parents = (0..self.count).filter(|parent| since < self.past[*parent].ended);
             parents.fold(0, |all, parent| all | 1 << parent)
         };
-        let first = self.core.holds.delete_order.get(&slot).into_iter().flatten();
+        let first = self.core.barrier.delete_order.get(&slot).into_iter().flatten();
         let first = first.filter_map(|(target, _)| self.index(*target));
         let run = self.running.iter().find(|run| run.index == index);
         let mut flags = 1;
@@ -164,7 +164,7 @@ impl World {
                     Cancelled::ByDeadline | Cancelled::ByShutdown => 3,
                 };
                 let again = u64::from(run.again.is_some());
-                let busy = u64::from(run.busy) | u64::from(run.lingering) << 1 | u64::from(run.answers) << 2;
+                let busy = u64::from(run.busy) | u64::from(run.answers) << 1;
                 1 << 9 | phase << 7 | cancelled << 5 | again << 3 | busy
             }
         }
@@ -178,8 +178,8 @@ fn stands(stands: Stands) -> u64 {
 fn op(op: Op) -> u64 {
     match op {
         Op::None => 0,
-        Op::Due { counts: true, .. } => 1,
-        Op::Due { counts: false, .. } => 2,
-        Op::Failed { .. } => 3,
+        Op::Due { counts: true } => 1,
+        Op::Due { counts: false } => 2,
+        Op::Failed => 3,
     }
 }

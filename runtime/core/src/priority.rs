@@ -1,24 +1,30 @@
-//! Places are few (C12): who of the ready ones starts first, within the limits of the controller, kinds and pools.
+//! The order of starts within the limits of the controller, kinds and pools (the contract's C12).
 //!
-//! First the class of the request, then the longest way left to a leaf by past durations, then kind and name. What
-//! waits for long is raised from class to class, so that nothing starves.
+//! First the priority, then the longest remaining path to a leaf by past durations, then kind and name. A request lends
+//! its priority to its pending ancestors, and what waits for long is promoted, so that nothing starves.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use crate::core::Core;
 use crate::ready::{Rank, Ready};
 use crate::resource::{KindId, Slot, Stage};
-use crate::timeline::Alarm;
-use crate::{Class, Phase, RunResult, Timestamp};
+use crate::timers::Timer;
+use crate::{Mono, Phase, Priority, RunResult, Timestamp};
 
 impl Core {
     pub(crate) fn push_ready(&mut self, slot: Slot, phase: Phase) {
-        let since = self.now.mono;
-        let rank = self.rank(slot);
+        let now = self.now.mono;
         let resource = &mut self.slots[slot];
         if resource.listed.ready.replace(phase) == Some(phase) {
             return;
         }
+        let since = match &mut resource.stage {
+            Stage::Pending(pending) => *pending.ready_since.get_or_insert(now),
+            _ => now,
+        };
+        let rank = self.rank(slot);
+        let resource = &self.slots[slot];
         let ready = Ready::new(rank, since, resource.row.name.clone(), slot);
         let kind = resource.kind;
         self.kinds[kind].ready(phase).push(ready);
@@ -26,19 +32,18 @@ impl Core {
 
     fn rank(&self, slot: Slot) -> Rank {
         let resource = &self.slots[slot];
-        let (late, class) = match &resource.stage {
-            Stage::Pending(pending) => (pending.late, pending.class),
-            _ => (false, Class::Parent),
+        let level = match &resource.stage {
+            Stage::Pending(pending) => pending.priority.level() - i64::from(pending.promoted),
+            _ => Priority::Normal.level(),
         };
         Rank {
-            late,
-            class,
+            level,
             path: Reverse(resource.path_ms),
         }
     }
 
-    /// Starts what is ready: deletes, then renames, then the rest (C6), each by rank, kind and name, as far as the
-    /// limits allow.
+    /// Starts what is ready: deletes, then renames, then the rest, each by rank, kind and name, as far as the limits
+    /// allow.
     pub(crate) fn start_ready(&mut self) {
         for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
             while self.active() < self.limits.concurrency
@@ -50,7 +55,7 @@ impl Core {
                 }
             }
         }
-        self.age_if_waiting();
+        self.promote_later();
     }
 
     /// The kind whose next one starts first, of those that have a place left.
@@ -88,35 +93,26 @@ impl Core {
         present
     }
 
-    /// The class that something pending lends to what it waits for. That of a parent's request says nothing of its own.
-    pub(crate) fn class_to_lend(&self, slot: Slot) -> Class {
+    /// The priority that the parents of something pending inherit.
+    pub(crate) fn inheritable(&self, slot: Slot) -> Priority {
         match &self.slots[slot].stage {
-            Stage::Pending(pending) => pending.class.min(Class::Parent),
-            _ => Class::Parent,
+            Stage::Pending(pending) => pending.inheritable,
+            _ => Priority::Background,
         }
     }
 
-    /// What waits for this resource lends it a class, if that is one of a request.
-    pub(crate) fn borrow_class(&mut self, slot: Slot, lent: Class) {
-        if lent < Class::Parent
-            && let Stage::Pending(pending) = &mut self.slots[slot].stage
-        {
-            pending.class = pending.class.min(lent);
-        }
-    }
-
-    /// A request of this class came for a pending resource: it counts for it, and for what it waits for.
-    pub(crate) fn lend_class(&mut self, slot: Slot, class: Class) {
+    /// A request of this priority came for a pending resource: it counts for it, and for what it waits for. Walks only
+    /// what has a lower one.
+    pub(crate) fn raise_priority(&mut self, slot: Slot, priority: Priority) {
         let mut open = vec![slot];
         while let Some(slot) = open.pop() {
-            self.counters.nodes += 1;
             let Stage::Pending(pending) = &mut self.slots[slot].stage else {
                 continue;
             };
-            if pending.class <= class {
+            if !pending.inherit(priority) {
                 continue;
             }
-            pending.class = class;
+            self.counters.nodes += 1;
             self.slots[slot].listed.ready = None;
             self.enqueue(slot);
             let parents: Vec<Slot> = self.parents(slot).collect();
@@ -125,35 +121,31 @@ impl Core {
         }
     }
 
-    fn age_if_waiting(&mut self) {
-        if self.aging {
-            return;
-        }
-        let mut registered = self.kinds.registered.iter();
-        if registered.any(|kind| self.kinds[*kind].has_waiting()) {
-            self.aging = true;
-            let at = self.now.mono.after(self.limits.class_patience);
-            self.timeline.set(at, Alarm::Age);
+    /// Something waits for a place: after a while it is promoted.
+    fn promote_later(&mut self) {
+        let waits = |kind: &KindId| self.kinds[*kind].has_waiting();
+        if self.timers.due(Timer::Promote).is_none() && self.kinds.registered.iter().any(waits) {
+            let at = self.now.mono.after(self.limits.promote_after);
+            self.timers.set(Timer::Promote, at);
         }
     }
 
-    /// Raises what has waited for a place since the last look, by one class.
-    pub(crate) fn raise_what_waits(&mut self) {
-        self.aging = false;
-        let patience = u64::try_from(self.limits.class_patience.as_millis()).unwrap_or(u64::MAX);
-        let than = crate::Mono(self.now.mono.0.saturating_sub(patience));
+    /// Promotes what has waited long enough for a place, once for each time that it has waited so long.
+    pub(crate) fn promote_waiting(&mut self) {
+        let (now, step) = (self.now.mono, self.limits.promote_after);
         for index in 0..self.kinds.registered.len() {
             let kind = self.kinds.registered[index];
             for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
-                for ready in self.kinds[kind].ready(phase).take_older(than) {
+                for ready in self.kinds[kind].ready(phase).take_older(now, step) {
                     self.counters.nodes += 1;
-                    self.raise(&ready, kind, phase);
+                    self.promote(&ready, kind, phase);
                 }
             }
         }
     }
 
-    fn raise(&mut self, ready: &Ready, kind: KindId, phase: Phase) {
+    fn promote(&mut self, ready: &Ready, kind: KindId, phase: Phase) {
+        let steps = waited_steps(self.now.mono, ready.since, self.limits.promote_after);
         let Some(resource) = self.slots.get_mut(ready.slot).filter(|it| it.kind == kind) else {
             return;
         };
@@ -162,8 +154,7 @@ impl Core {
         }
         resource.listed.ready = None;
         if let Stage::Pending(pending) = &mut resource.stage {
-            pending.class = pending.class.raised();
-            pending.late = false;
+            pending.promoted = pending.promoted.max(steps);
         }
         self.enqueue(ready.slot);
     }
@@ -183,4 +174,10 @@ impl Core {
             self.measure(slot, started_at, ended_at);
         }
     }
+}
+
+/// How many times in a row something has waited as long as `step`.
+pub(crate) fn waited_steps(now: Mono, since: Mono, step: Duration) -> u32 {
+    let steps = now.since(since).as_millis() / step.as_millis().max(1);
+    u32::try_from(steps).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! Runs that find nothing to do are counted and not stored.
+//! No-op runs are status: counted, shown and not stored.
 
 use crate::testing::{Bench, Store};
 use crate::{Outcome, Returned, Work};
@@ -11,11 +11,11 @@ fn look(bench: &mut Bench, name: &str) {
     bench.returns(name, Returned::Done(outcome));
 }
 
-/// Names of the resources whose quiet runs were told, with how often each had run.
+/// Names of the resources whose no-op runs were shown, with how often each had run.
 fn told(bench: &Bench) -> Vec<(String, u64)> {
     let name = |uid| bench.published[&uid].name.to_string();
     bench
-        .quiet
+        .no_ops
         .iter()
         .map(|run| (name(run.uid), run.runs_total))
         .collect()

@@ -1,9 +1,9 @@
-//! C12: who starts first where places are few.
+//! The order of starts where places are few.
 
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
-use crate::{Call, Edit, Error, Key, KindOptions, Limits, Pool, RetryPolicy, Returned};
+use crate::{Call, Edit, Key, KindOptions, Limits, Pool};
 
 /// Makes something run, so that what is asked for next has to wait.
 fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
@@ -14,35 +14,35 @@ fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
 }
 
 #[test]
-fn c12_explicit_requests_come_before_edits_times_and_looks_for_drift() {
+fn c12_requests_and_edits_come_before_times_and_these_before_drift_checks() {
     let mut bench = Bench::with_places(1);
     busy(
         &mut bench,
-        &[("nudged", &[]), ("edited", &[]), ("requested", &[])],
+        &[("a_nudged", &[]), ("edited", &[]), ("requested", &[])],
     );
-    bench.call(Call::Nudge(target("nudged")));
-    bench.edit_spec("edited", "new");
+    bench.call(Call::Nudge(target("a_nudged")));
     bench.reconcile("requested");
-    assert_eq!(bench.finish_all(), ["requested", "edited", "nudged"]);
-}
-
-#[test]
-fn c12_a_request_lends_its_class_to_what_it_waits_for() {
-    let mut bench = Bench::with_places(1);
-    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
-    bench.call(Call::Nudge(target("z")));
     bench.edit_spec("edited", "new");
-    bench.reconcile("child");
-    assert_eq!(bench.finish_all(), ["z", "child", "edited"]);
+    assert_eq!(bench.finish_all(), ["edited", "requested", "a_nudged"]);
 }
 
 #[test]
-fn c12_waiting_raises_the_class_so_that_nothing_starves() {
+fn c12_what_a_request_waits_for_inherits_its_priority() {
+    let mut bench = Bench::with_places(1);
+    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("nudged", &[])]);
+    bench.call(Call::Nudge(target("z")));
+    bench.call(Call::Nudge(target("nudged")));
+    bench.reconcile("child");
+    assert_eq!(bench.finish_all(), ["z", "child", "nudged"]);
+}
+
+#[test]
+fn c12_waiting_promotes_so_that_nothing_starves() {
     let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("nudged", &[])]);
     bench.call(Call::Nudge(target("nudged")));
     let mut ran = Vec::new();
-    for _ in 0..4 {
+    for _ in 0..6 {
         for name in ["a", "b"] {
             bench.pass(Duration::from_secs(16));
             bench.reconcile(name);
@@ -55,7 +55,7 @@ fn c12_waiting_raises_the_class_so_that_nothing_starves() {
 }
 
 #[test]
-fn c12_within_a_class_the_longest_way_left_comes_first() {
+fn c12_within_a_priority_the_longest_remaining_path_comes_first() {
     let mut bench = Bench::with_places(1);
     bench.create(&[("a", &[]), ("b", &[]), ("slow", &["b"])]);
     while let Some(start) = bench.running.first().cloned() {
@@ -118,58 +118,39 @@ fn c10_an_abandoned_invocation_keeps_its_place_in_an_exclusive_pool() {
 }
 
 #[test]
-fn c12_what_is_asked_for_takes_the_class_of_what_waits_for_it_already() {
+fn c12_what_is_asked_for_inherits_from_what_waits_for_it_already() {
     let mut bench = Bench::with_places(1);
-    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("edited", &[])]);
+    busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("nudged", &[])]);
     bench.reconcile("child");
-    bench.edit_spec("edited", "new");
+    bench.call(Call::Nudge(target("nudged")));
     bench.call(Call::Nudge(target("z")));
-    assert_eq!(bench.finish_all(), ["z", "child", "edited"]);
+    assert_eq!(bench.finish_all(), ["z", "child", "nudged"]);
 }
 
 #[test]
-fn c12_what_a_parent_asks_for_lends_it_nothing() {
+fn c12_nothing_is_inherited_from_what_only_a_parent_asks_for() {
     let second = Duration::from_secs(1);
-    let looked_at = KindOptions {
+    let checked = KindOptions {
         resync: Some(10 * second),
         ..KindOptions::new("k")
-    };
-    let retried = KindOptions {
-        retry: RetryPolicy::Backoff {
-            base: 10 * second,
-            cap: 10 * second,
-            attempts: 9,
-            reset_after: second,
-        },
-        ..KindOptions::new("y")
     };
     let limits = Limits {
         concurrency: 1,
         ..Limits::default()
     };
-    let kinds = vec![looked_at, retried, KindOptions::new("z")];
-    for runs in ["busy", "child"] {
-        let mut bench = Bench::with(kinds.clone(), limits);
-        bench.create(&[("a", &[])]);
-        let (child, flaky) = (
-            bench.new_of("z", "child", &["a"]),
-            bench.new_of("y", "flaky", &[]),
-        );
-        let busy = bench.new_of("z", "busy", &[]);
-        bench.apply(vec![Edit::create(child), Edit::create(flaky), Edit::create(busy)]);
-        while let Some(start) = bench.running.first().cloned() {
-            match start.resource.name.as_str() {
-                "flaky" => bench.returns("flaky", Returned::Failed(Error::transient("flaky", "not now"))),
-                name => bench.finish(name),
-            }
-        }
-        bench.call(Call::Reconcile(Key::new("z", runs).into()));
-        bench.starts();
-        bench.pass(10 * second);
-        // A retry comes before a look for drift, though something waits for that, or has run below it.
-        bench.finish(runs);
-        assert_eq!(bench.starts(), ["flaky"]);
-    }
+    let mut bench = Bench::with(vec![checked, KindOptions::new("z")], limits);
+    bench.create(&[("a", &[])]);
+    let news = [("child", &["a"][..]), ("busy", &[]), ("nudged", &[])];
+    let news = news.map(|(name, parents)| Edit::create(bench.new_of("z", name, parents)));
+    bench.apply(news.into());
+    bench.finish_all();
+    bench.call(Call::Reconcile(Key::new("z", "busy").into()));
+    bench.pass(10 * second);
+    bench.call(Call::Nudge(Key::new("z", "nudged").into()));
+    bench.starts();
+    // Its child is pending with the priority of a parent, which is above that of the check itself.
+    bench.finish("busy");
+    assert_eq!(bench.finish_all(), ["nudged", "a", "child"]);
 }
 
 #[test]
@@ -183,35 +164,31 @@ fn c12_a_request_that_was_cancelled_lends_its_place_to_no_later_one() {
     assert_eq!(bench.finish_all(), ["edited", "a"]);
 }
 
+const MINUTE: Duration = Duration::from_secs(60);
+
 #[test]
-fn c12_of_those_that_have_waited_too_long_the_oldest_comes_first() {
+fn c12_each_minute_of_waiting_promotes_also_beyond_the_highest_priority() {
     let mut bench = Bench::with_places(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("c", &[])]);
-    let patience = Duration::from_secs(30);
-    bench.reconcile("b");
-    bench.pass(patience / 2);
-    bench.reconcile("a");
-    // The first is raised as soon as it has waited for long enough, and the other not yet.
-    bench.pass(patience / 2);
-    bench.pass(patience);
     bench.reconcile("c");
-    assert_eq!(bench.finish_all(), ["b", "a", "c"]);
+    bench.pass(MINUTE);
+    bench.reconcile("b");
+    bench.pass(MINUTE);
+    bench.reconcile("a");
+    assert_eq!(bench.finish_all(), ["c", "b", "a"]);
 }
 
 #[test]
-fn c12_only_what_has_waited_for_long_enough_is_raised() {
+fn c12_only_what_has_waited_for_a_minute_is_promoted() {
     let mut bench = Bench::with_places(1);
-    busy(&mut bench, &[("edited", &[]), ("nudged", &[])]);
-    bench.edit_spec("edited", "new");
-    bench.pass(Duration::from_secs(29));
+    busy(&mut bench, &[("nudged", &[]), ("late", &[]), ("a", &[])]);
     bench.call(Call::Nudge(target("nudged")));
-    bench.pass(Duration::from_secs(1));
-    bench.reconcile("busy");
-    bench.finish("busy");
-    // The edit counts as a request by now, and is raised no further by the next look, which is too early for it.
-    assert_eq!(bench.starts(), ["busy"]);
-    bench.finish("busy");
-    assert_eq!(bench.finish_all(), ["edited", "nudged"]);
+    bench.pass(MINUTE / 2);
+    bench.call(Call::Nudge(target("late")));
+    bench.pass(MINUTE / 2);
+    bench.reconcile("a");
+    // The first counts as a request by now, the other does not.
+    assert_eq!(bench.finish_all(), ["a", "nudged", "late"]);
 }
 
 #[test]

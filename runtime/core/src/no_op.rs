@@ -1,27 +1,26 @@
-//! Quiet runs: those that found nothing to do and saw what the one before saw. They are counted and shown, and not
-//! stored.
+//! No-op runs: those that found nothing to do and saw what the run before saw. They are status, not stored.
 //!
-//! A look that changes nothing must not cost a write, or a catalog that is merely started writes every row. What such
-//! a run leaves stands beside the row until the row is written for another reason; a restart forgets it, and asks for
-//! the resource again in any case.
+//! A check that changes nothing must not cost a write, or a catalog that is merely started writes every row. The last
+//! no-op run stands beside the row until the row is written for another reason; a restart forgets it, and asks for the
+//! resource again in any case.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
 use crate::core::Core;
 use crate::resource::{Running, Slot};
 use crate::{
-    Epoch, InvocationId, LastRun, Outcome, Phase, Reason, Revision, Row, RunResult, Seen, Timestamp, Uid,
-    Work,
+    Epoch, InvocationId, LastRun, Outcome, Phase, QuickHash, Reason, Revision, Row, RunResult, Seen,
+    Timestamp, Uid, Work,
 };
 
 /// The last run of a resource, where it found nothing to do.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use watershed_core::{Epoch, InvocationId, QuietRun, Reason, RunResult, Timestamp, Uid, Why, Work};
+/// use watershed_core::{Epoch, InvocationId, NoOpRun, Reason, RunResult, Timestamp, Uid, Why, Work};
 ///
-/// let quiet = QuietRun {
+/// let run = NoOpRun {
 ///     uid: Uid(uuid::Uuid::from_u128(1)),
 ///     id: InvocationId(5),
 ///     epoch: Epoch(2),
@@ -31,11 +30,11 @@ use crate::{
 ///     work: Work::Checked,
 ///     runs_total: 3,
 /// };
-/// assert_eq!(quiet.as_last_run(None).result, RunResult::Done(Work::Checked));
+/// assert_eq!(run.as_last_run(None).result, RunResult::Done(Work::Checked));
 /// ```
 #[derive(Clone, PartialEq, Debug)]
-pub struct QuietRun {
-    /// Whose.
+pub struct NoOpRun {
+    /// The resource that ran.
     pub uid: Uid,
     /// Its number, unique together with the epoch.
     pub id: InvocationId,
@@ -47,13 +46,13 @@ pub struct QuietRun {
     pub started_at: Timestamp,
     /// When it returned.
     pub ended_at: Timestamp,
-    /// Whether it looked.
+    /// What it did: nothing, or a check.
     pub work: Work,
     /// How often the resource has run, this time included.
     pub runs_total: u64,
 }
 
-impl QuietRun {
+impl NoOpRun {
     /// Whether a row knows of a later run, or of this one.
     pub fn is_in(&self, row: &Row) -> bool {
         let last = row.last_run.as_ref().map(|run| (run.epoch, run.id));
@@ -83,36 +82,58 @@ impl QuietRun {
     }
 }
 
-/// Quiet runs that readers have not been told of. Each waits for the changes before it to be durable, as every other
-/// end does, so that ends are told in the order in which they came.
+/// No-op runs that readers have not been shown. Each waits for the changes before it to be durable, as every other end
+/// does, so that ends show in the order in which they came.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Untold(VecDeque<(Revision, Arc<QuietRun>)>);
+pub(crate) struct Untold(VecDeque<(Revision, Slot, Arc<NoOpRun>)>);
+
+/// Those of them that may be shown now.
+pub(crate) struct Shown(HashMap<Slot, Arc<NoOpRun>, QuickHash>);
 
 impl Untold {
-    pub(crate) fn push(&mut self, after: Revision, run: Arc<QuietRun>) {
-        self.0.push_back((after, run));
+    pub(crate) fn push(&mut self, after: Revision, slot: Slot, run: Arc<NoOpRun>) {
+        self.0.push_back((after, slot, run));
     }
 
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Those that may be told once this revision is durable.
-    pub(crate) fn take(&mut self, durable: Revision) -> Vec<Arc<QuietRun>> {
-        let count = self.0.partition_point(|(after, _)| *after <= durable);
-        self.0.drain(..count).map(|(_, run)| run).collect()
+    /// Takes those that may be shown once this revision is durable: the last one of each resource, which says how many
+    /// there were.
+    pub(crate) fn take(&mut self, durable: Revision) -> Shown {
+        let count = self.0.partition_point(|(after, _, _)| *after <= durable);
+        Shown(self.0.drain(..count).map(|(_, slot, run)| (slot, run)).collect())
+    }
+}
+
+impl Shown {
+    /// The run of this resource.
+    pub(crate) fn remove(&mut self, slot: Slot, uid: Uid) -> Option<Arc<NoOpRun>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        // The slot may have been taken over by another resource.
+        self.0.remove(&slot).filter(|run| run.uid == uid)
+    }
+
+    /// Those that are left, in order.
+    pub(crate) fn rest(self) -> Vec<(Slot, Arc<NoOpRun>)> {
+        let mut rest: Vec<_> = self.0.into_iter().collect();
+        rest.sort_unstable_by_key(|(slot, _)| *slot);
+        rest
     }
 }
 
 impl Core {
     /// Counts a completed reconcile that leaves its row as it is; false if it does not.
-    pub(crate) fn count_quiet(&mut self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
-        if !self.is_quiet(slot, run, outcome) {
+    pub(crate) fn count_no_op(&mut self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
+        if !self.is_no_op(slot, run, outcome) {
             return false;
         }
         let resource = &mut self.slots[slot];
-        let before = resource.quiet.as_ref().map(|quiet| quiet.runs_total);
-        let quiet = Arc::new(QuietRun {
+        let before = resource.no_op.as_ref().map(|before| before.runs_total);
+        let no_op = Arc::new(NoOpRun {
             uid: resource.row.uid,
             id: run.invocation,
             epoch: self.epoch,
@@ -122,22 +143,22 @@ impl Core {
             work: outcome.work,
             runs_total: before.unwrap_or(resource.row.runs_total) + 1,
         });
-        resource.quiet = Some(quiet.clone());
-        self.commits.tell_later(self.revision, quiet);
+        resource.no_op = Some(no_op.clone());
+        self.commits.show_later(self.revision, slot, no_op);
         true
     }
 
-    fn is_quiet(&self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
+    fn is_no_op(&self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
         let resource = &self.slots[slot];
         let row = &resource.row;
         let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
         let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
-        let was_timed = row.next_reconcile.is_some() || resource.extra().retrigger.is_some();
         let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
             last.phase == Phase::Reconcile
                 && matches!(last.result, RunResult::Done(_))
                 && last.seen == run.seen
         });
-        finds_nothing && is_sound && !was_timed && sees_the_same
+        // A requeue time that was used up or is replaced is a change of what is stored.
+        finds_nothing && is_sound && row.next_reconcile.is_none() && sees_the_same
     }
 }

@@ -1,13 +1,12 @@
-//! Progress under steady change (C17): timed requests that never cease keep nobody from completing.
+//! Timed requests that never cease keep no resource from completing (the contract's C17).
 //!
-//! Two bounds. A resource two of whose invocations were cancelled by timed requests is *spared*: no timed request
-//! cancels its next one. A resource that timed requests alone have kept waiting for its kind's `timed_patience` is
-//! *starved*: until it has completed once, timed requests of its ancestors are put off. Nothing is put off for good:
-//! what is due is looked at again after [`PUT_OFF`].
+//! A resource that timed requests alone have kept from completing for its kind's `timed_patience` is *starved*: until it
+//! has completed once, timed requests of its ancestors are deferred, [`DEFERRED_FOR`] at a time. Each asks again then,
+//! so none is lost.
 //!
 //! Who is starved is only worked out when a timed request comes, something has been unsettled for long enough, and the
-//! last look is [`Limits::progress_slack`](crate::Limits::progress_slack) old. So it costs nothing where all settles
-//! in time, and else one pass over the graph a second at most, whatever the number of timed requests.
+//! last result is [`Limits::starvation_slack`](crate::Limits::starvation_slack) old. So it costs nothing where all
+//! settles in time, and else one pass over the graph a second at most, whatever the number of timed requests.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,57 +14,65 @@ use std::time::Duration;
 use crate::QuickHash;
 use crate::core::Core;
 use crate::resource::{Slot, Stage};
+use crate::timers::Timer;
 use crate::{Mono, Uid};
 
-/// So many invocations of a resource in a row may timed requests cancel.
-pub(crate) const TIMED_CANCELS_MAX: u8 = 2;
-/// How long a timed request is put off before it is looked at again.
-pub(crate) const PUT_OFF: Duration = Duration::from_secs(1);
+/// How long a timed request is deferred before it asks again.
+pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
-/// What the last look found.
+/// What the last pass found.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Progress {
+pub(crate) struct Starvation {
     /// Since when something has been unsettled without a break.
     restless_since: Mono,
-    looked: Option<Mono>,
+    found_at: Option<Mono>,
     /// The ancestors of what is starved. By uid, for a slot may be used again.
     above_starved: HashSet<Uid, QuickHash>,
 }
 
-impl Progress {
+impl Starvation {
     /// Nothing was unsettled, and something is.
     pub(crate) fn restless(&mut self, now: Mono) {
         self.restless_since = now;
-        self.looked = None;
+        self.found_at = None;
         self.above_starved.clear();
     }
 }
 
 impl Core {
-    /// When a timed request for this resource is to be looked at again, if it may not be taken up now.
-    pub(crate) fn put_off(&mut self, slot: Slot) -> Option<Mono> {
-        let now = self.now.mono;
-        let restless = now.since(self.progress.restless_since);
-        if self.unsettled == 0 || restless < self.kinds.least_timed_patience() {
-            return None;
+    /// Sets the timer of a timed request anew if the request is to be deferred; returns whether it is.
+    pub(crate) fn defer(&mut self, slot: Slot, timer: Timer) -> bool {
+        let defers = self.defers(slot);
+        // One that is deferred already keeps its time, however often it comes.
+        if defers && self.timers.due(timer).is_none() {
+            self.timers.set(timer, self.now.mono.after(DEFERRED_FOR));
         }
-        let slack = self.limits.progress_slack;
-        let looked = self.progress.looked;
-        if looked.is_none_or(|looked| now.since(looked) >= slack) {
-            self.look_for_starved();
-        }
-        let uid = self.slots[slot].row.uid;
-        let blocked = self.progress.above_starved.contains(&uid);
-        blocked.then(|| now.after(PUT_OFF))
+        defers
     }
 
-    fn look_for_starved(&mut self) {
+    /// Whether a timed request for this resource is to be deferred.
+    pub(crate) fn defers(&mut self, slot: Slot) -> bool {
+        let now = self.now.mono;
+        let restless = now.since(self.starvation.restless_since);
+        if self.unsettled == 0 || restless < self.kinds.least_timed_patience() {
+            return false;
+        }
+        let slack = self.limits.starvation_slack;
+        let found_at = self.starvation.found_at;
+        if found_at.is_none_or(|found_at| now.since(found_at) >= slack) {
+            self.find_starved();
+        }
+        let uid = self.slots[slot].row.uid;
+        self.starvation.above_starved.contains(&uid)
+    }
+
+    fn find_starved(&mut self) {
         let mut disturbed = HashMap::default();
         let waiting = self.slots.iter().filter_map(|(slot, _)| self.long_waiting(slot));
         let waiting: Vec<(Slot, Mono, Mono)> = waiting.collect();
-        self.progress.looked = Some(self.now.mono);
-        self.progress.above_starved.clear();
+        self.starvation.found_at = Some(self.now.mono);
+        self.starvation.above_starved.clear();
         let mut open = Vec::new();
         for (slot, since, until) in waiting {
             let since = since.max(self.disturbed_above(slot, &mut disturbed));
@@ -78,7 +85,7 @@ impl Core {
             self.counters.edges += parents.len() as u64;
             for parent in parents {
                 let uid = self.slots[parent].row.uid;
-                if self.progress.above_starved.insert(uid) {
+                if self.starvation.above_starved.insert(uid) {
                     self.counters.nodes += 1;
                     open.push(parent);
                 }
@@ -91,8 +98,8 @@ impl Core {
         options.map_or(Duration::MAX, |options| options.timed_patience)
     }
 
-    /// From when until when it has waited, if that is long enough to be starved. It is still counted while the
-    /// invocation runs that came of it.
+    /// From when until when it has waited, if that is long enough to be starved. It still counts while the invocation
+    /// runs that came of it.
     fn long_waiting(&self, slot: Slot) -> Option<(Slot, Mono, Mono)> {
         let (since, until) = match &self.slots[slot].stage {
             Stage::Settled(_) => return None,
@@ -131,17 +138,5 @@ impl Core {
             }
         }
         known[&start]
-    }
-
-    /// Whether timed requests have cancelled enough invocations of this resource.
-    pub(crate) fn is_spared(&self, slot: Slot) -> bool {
-        self.slots[slot].timed_cancels >= TIMED_CANCELS_MAX
-    }
-
-    /// A timed request cancels what runs.
-    pub(crate) fn cancel_by_time(&mut self, slot: Slot) {
-        let resource = &mut self.slots[slot];
-        resource.timed_cancels = resource.timed_cancels.saturating_add(1);
-        self.cancel_run(slot, crate::resource::Cancelled::ToRunAgain);
     }
 }

@@ -1,4 +1,4 @@
-//! C17: progress under steady change.
+//! Progress under steady change: timed requests that never cease keep nobody from completing.
 
 use std::time::Duration;
 
@@ -12,66 +12,43 @@ fn nudge(bench: &mut Bench, name: &str) {
     bench.call(Call::Nudge(target(name)));
 }
 
-/// `b` below `a` runs, having been cancelled so often by nudges of `a`.
-fn cancelled_by_time(options: KindOptions, times: usize) -> Bench {
+/// `b` runs again and again below `a`, and is cancelled by nudges of `a`, for so many seconds.
+fn cancelled_for(seconds: u64) -> Bench {
+    let options = KindOptions {
+        on_timed_ancestor: OnTimedAncestor::Cancel,
+        ..KindOptions::new("k")
+    };
     let mut bench = Bench::with(vec![options], Limits::default());
     bench.settled(&[("a", &[]), ("b", &["a"])]);
     nudge(&mut bench, "a");
     bench.finish("a");
-    for _ in 0..times {
+    for _ in 0..seconds {
         nudge(&mut bench, "a");
         assert!(bench.is_cancelled("b"));
         bench.finish("b");
         bench.finish("a");
     }
+    bench.starts();
     bench
 }
 
 #[test]
-fn c17_timed_requests_cancel_two_invocations_and_not_the_next() {
-    let mut bench = cancelled_by_time(KindOptions::new("k"), 2);
+fn c17_what_timed_requests_have_cancelled_for_long_runs_to_its_end() {
+    let mut bench = cancelled_for(30);
     nudge(&mut bench, "a");
-    assert!(!bench.is_cancelled("b"), "the third may go on");
+    assert!(!bench.is_cancelled("b") && bench.starts().is_empty(), "deferred");
     bench.finish("b");
-    assert_eq!(
-        bench.row("b").last_run.as_ref().unwrap().reason.why,
-        crate::Why::Parent
-    );
-    bench.finish("a");
-    nudge(&mut bench, "a");
-    assert!(bench.is_cancelled("b"), "it has completed once");
+    bench.pass(SECOND);
+    assert_eq!(bench.starts(), ["a"], "nothing is lost");
 }
 
 #[test]
-fn c17_edits_and_callers_cancel_also_what_timed_requests_spare() {
-    let mut bench = cancelled_by_time(KindOptions::new("k"), 2);
+fn c17_edits_and_callers_cancel_also_what_is_starved() {
+    let mut bench = cancelled_for(30);
     nudge(&mut bench, "a");
     assert!(!bench.is_cancelled("b"));
     bench.edit_spec("a", "new");
     assert!(bench.is_cancelled("b"));
-    bench.finish("b");
-    bench.finish("a");
-    nudge(&mut bench, "a");
-    assert!(!bench.is_cancelled("b"), "it has not completed since");
-    bench.reconcile("a");
-    assert!(bench.is_cancelled("b"));
-}
-
-#[test]
-fn c17_counts_what_could_not_finish_in_the_time_that_its_kind_gives() {
-    let mut options = KindOptions::new("k");
-    options.on_timed_ancestor = OnTimedAncestor::Finish(SECOND);
-    let mut bench = Bench::with(vec![options], Limits::default());
-    bench.settled(&[("a", &[]), ("b", &["a"])]);
-    nudge(&mut bench, "a");
-    bench.finish("a");
-    for round in 0..3 {
-        nudge(&mut bench, "a");
-        bench.pass(SECOND);
-        assert_eq!(bench.is_cancelled("b"), round < 2);
-        bench.finish("b");
-        bench.finish("a");
-    }
 }
 
 /// `r` below `s` and `t`, one of which always runs because both are nudged in turn, for so many seconds.
@@ -116,7 +93,7 @@ fn c17_what_timed_requests_kept_waiting_for_long_comes_before_further_ones() {
 }
 
 #[test]
-fn c17_only_what_stands_above_the_one_that_waits_is_put_off() {
+fn c17_only_requests_above_the_one_that_waits_are_deferred() {
     let mut bench = kept_waiting(28);
     bench.pass(SECOND * 2);
     bench.create(&[("other", &[]), ("below", &["r"])]);
@@ -146,7 +123,7 @@ fn c17_waits_anew_when_something_else_than_a_timed_request_comes_from_above() {
 }
 
 #[test]
-fn c17_a_retrigger_time_and_a_retry_are_put_off_as_well() {
+fn c17_a_requeue_and_a_retry_are_deferred_as_well() {
     let mut options = KindOptions::new("k");
     options.timed_patience = Duration::from_secs(4);
     options.retry = RetryPolicy::Backoff {
@@ -218,7 +195,7 @@ fn caught_up() -> Bench {
 }
 
 #[test]
-fn c17_nothing_is_put_off_once_all_has_settled() {
+fn c17_nothing_is_deferred_once_all_has_settled() {
     let mut bench = caught_up();
     bench.call(Call::Nudge(target("s")));
     assert_eq!(bench.starts(), ["s"]);
@@ -244,8 +221,8 @@ fn c17_every_look_at_who_waits_is_counted() {
     assert_eq!((after.nodes - before.nodes, after.edges - before.edges), (5, 4));
 }
 
-/// The retrigger time of `t` is put off, for `r` below it waits for long.
-fn put_off() -> Bench {
+/// The requeue of `t` is deferred, for `r` below it waits for long.
+fn deferred() -> Bench {
     let mut options = KindOptions::new("k");
     options.timed_patience = SECOND * 4;
     let mut bench = Bench::with(vec![options], Limits::default());
@@ -262,16 +239,16 @@ fn put_off() -> Bench {
 }
 
 #[test]
-fn c17_what_was_put_off_is_forgotten_with_its_resource() {
-    let mut bench = put_off();
+fn c17_a_deferred_request_is_forgotten_with_its_resource() {
+    let mut bench = deferred();
     bench.delete("t");
     bench.finish("t");
     assert!(bench.rows.values().all(|row| row.name.as_str() != "t"));
 }
 
 #[test]
-fn c17_what_was_put_off_is_looked_at_no_more_during_a_shutdown() {
-    let mut bench = put_off();
+fn c17_a_deferred_request_is_dropped_during_a_shutdown() {
+    let mut bench = deferred();
     let grace = SECOND * 30;
     let end = bench.now.mono.after(grace);
     bench.input(Input::Shutdown { grace });

@@ -1,0 +1,181 @@
+//! Debounces nudges before the core sees them: the first counts at once, further ones once they pause, or when one has
+//! waited for long.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use watershed_core::{Kind, KindOptions, Mono, Nudging, Uid};
+
+/// The nudges of one resource.
+#[derive(Debug, Clone, Copy)]
+struct Nudged {
+    nudging: Nudging,
+    /// When the last one counted.
+    last: Mono,
+    /// When the first of those that wait came, and when they will count.
+    waiting: Option<(Mono, Mono)>,
+}
+
+impl Nudged {
+    /// Whether the next one counts at once.
+    fn rests(&self, now: Mono) -> bool {
+        self.waiting.is_none() && now.since(self.last) >= self.nudging.interval
+    }
+}
+
+/// What was nudged lately. A resource is forgotten once its interval is over, so no more is kept than was nudged within
+/// the longest interval.
+#[derive(Debug)]
+pub(crate) struct Nudges {
+    kinds: HashMap<Kind, Nudging>,
+    nudged: HashMap<Uid, Nudged>,
+    /// Those that wait, by when they count.
+    due: BTreeSet<(Mono, Uid)>,
+    /// Which resource may be forgotten when, in the order in which nudges counted.
+    forget: VecDeque<(Mono, Uid)>,
+}
+
+impl Nudges {
+    pub(crate) fn new(kinds: &[KindOptions]) -> Self {
+        let kinds = kinds
+            .iter()
+            .map(|options| (options.kind.clone(), options.nudging));
+        Self {
+            kinds: kinds.collect(),
+            nudged: HashMap::new(),
+            due: BTreeSet::new(),
+            forget: VecDeque::new(),
+        }
+    }
+
+    /// Takes a nudge; returns whether it counts now. One that does not is handed out by [`take`](Self::take) later.
+    pub(crate) fn admit(&mut self, now: Mono, uid: Uid, kind: &Kind) -> bool {
+        self.forget_old(now);
+        let nudging = self.kinds.get(kind).copied().unwrap_or_default();
+        let Some(nudged) = self.nudged.get_mut(&uid).filter(|nudged| !nudged.rests(now)) else {
+            self.count(now, uid, nudging);
+            return true;
+        };
+        let since = match nudged.waiting {
+            None => now,
+            Some((since, due)) => {
+                self.due.remove(&(due, uid));
+                since
+            }
+        };
+        let due = now.after(nudging.interval).min(since.after(nudging.longest_wait));
+        let due = due.max(nudged.last.after(nudging.interval));
+        nudged.waiting = Some((since, due));
+        self.due.insert((due, uid));
+        false
+    }
+
+    /// When the next one counts that waits.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    /// Takes a resource whose nudge has waited long enough.
+    pub(crate) fn take(&mut self, now: Mono) -> Option<Uid> {
+        self.due().filter(|due| *due <= now)?;
+        let (_, uid) = self.due.pop_first()?;
+        let nudging = self.nudged.get(&uid).map(|nudged| nudged.nudging);
+        self.count(now, uid, nudging.unwrap_or_default());
+        Some(uid)
+    }
+
+    fn count(&mut self, now: Mono, uid: Uid, nudging: Nudging) {
+        let nudged = Nudged {
+            nudging,
+            last: now,
+            waiting: None,
+        };
+        self.nudged.insert(uid, nudged);
+        self.forget.push_back((now.after(nudging.interval), uid));
+    }
+
+    fn forget_old(&mut self, now: Mono) {
+        while let Some((at, uid)) = self.forget.front().copied()
+            && at <= now
+        {
+            self.forget.pop_front();
+            // One that waits, or has counted since, has another entry to come.
+            if self.nudged.get(&uid).is_some_and(|nudged| nudged.rests(now)) {
+                self.nudged.remove(&uid);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn nudges() -> Nudges {
+        Nudges::new(&[KindOptions::new("page")])
+    }
+
+    fn uid(number: u128) -> Uid {
+        Uid(uuid::Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn the_first_counts_at_once_and_those_within_an_interval_count_once() {
+        let (mut nudges, page) = (nudges(), Kind::new("page"));
+        assert!(nudges.admit(Mono(0), uid(1), &page));
+        assert!(!nudges.admit(Mono(10), uid(1), &page));
+        assert!(!nudges.admit(Mono(20), uid(1), &page));
+        assert!(nudges.admit(Mono(20), uid(2), &page), "each resource by itself");
+        assert_eq!(nudges.due(), Some(Mono(1_020)));
+        assert_eq!(nudges.take(Mono(1_019)), None);
+        assert_eq!(nudges.take(Mono(1_020)), Some(uid(1)));
+        assert_eq!((nudges.take(Mono(1_020)), nudges.due()), (None, None));
+        assert!(nudges.admit(Mono(2_020), uid(1), &page), "its interval is over");
+    }
+
+    #[test]
+    fn one_that_never_pauses_counts_when_it_has_waited_for_long() {
+        let (mut nudges, page) = (nudges(), Kind::new("page"));
+        assert!(nudges.admit(Mono(0), uid(1), &page));
+        let mut now = Mono(0);
+        while nudges.take(now).is_none() {
+            now = now.after(Duration::from_millis(500));
+            assert!(!nudges.admit(now, uid(1), &page));
+        }
+        assert_eq!(now, Mono(5_500), "5 s after the first that had to wait");
+    }
+
+    #[test]
+    fn each_kind_has_its_own_interval() {
+        let slow = KindOptions {
+            nudging: Nudging {
+                interval: Duration::from_secs(10),
+                longest_wait: Duration::from_secs(20),
+            },
+            ..KindOptions::new("slow")
+        };
+        let (mut nudges, slow) = (Nudges::new(&[slow]), Kind::new("slow"));
+        assert!(nudges.admit(Mono(0), uid(1), &slow));
+        assert!(!nudges.admit(Mono(1), uid(1), &slow));
+        assert_eq!(nudges.due(), Some(Mono(10_001)));
+    }
+
+    #[test]
+    fn what_is_nudged_no_more_is_forgotten() {
+        let (mut nudges, page) = (nudges(), Kind::new("page"));
+        for number in 0..100 {
+            assert!(nudges.admit(Mono(0), uid(number), &page));
+        }
+        assert!(!nudges.admit(Mono(999), uid(7), &page));
+        assert!(nudges.admit(Mono(1_000), uid(1_000), &page));
+        assert_eq!(
+            (nudges.nudged.len(), nudges.forget.len()),
+            (2, 1),
+            "one waits, one is new"
+        );
+        assert_eq!(nudges.take(Mono(1_999)), Some(uid(7)));
+        assert!(nudges.admit(Mono(9_000), uid(2_000), &page));
+        assert_eq!((nudges.nudged.len(), nudges.forget.len()), (1, 1));
+    }
+}

@@ -1,0 +1,109 @@
+//! What falls due is carried out: requeues, nudges, and the dispatch of all timers.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::core::Core;
+use crate::resource::Slot;
+use crate::timers::{Due, Timer};
+use crate::{Effect, Reason, Timestamp, Why};
+
+impl Core {
+    /// Does what is due.
+    pub(crate) fn run_timers(&mut self) {
+        while let Some(due) = self.timers.take(self.now) {
+            match due {
+                Due::Requeue(slot) => self.requeue_is_due(slot),
+                Due::Timer(timer) => self.timer_is_due(timer),
+            }
+        }
+        self.end_drain_if_over();
+    }
+
+    fn timer_is_due(&mut self, timer: Timer) {
+        match timer {
+            Timer::DrainLimit => self.release_drain(),
+            Timer::OpRetry(slot) => self.op_retry_is_due(slot),
+            Timer::Nudge(slot) => self.nudge(slot),
+            Timer::Retry(slot) => self.retry_reconcile(slot),
+            Timer::Forgive(slot) => self.forgive(slot),
+            Timer::Resync(slot) => self.resync(slot),
+            Timer::Deadline(invocation) => self.deadline_is_over(invocation),
+            Timer::Abandon(invocation) => self.abandon(invocation),
+            Timer::Promote => self.promote_waiting(),
+            Timer::CommitRetry => self.retry_commit(),
+            Timer::Grace => self.grace_is_over(),
+            Timer::LastCommit => self.last_commit_is_overdue(),
+        }
+    }
+
+    /// Sets the host's timer if another time is due first now.
+    pub(crate) fn set_host_timer(&mut self) {
+        if let Some(next) = self.timers.for_host(self.now) {
+            self.out.push(Effect::Timer(next));
+        }
+    }
+
+    /// The requeue time that a run of this resource really gets: not before the kind's interval after its start, so
+    /// that a time in the past can't make it run without a pause.
+    pub(crate) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
+        let interval = self.options(slot).map(|options| options.requeue_interval);
+        wanted.max(started_at.after(interval.unwrap_or_default()))
+    }
+
+    /// A requeue time is used up when it falls due. Once the controller is stopping it is dropped: it stands in the row,
+    /// and the next start takes it up.
+    fn requeue_is_due(&mut self, slot: Slot) {
+        if !self.is_serving() || !self.slots.get(slot).is_some_and(|it| it.is_live()) {
+            return;
+        }
+        if self.defers(slot) {
+            let later = self.now.wall.after(crate::starvation::DEFERRED_FOR);
+            return self.timers.set_requeue(slot, Some(later));
+        }
+        self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+    }
+
+    /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
+    pub(crate) fn store_requeue(&mut self, slot: Slot) {
+        let stored = self.slots[slot].row.next_reconcile;
+        if stored.is_none() {
+            return;
+        }
+        let next = self.timers.requeue(slot);
+        if stored != next {
+            self.write(slot, |row| row.next_reconcile = next);
+        }
+    }
+
+    /// Nothing is due for this resource any more.
+    pub(crate) fn clear_times(&mut self, slot: Slot) {
+        self.timers.clear_all(slot);
+        if let Some(extra) = &mut self.slots[slot].extra {
+            extra.failure = None;
+        }
+    }
+
+    /// Nudges all whose requeue, retry or resync falls due within their kind's interval. Costs what is due within the
+    /// longest of them.
+    pub(crate) fn nudge_what_is_due_soon(&mut self) {
+        let longest = self.kinds.longest_nudging_interval();
+        let soon = self.timers.soon(self.now, longest).filter(|(slot, wait)| {
+            let options = self.options(*slot);
+            self.slots[*slot].is_live() && options.is_some_and(|it| *wait <= it.nudging.interval)
+        });
+        let soon: BTreeSet<Slot> = soon.map(|(slot, _)| slot).collect();
+        for slot in soon {
+            self.nudge(slot);
+        }
+    }
+
+    /// A nudge: a timed request. The host has debounced it.
+    pub(crate) fn nudge(&mut self, slot: Slot) {
+        if !self.slots.get(slot).is_some_and(|it| it.is_live()) || self.defer(slot, Timer::Nudge(slot)) {
+            return;
+        }
+        self.timers.clear(Timer::Nudge(slot));
+        self.ask(slot, &Arc::new(Reason::bare(Why::Nudge)));
+    }
+}
