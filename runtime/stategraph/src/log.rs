@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Operation, Timestamp};
+use crate::operations::OperationId;
 use crate::reason::Reason;
 use crate::reference::Ref;
 
@@ -113,9 +114,15 @@ impl Log {
         }
     }
 
-    /// Puts the entries in order of start: those of earlier calls are mentioned when they end.
-    pub(crate) fn sort(&mut self) {
-        self.entries.sort_by_key(|entry| entry.start);
+    /// Puts the entries in order of start, given the number of each one's operation: those of earlier calls are
+    /// mentioned when they end.
+    pub(crate) fn sort(&mut self, ids: Vec<OperationId>) {
+        if ids.is_sorted() {
+            return;
+        }
+        let mut entries: Vec<_> = ids.into_iter().zip(std::mem::take(&mut self.entries)).collect();
+        entries.sort_by_key(|(id, _)| *id);
+        self.entries = entries.into_iter().map(|(_, entry)| entry).collect();
     }
 
     pub(crate) fn note(&mut self, text: String) {

@@ -256,9 +256,14 @@ impl<V> Operations<V> {
         }
     }
 
+    /// The number of the operation that is started next.
+    pub(crate) fn next_id(&self) -> OperationId {
+        OperationId(self.started + 1)
+    }
+
     pub(crate) fn start(&mut self, running: Running<V>) -> OperationId {
-        self.started += 1;
-        let id = OperationId(self.started);
+        let id = self.next_id();
+        self.started = id.0;
         let taken = self.by_ref.insert(running.reference.clone(), id);
         assert!(taken.is_none(), "an item has one operation at a time");
         self.foreground += usize::from(running.is_waited_for());

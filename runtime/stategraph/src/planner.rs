@@ -206,6 +206,8 @@ pub struct Planner<'a, V: Value> {
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
     log: Log,
+    /// The operation of each entry of the log.
+    logged: Vec<OperationId>,
     /// What was looked at so far.
     cost: u64,
 }
@@ -252,6 +254,7 @@ impl<'a, V: Value> Planner<'a, V> {
             dirty: BTreeSet::new(),
             effects: Vec::new(),
             log: Log::default(),
+            logged: Vec::new(),
             cost: 0,
         })
     }

@@ -36,7 +36,7 @@ impl<V: Value> Planner<'_, V> {
             };
             let item_type = self.types.get(running.reference.type_name());
             let deadline = at.after_ms(item_type.map_or(0, |item_type| item_type.cancel_deadline_ms));
-            let line = self.open_line(&running);
+            let line = self.open_line(id, &running);
             if let Some(entry) = self.log.line(line) {
                 entry.cancelled = Some(at);
             }

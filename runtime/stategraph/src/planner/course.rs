@@ -298,8 +298,8 @@ pub(super) struct Course<V> {
     pub(super) leftovers: Vec<Id>,
     /// All that can be reached from those of them that were asked about, by what is relied on.
     pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
-    /// Items whose new dependencies would close a cycle with a leftover.
-    pub(super) closing: IdSet,
+    /// Items whose new dependencies would close a cycle: what is on the way, and the item.
+    pub(super) closing: HashSet<(Id, Id)>,
 }
 
 impl<V> Default for Course<V> {
@@ -326,7 +326,7 @@ impl<V> Default for Course<V> {
             circular: HashSet::new(),
             leftovers: Vec::new(),
             below_leftovers: HashSet::default(),
-            closing: IdSet::default(),
+            closing: HashSet::new(),
         }
     }
 }

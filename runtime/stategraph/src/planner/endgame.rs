@@ -29,12 +29,31 @@ impl<V: Value> Planner<'_, V> {
             return !blocked.is_empty();
         }
         let before = self.insisted.len();
-        for id in blocked {
+        for &id in &blocked {
             if matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace) {
                 self.insisted.insert(self.ref_of(id).clone());
             }
         }
+        if self.insisted.len() == before {
+            self.insist_on_leaning(&blocked);
+        }
         self.insisted.len() > before
+    }
+
+    /// Gives up on items that were to rely on another target before theirs is deleted: the other one depends on
+    /// that itself, and cannot come first.
+    fn insist_on_leaning(&mut self, blocked: &[Id]) {
+        for &id in blocked {
+            if self.node(id).down.stage != Stage::Stopped {
+                continue;
+            }
+            for dependent in self.current_dependents(id) {
+                if self.stays_throughout(dependent) && self.blocks_delete(dependent, id) {
+                    self.insisted.insert(self.ref_of(dependent).clone());
+                    self.dirty.insert(self.node(dependent).slot);
+                }
+            }
+        }
     }
 
     /// Nodes with tasks that did not run.
@@ -57,7 +76,9 @@ impl<V: Value> Planner<'_, V> {
             .filter(|&id| self.is_excuse(id))
             .collect();
         while let Some(id) = queue.pop() {
-            for near in self.around(id) {
+            let closing = self.course.closing.iter().filter(|(member, _)| *member == id);
+            let closing: Vec<Id> = closing.map(|(_, id)| *id).collect();
+            for near in self.around(id).into_iter().chain(closing) {
                 if blocked.contains(&near) && excused.insert(near) {
                     queue.push(near);
                 }
@@ -70,7 +91,6 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
         matches!(node.job, Job::Hold | Job::Wait)
-            || self.course.closing.contains(&id)
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
             || tasks
                 .iter()

@@ -171,7 +171,7 @@ impl<V: Value> Planner<'_, V> {
             .all(|dependent| !self.blocks_delete(dependent, id))
     }
 
-    fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
+    pub(super) fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
         if dependent == id || !self.stands(dependent) || self.course.circular.contains(&(id, dependent)) {
             return false;
         }

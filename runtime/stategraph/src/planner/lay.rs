@@ -313,7 +313,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).open += 1;
     }
 
-    /// `order_only`: up after up, if both have an operation.
+    /// `order_only`: up after up, if both have an operation; also one that an earlier call has started.
     fn lay_order(&mut self, id: Id, positions: std::ops::Range<usize>) {
         let targets: Vec<Id> = self.alternatives(id, positions).collect();
         for target in targets {
@@ -321,6 +321,8 @@ impl<V: Value> Planner<'_, V> {
                 let (later, earlier) = (task(id, Part::Up), task(target, Part::Up));
                 self.after(later, earlier);
                 self.course.order_edges.push((later, earlier));
+            } else if self.node(target).job == Job::Wait && self.node(id).job.has_up() {
+                self.course.task_mut(task(id, Part::Up)).waits += 1;
             }
         }
     }

@@ -34,8 +34,8 @@ impl<V: Value> Planner<'_, V> {
             if let Some(target) = self.recreating_target(id) {
                 self.recreate(id, Reason::TargetModified(target), &mut queue);
             }
-            let changes = matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace);
-            if changes && !self.insisted.is_empty() && self.insisted.contains(self.ref_of(id)) {
+            let is_insisted = !self.insisted.is_empty() && self.insisted.contains(self.ref_of(id));
+            if is_insisted && self.stays_throughout(id) {
                 self.raise(id, Job::Remake, Reason::InTheWay, &mut queue);
             }
             let job = self.node(id).job;
@@ -153,7 +153,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Whether an item exists and will, and is not deleted in between.
-    fn stays_throughout(&self, id: Id) -> bool {
+    pub(super) fn stays_throughout(&self, id: Id) -> bool {
         let node = self.node(id);
         node.verdict == Verdict::In
             && matches!(node.job, Job::Rest | Job::Relink | Job::Modify | Job::Replace)

@@ -35,7 +35,7 @@ impl<V: Value> Planner<'_, V> {
     /// Ends the call.
     pub fn into_report(mut self) -> (Log, Status) {
         let status = self.status();
-        self.log.sort();
+        self.log.sort(std::mem::take(&mut self.logged));
         (self.log, status)
     }
 

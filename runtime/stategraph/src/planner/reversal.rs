@@ -23,14 +23,15 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let new = self.relied_slots(intent, footing);
-        let closes = self.leads_to(&new, slot);
-        if closes {
-            self.course.closing.insert(id);
-        } else {
+        let Some(on_the_way) = self.way(&new, slot) else {
             // What it relies on from now on is below the same leftover.
             self.mark_below_leftover(new);
-        }
-        closes
+            return false;
+        };
+        let members = on_the_way.into_iter().filter_map(|slot| self.course.known(slot));
+        let closing: Vec<(Id, Id)> = members.map(|member| (member, id)).collect();
+        self.course.closing.extend(closing);
+        true
     }
 
     /// The targets that an item with this footing relies on.
@@ -63,19 +64,20 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    fn leads_to(&mut self, from: &[Slot], to: Slot) -> bool {
+    /// What was passed on the way to a slot, if it is reached.
+    fn way(&mut self, from: &[Slot], to: Slot) -> Option<HashSet<Slot>> {
         let mut queue = from.to_vec();
         let mut seen = HashSet::new();
         while let Some(slot) = queue.pop() {
             if slot == to {
-                return true;
+                return Some(seen);
             }
             if seen.insert(slot) {
                 self.spend(1);
                 self.push_relied(slot, &mut queue);
             }
         }
-        false
+        None
     }
 
     /// Adds what an item, or its replacement, relies on.

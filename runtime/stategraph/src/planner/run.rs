@@ -203,7 +203,7 @@ impl<V: Value> Planner<'_, V> {
             previous,
             line: Line::None,
         };
-        running.line = self.log.open(|| running.entry());
+        running.line = self.open_line(self.operations.next_id(), &running);
         let id = self.operations.start(running);
         self.course.task_mut(task).stage = Stage::Running;
         self.tasks.insert(id, task);

@@ -118,6 +118,23 @@ impl<'a, V: Value> Intent<'a, V> {
         }
     }
 
+    /// Takes an item outside of the part as it is now: an operation on it has ended that an earlier call had
+    /// started, and nothing of that is to be undone.
+    pub(super) fn follow(&mut self, current: &Graph<V>, reference: &Ref) {
+        if self.is_inside(reference) {
+            return;
+        }
+        if let Whole::Made(graph) = &mut self.graph {
+            match as_it_is(current, reference) {
+                Some((path, item)) => {
+                    let group = graph.intern_group(&path);
+                    graph.place(group, item);
+                }
+                None => drop(graph.remove(reference)),
+            }
+        }
+    }
+
     /// Whether the item's intent counts in this call.
     pub(super) fn is_inside(&self, reference: &Ref) -> bool {
         !self.extent.is_part() || self.inside.contains(reference)
@@ -175,6 +192,20 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
         .collect()
 }
 
+/// What is wanted of an item outside of the part: that it stays as it is, or comes back as it was displaced.
+fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath, Item<V>)> {
+    if let Some((path, spec)) = current.displaced_specs().get(reference) {
+        return Some((path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec))));
+    }
+    let item = current
+        .get(reference)
+        .filter(|item| item.state != State::Deleting)?;
+    let path = current.group_of(reference).cloned().unwrap_or_default();
+    let origin = item.origin;
+    let item = Item::from_spec(reference.clone(), Arc::clone(&item.spec));
+    Some((path, Item { origin, ..item }))
+}
+
 fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &BTreeSet<Ref>) -> Graph<V> {
     let mut graph = Graph::new(current.name());
     let mut add = |path: GroupPath, item: Item<V>| {
@@ -192,25 +223,15 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
             .unwrap_or_default();
         add(path, item.clone());
     }
-    let outside = |reference: &Ref| !inside.contains(reference) && !reference.is_alias();
-    let displaced = current.displaced_specs();
-    let stays = |item: &Item<V>| item.state != State::Deleting && !displaced.contains_key(&item.reference);
-    for item in current
-        .items()
-        .filter(|item| outside(&item.reference) && stays(item))
-    {
-        let path = current.group_of(&item.reference).cloned().unwrap_or_default();
-        let origin = item.origin;
-        add(
-            path,
-            Item {
-                origin,
-                ..Item::from_spec(item.reference.clone(), Arc::clone(&item.spec))
-            },
-        );
+    let known = current.items().map(|item| &item.reference);
+    for reference in known.chain(current.displaced_specs().keys()) {
+        if !inside.contains(reference) && !reference.is_alias() {
+            as_it_is(current, reference)
+                .into_iter()
+                .for_each(|(path, item)| add(path, item));
+        }
     }
-    for (reference, (path, spec)) in displaced.iter().filter(|(one, _)| outside(one)) {
-        add(path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec)));
-    }
+    // The planner keeps slots of it while items come and go.
+    graph.keep_slots();
     graph
 }

@@ -63,7 +63,7 @@ impl<V: Value> Planner<'_, V> {
         };
         self.relations.remove(&id);
         let at = self.at;
-        if let Some(entry) = self.line_of(&running) {
+        if let Some(entry) = self.line_of(id, &running) {
             entry.end = Some(at);
             entry.error = Some(NOT_STARTED.to_owned());
         }
@@ -80,7 +80,7 @@ impl<V: Value> Planner<'_, V> {
     /// Writes down how an operation ended, in time or not.
     pub(super) fn close(&mut self, id: OperationId, running: &Running<V>, result: Result<(), String>) {
         let at = self.at;
-        if let Some(entry) = self.line_of(running) {
+        if let Some(entry) = self.line_of(id, running) {
             entry.end = Some(at);
             entry.error = result.as_ref().err().cloned();
         }
@@ -107,20 +107,25 @@ impl<V: Value> Planner<'_, V> {
 
     /// The line of an operation in the log of this call. One that an earlier call started has none until
     /// there is something to say about it.
-    pub(super) fn open_line(&mut self, running: &Running<V>) -> Line {
-        match running.line {
-            Line::None => self.log.open(|| running.entry()),
-            line => line,
+    pub(super) fn open_line(&mut self, id: OperationId, running: &Running<V>) -> Line {
+        if running.line != Line::None {
+            return running.line;
         }
+        let line = self.log.open(|| running.entry());
+        if let Line::At(_) = line {
+            self.logged.push(id);
+        }
+        line
     }
 
-    fn line_of(&mut self, running: &Running<V>) -> Option<&mut Entry> {
-        let line = self.open_line(running);
+    fn line_of(&mut self, id: OperationId, running: &Running<V>) -> Option<&mut Entry> {
+        let line = self.open_line(id, running);
         self.log.line(line)
     }
 
     /// Lets the course go on, or remembers to look at the item again.
     fn note_ended(&mut self, id: OperationId, reference: &Ref, stage: Stage) {
+        self.intent.follow(self.current, &reference.base());
         if let Some(done) = self.tasks.remove(&id) {
             self.after_task(done, stage);
             return;
@@ -312,6 +317,11 @@ impl<V: Value> Planner<'_, V> {
         let Some(slot) = self.current.slot(reference) else {
             return;
         };
+        self.observed_at(slot, reference, operation, found);
+        self.intent.follow(self.current, &reference.base());
+    }
+
+    fn observed_at(&mut self, slot: Slot, reference: &Ref, operation: Option<Operation>, found: Observed<V>) {
         match (found, operation) {
             (Observed::Present(value), _) => self.found(slot, value),
             (Observed::Absent, _) => drop(self.current.take(slot)),

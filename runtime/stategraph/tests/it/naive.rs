@@ -30,6 +30,10 @@ pub(crate) struct World {
     pub(crate) failed: BTreeSet<Ref>,
     /// Whether operations of this call or an earlier one failed.
     pub(crate) with_failures: bool,
+    /// Items that were to be recreated and whose delete failed: it is tried again.
+    pub(crate) recreating: BTreeSet<Ref>,
+    /// Items outside of a part that were deleted for its sake, as they were.
+    pub(crate) displaced: BTreeMap<Ref, Thing>,
 }
 
 pub(crate) fn things(graph: &Graph<Json>) -> BTreeMap<Ref, Thing> {
@@ -95,7 +99,33 @@ impl World {
                 .collect(),
             failed: BTreeSet::new(),
             with_failures: false,
+            recreating: BTreeSet::new(),
+            displaced: BTreeMap::new(),
         }
+    }
+
+    /// An item that depends on itself by what exists, looking only at dependencies that have no choice.
+    pub(crate) fn on_cycle(&self) -> Option<&Ref> {
+        let targets = |thing: &'_ Thing| {
+            let single = hard(thing).filter(|need| need.targets().count() == 1);
+            single
+                .flat_map(|need| need.targets().cloned().collect::<Vec<_>>())
+                .collect::<Vec<Ref>>()
+        };
+        self.things.keys().find(|start| {
+            let (mut seen, mut queue) = (BTreeSet::new(), vec![(*start).clone()]);
+            while let Some(at) = queue.pop() {
+                for target in self.things.get(&at).map(&targets).unwrap_or_default() {
+                    if target == **start {
+                        return true;
+                    }
+                    if seen.insert(target.clone()) {
+                        queue.push(target);
+                    }
+                }
+            }
+            false
+        })
     }
 
     /// All that leads from one item to another through what is intended, by alternatives that count.
@@ -252,7 +282,8 @@ impl World {
                 .running
                 .get(target)
                 .is_some_and(|(operation, _)| *operation == Operation::Delete);
-            let deleting = deleting && !self.things.contains_key(&target.alias());
+            let goes = deleting || self.recreating.contains(target);
+            let deleting = goes && !self.things.contains_key(&target.alias());
             let now = self.is_there(target, need);
             let next = end.get(target).is_some_and(|thing| holds(need, &thing.value));
             now && next && !deleting
@@ -421,11 +452,19 @@ impl World {
         let (operation, new) = self.running.remove(reference).unwrap();
         if !succeeded {
             self.failed.insert(reference.base());
+            // What a recreation took down stays down until its delete is tried again, if it ever is.
+            let is_tried_again = reference.type_name() != "y";
+            if operation == Operation::Delete && new.is_some() && is_tried_again {
+                self.recreating.insert(reference.clone());
+            } else {
+                self.recreating.remove(reference);
+            }
             if operation == Operation::Create {
                 self.debris.insert(reference.clone());
             }
             return;
         }
+        self.recreating.remove(reference);
         self.debris.remove(reference);
         match (operation, new) {
             (Operation::Create | Operation::Modify, Some(new)) => {

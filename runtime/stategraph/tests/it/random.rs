@@ -1,76 +1,14 @@
 //! Random graphs and intents against the reference.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-
 use rand::Rng;
 use watershed_stategraph::{Extent, Graph, Operations, Timestamp, plan};
 
 use serde_json::Value as Json;
 
 use crate::naive::{show, things};
+use crate::proof::for_seeds;
 use crate::rehearsal::{Manners, Outcome, call};
 use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, refs, rng, types};
-
-/// Enough to see what they have in common.
-const MOST_FAILURES: usize = 100;
-
-/// Rounds of a test unless `STATEGRAPH_ROUNDS` says otherwise; CI says ten times as many.
-const ROUNDS: u64 = 10_000;
-
-fn rounds() -> u64 {
-    std::env::var("STATEGRAPH_ROUNDS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(ROUNDS)
-}
-
-/// Runs a round for each seed, on both sides of the middle at once; a failure names the seeds and says
-/// what was wrong with the first, and `STATEGRAPH_SEED` runs one alone.
-fn for_seeds(round: impl Fn(u64) + Sync) {
-    if let Some(seed) = std::env::var("STATEGRAPH_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-    {
-        return round(seed);
-    }
-    let failed = Mutex::new(BTreeMap::new());
-    let run = |seeds: Range<u64>| {
-        for seed in seeds {
-            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| round(seed))) {
-                let text = payload.downcast_ref::<String>().cloned().unwrap_or_default();
-                let mut failed = failed.lock().unwrap();
-                failed.insert(seed, text);
-                if failed.len() >= MOST_FAILURES {
-                    break;
-                }
-            }
-        }
-    };
-    let rounds = rounds();
-    std::thread::scope(|scope| {
-        scope.spawn(|| run(0..rounds / 2));
-        run(rounds / 2..rounds);
-    });
-    let failed = failed.into_inner().unwrap();
-    let lines: Vec<String> = failed
-        .iter()
-        .map(|(seed, text)| {
-            format!(
-                "STATEGRAPH_SEED={seed}: {}",
-                text.lines().next().unwrap_or_default()
-            )
-        })
-        .collect();
-    assert!(
-        lines.is_empty(),
-        "{} seeds failed\n{}",
-        lines.len(),
-        lines.join("\n")
-    );
-}
 
 fn compare(before: &Graph<Json>, intended: Option<&Graph<Json>>, after: &Graph<Json>, outcome: &Outcome) {
     let (found, end) = (things(after), outcome.world.end());
@@ -214,10 +152,10 @@ fn failing_round(seed: u64) {
 
 #[test]
 fn what_is_done_is_allowed_and_the_end_is_the_references() {
-    for_seeds(succeeding_round);
+    for_seeds("succeeding", succeeding_round);
 }
 
 #[test]
 fn s5_failures_stop_only_what_depends_on_them_and_are_mended() {
-    for_seeds(failing_round);
+    for_seeds("failing", failing_round);
 }

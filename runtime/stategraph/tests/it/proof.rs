@@ -1,0 +1,110 @@
+//! How long random suites run, and from which seed: `WATERSHED_PROOF`.
+//!
+//! Unset, each takes a few seconds, from the same seed every time; `ci` gives each a minute of one core from a
+//! fresh seed; a number is that of the rounds, and `all` stands for those of a full proof. The seeds of
+//! `seeds.txt` are replayed first, and `WATERSHED_SEED` runs one alone.
+
+use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Rounds of a full proof.
+const ALL: u64 = 100_000;
+
+/// Enough to see what they have in common.
+const MOST_FAILURES: usize = 20;
+
+/// Seeds that once failed: the suite's name and the seed, one a line.
+const KEPT: &str = include_str!("seeds.txt");
+
+/// How far a suite goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Share {
+    /// As long as this, on one core.
+    Time(Duration),
+    /// So many rounds, on two cores.
+    Rounds(u64),
+    /// Everything there is.
+    All,
+}
+
+pub(crate) fn share() -> Share {
+    match std::env::var("WATERSHED_PROOF").as_deref() {
+        Err(_) => Share::Time(Duration::from_secs(2)),
+        Ok("ci") => Share::Time(Duration::from_secs(60)),
+        Ok("all") => Share::All,
+        Ok(number) => Share::Rounds(number.parse().expect("WATERSHED_PROOF: ci, all or a number")),
+    }
+}
+
+/// Where the seeds of a suite begin: anywhere, but in an ordinary run.
+pub(crate) fn first_seed() -> u64 {
+    match std::env::var_os("WATERSHED_PROOF") {
+        None => 0,
+        Some(_) => RandomState::new().hash_one("seed") >> 16,
+    }
+}
+
+fn kept(suite: &str) -> impl Iterator<Item = u64> {
+    let lines = KEPT.lines().filter_map(|line| line.split_once(' '));
+    let of_suite = lines.filter(move |(name, _)| *name == suite);
+    of_suite.map(|(_, seed)| seed.trim().parse().expect("a seed is a number"))
+}
+
+/// Runs a round for each seed of the suite's share. A failure names the seeds and says what was wrong.
+#[allow(clippy::print_stdout)] // how far a suite came is part of what it says
+pub(crate) fn for_seeds(suite: &str, round: impl Fn(u64) + Sync) {
+    if let Ok(seed) = std::env::var("WATERSHED_SEED") {
+        return round(seed.parse().expect("WATERSHED_SEED: a number"));
+    }
+    let (start, first) = (Instant::now(), first_seed());
+    let (until, rounds, cores) = match share() {
+        Share::Time(time) => (Some(start + time), u64::MAX, 1),
+        Share::Rounds(rounds) => (None, rounds, 2),
+        Share::All => (None, ALL, 2),
+    };
+    let (failed, next) = (Mutex::new(BTreeMap::new()), AtomicU64::new(0));
+    let run = |seed: u64| {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| round(seed))) {
+            let text = payload.downcast_ref::<String>().cloned().unwrap_or_default();
+            failed.lock().unwrap().insert(seed, text);
+        }
+        failed.lock().unwrap().len() < MOST_FAILURES
+    };
+    let walk = || {
+        while until.is_none_or(|until| Instant::now() < until) {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            if at >= rounds || !run(first.wrapping_add(at)) {
+                break;
+            }
+        }
+    };
+    for seed in kept(suite) {
+        run(seed);
+    }
+    std::thread::scope(|scope| {
+        (1..cores).for_each(|_| drop(scope.spawn(walk)));
+        walk();
+    });
+    println!(
+        "{suite}: {} rounds from seed {first}",
+        next.load(Ordering::Relaxed)
+    );
+    let failed = failed.into_inner().unwrap();
+    let lines = failed.iter().map(|(seed, text)| {
+        format!(
+            "WATERSHED_SEED={seed} {}",
+            text.lines().next().unwrap_or_default()
+        )
+    });
+    let lines: Vec<String> = lines.collect();
+    assert!(
+        lines.is_empty(),
+        "{suite}: {} seeds failed\n{}",
+        lines.len(),
+        lines.join("\n")
+    );
+}
