@@ -13,6 +13,8 @@ fn main() {
     };
     println!("cargo:rustc-link-arg=-Wl,-rpath,{beside}");
     println!("cargo:rustc-link-arg=-Wl,-rpath,{beside}/deps");
+    // Packages install `bin/watershed` and `lib/watershed/libduckdb.so`.
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{beside}/../lib/watershed");
 }
 
 /// The commit is that of the last full build: a new commit alone is no reason to build again.

@@ -1,6 +1,7 @@
 //! When a resource is refreshed without an edit.
 
 use watershed_proto::Schedule;
+use watershed_schedule::{Cron, CronError};
 
 use crate::{
     diagnostics::{At, Code, Findings},
@@ -49,13 +50,17 @@ fn cron(fields: &mut Fields<'_>) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    let parser = croner::parser::CronParser::builder()
-        .seconds(croner::parser::Seconds::Disallowed)
-        .build();
-    if parser.parse(&text).is_err() {
-        let message = format!("invalid cron schedule \"{text}\"");
-        let hint =
-            "five fields (minute, hour, day, month, weekday), as in `0 6 * * *`, or a word such as `@daily`";
+    if let Err(error) = Cron::parse(&text) {
+        let (message, hint) = match error {
+            CronError::Never { .. } => (
+                format!("the cron schedule \"{text}\" never comes due"),
+                "no month has such a day",
+            ),
+            CronError::Invalid { .. } => (
+                format!("invalid cron schedule \"{text}\""),
+                "five fields (minute, hour, day, month, weekday), as in `0 6 * * *`, or a word such as `@daily`",
+            ),
+        };
         fields
             .findings()
             .add_with_hint(node.at, Code::InvalidValue, message, hint);

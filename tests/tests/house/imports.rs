@@ -10,7 +10,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-core", &[]),
     ("watershed-stategraph", &[]),
     ("watershed-drivers", &[]),
-    ("watershed-compilers", &["watershed-proto"]),
+    ("watershed-schedule", &[]),
+    ("watershed-compilers", &["watershed-proto", "watershed-schedule"]),
     (
         "watershed-controller",
         &["watershed-core", "watershed-stategraph"],
@@ -64,6 +65,17 @@ const PURE: &[(&str, &[&str])] = &[
         &["tokio", "duckdb", "sqlx", "libduckdb-sys"],
     ),
     ("watershed-proto", &["tokio", "duckdb", "sqlx"]),
+    (
+        "watershed-schedule",
+        &[
+            "tokio",
+            "duckdb",
+            "sqlx",
+            "libduckdb-sys",
+            "rand",
+            "jiff-tzdb-platform",
+        ],
+    ),
 ];
 
 #[test]

@@ -1,0 +1,161 @@
+//! Schedules: a cron expression, an interval, or both.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Cron, REWIND_TOLERANCE, Zone};
+
+/// Missed times that are counted one by one; more are given as this number.
+const MAX_COUNTED: u64 = 1_000;
+
+/// A rule that says when something is due, given the mark: the time up to which it has been done.
+///
+/// With a cron expression and an interval it is due by whichever comes first. Which mark to use is the caller's
+/// choice: the [time of the last tick](Tick::time) gives an even grid, the end of the last run gives at least `every`
+/// between two runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    cron: Option<Cron>,
+    every: Option<SignedDuration>,
+    zone: Zone,
+}
+
+/// The error of an interval that is no schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an interval must be at least a second long")]
+pub struct ScheduleError;
+
+/// The answer of a schedule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// It is due now. The caller's next mark is the tick's time or the end of the run.
+    Now(Tick),
+    /// It is due at this later time.
+    Later(Timestamp),
+    /// It never comes due.
+    Never,
+    /// The clock went back so far that the mark can't be trusted. The caller takes `now` as its mark and asks again;
+    /// [`Timer`](crate::Timer) does that by itself.
+    Rewound,
+}
+
+/// A due time. Times that were missed before it are part of it, so they run once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tick {
+    /// The latest scheduled time that has come.
+    pub time: Timestamp,
+    /// The earliest scheduled time that this tick stands for: [`time`](Self::time) itself if none was missed.
+    pub first: Timestamp,
+    /// The number of earlier times that were missed, at most 1,000.
+    pub missed: u64,
+}
+
+impl Schedule {
+    /// A schedule that never comes due by itself.
+    pub const NEVER: Self = Self {
+        cron: None,
+        every: None,
+        zone: Zone::UTC,
+    };
+
+    /// Returns a schedule that follows a cron expression in a time zone.
+    pub fn cron(cron: Cron, zone: Zone) -> Self {
+        Self {
+            cron: Some(cron),
+            zone,
+            ..Self::NEVER
+        }
+    }
+
+    /// Returns a schedule that is due whenever so much time has passed since the mark.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] if `every` is shorter than a second.
+    pub fn every(every: SignedDuration) -> Result<Self, ScheduleError> {
+        Self::NEVER.or_every(every)
+    }
+
+    /// Adds an interval: the schedule is due by whichever comes first.
+    ///
+    /// # Errors
+    /// [`ScheduleError`] if `every` is shorter than a second.
+    pub fn or_every(self, every: SignedDuration) -> Result<Self, ScheduleError> {
+        if every < SignedDuration::from_secs(1) {
+            return Err(ScheduleError);
+        }
+        Ok(Self {
+            every: Some(every),
+            ..self
+        })
+    }
+
+    /// Returns the zone in which the cron expression is read.
+    pub fn zone(&self) -> &Zone {
+        &self.zone
+    }
+
+    /// Returns the first due time after a mark.
+    pub fn next_after(&self, mark: Timestamp) -> Option<Timestamp> {
+        let cron = self
+            .cron
+            .as_ref()
+            .and_then(|cron| cron.next_after(mark, &self.zone));
+        let every = self.every.and_then(|every| mark.checked_add(every).ok());
+        earliest(cron, every)
+    }
+
+    /// Says whether something is due `now` that was last done at `mark`, and otherwise when it will be.
+    pub fn due(&self, mark: Timestamp, now: Timestamp) -> Due {
+        if mark.duration_since(now) > REWIND_TOLERANCE {
+            return Due::Rewound;
+        }
+        match self.next_after(mark) {
+            None => Due::Never,
+            Some(first) if first > now => Due::Later(first),
+            Some(first) => Due::Now(self.tick(mark, first, now)),
+        }
+    }
+
+    /// Returns the tick that stands for every due time from `first` up to `now`.
+    fn tick(&self, mark: Timestamp, first: Timestamp, now: Timestamp) -> Tick {
+        let cron = self
+            .cron
+            .as_ref()
+            .and_then(|cron| cron.last_until(now, &self.zone));
+        let every = self.every.and_then(|every| last_multiple(mark, every, now));
+        let time = cron.into_iter().chain(every).fold(first, Timestamp::max);
+        let mut missed = 0;
+        let mut next = Some(first);
+        while let Some(earlier) = next.filter(|earlier| *earlier < time && missed < MAX_COUNTED) {
+            missed += 1;
+            next = self.following(mark, earlier);
+        }
+        Tick { time, first, missed }
+    }
+
+    /// Returns the due time that follows another one, while the mark stays.
+    fn following(&self, mark: Timestamp, time: Timestamp) -> Option<Timestamp> {
+        let cron = self
+            .cron
+            .as_ref()
+            .and_then(|cron| cron.next_after(time, &self.zone));
+        let every = self.every.and_then(|every| {
+            let last = last_multiple(mark, every, time).unwrap_or(mark);
+            last.checked_add(every).ok()
+        });
+        earliest(cron, every)
+    }
+}
+
+/// Returns the latest `mark + n * every` (n at least 1) that is not after `now`.
+fn last_multiple(mark: Timestamp, every: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+    let times = now.duration_since(mark).as_nanos() / every.as_nanos();
+    if times < 1 {
+        return None;
+    }
+    let nanos = mark.as_nanosecond() + times * every.as_nanos();
+    Timestamp::from_nanosecond(nanos).ok()
+}
+
+fn earliest(one: Option<Timestamp>, other: Option<Timestamp>) -> Option<Timestamp> {
+    one.into_iter().chain(other).min()
+}

@@ -1,0 +1,69 @@
+//! Timers: a schedule with a memory of what has run.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{Due, Schedule};
+
+/// The distance by which a clock may go back and still be the same clock.
+///
+/// A correction by a time server, or a machine that was set to local time for a moment, must not run everything again:
+/// times that have run are not repeated. A clock that goes back further was wrong before, and schedules follow it from
+/// where it is now. Vixie cron draws the line at three hours too.
+pub const REWIND_TOLERANCE: SignedDuration = SignedDuration::from_hours(3);
+
+/// A schedule and its mark: the time up to which it has run.
+///
+/// The mark is all that has to be stored. A process that slept asks once when it wakes, and gets one tick for all the
+/// times that it missed; a clock that jumps forward is no different.
+///
+/// ```
+/// use watershed_schedule::{Cron, Due, Schedule, Timer, Zone};
+///
+/// let daily = Schedule::cron(Cron::parse("@daily")?, Zone::UTC);
+/// let mut timer = Timer::new(daily, "2026-11-01T12:00:00Z".parse()?);
+/// // The laptop was closed for three days.
+/// let Due::Now(tick) = timer.poll("2026-11-04T08:00:00Z".parse()?) else { panic!("due") };
+/// assert_eq!((tick.time, tick.missed), ("2026-11-04T00:00:00Z".parse()?, 2));
+/// assert_eq!(timer.poll("2026-11-04T08:00:00Z".parse()?), Due::Later("2026-11-05T00:00:00Z".parse()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timer {
+    schedule: Schedule,
+    mark: Timestamp,
+}
+
+impl Timer {
+    /// Returns a timer that has run up to `mark`. Something new starts with the time of its creation.
+    pub fn new(schedule: Schedule, mark: Timestamp) -> Self {
+        Self { schedule, mark }
+    }
+
+    /// Returns the time up to which the timer has run, for storing.
+    pub fn mark(&self) -> Timestamp {
+        self.mark
+    }
+
+    /// Replaces the schedule and keeps what has run.
+    pub fn reschedule(&mut self, schedule: Schedule) {
+        self.schedule = schedule;
+    }
+
+    /// Records that the work was done up to `mark` for another reason than the schedule, such as a request.
+    pub fn ran(&mut self, mark: Timestamp) {
+        self.mark = mark;
+    }
+
+    /// Says whether it is due now. A tick moves the mark to its time, so it is given once; never [`Due::Rewound`].
+    pub fn poll(&mut self, now: Timestamp) -> Due {
+        let mut due = self.schedule.due(self.mark, now);
+        if due == Due::Rewound {
+            self.mark = now;
+            due = self.schedule.due(self.mark, now);
+        }
+        if let Due::Now(tick) = due {
+            self.mark = tick.time;
+        }
+        due
+    }
+}
