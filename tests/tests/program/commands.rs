@@ -394,6 +394,22 @@ fn completions_know_the_names_of_resources() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let project = project();
+    let said = project.call(&["man", "pages"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let page =
+        |name: &str| std::fs::read_to_string(project.path().join("pages").join(name)).unwrap_or_default();
+    assert!(
+        page("watershed.1").contains("watershed\\-run(1)"),
+        "{}",
+        page("watershed.1")
+    );
+    assert!(page("watershed-run.1").contains("Bring the project up to date once"));
+    assert!(page("watershed-debug-check.1").contains("watershed"));
+}
+
+#[test]
 fn a_run_says_which_file_was_behind_it() {
     let project = project();
     project.run(0);

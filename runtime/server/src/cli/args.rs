@@ -77,6 +77,9 @@ pub(super) enum Command {
     Debug(Debug),
     /// Print completions for a shell, names of resources included.
     Completions(Completions),
+    /// Write the manual pages into a folder.
+    #[command(hide = true)]
+    Man(Man),
 }
 
 /// Options that every command takes.
@@ -434,6 +437,14 @@ pub(super) struct Debug {
 pub(super) enum Debugging {
     /// Check every rule of the controller, and the stored catalog against the loaded one.
     Check,
+}
+
+/// `man`
+#[derive(Debug, Args)]
+pub(super) struct Man {
+    /// The folder; made if it is missing.
+    #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub folder: PathBuf,
 }
 
 /// `completions`

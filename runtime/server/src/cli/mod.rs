@@ -11,6 +11,7 @@ mod init;
 mod logging;
 mod logs;
 mod look;
+mod man;
 mod memory;
 mod operate;
 mod present;
@@ -125,6 +126,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Stats(args) => operate::stats(console, shared, args),
         Command::Debug(args) => debug::debug(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
+        Command::Man(args) => man::run(args),
     }
 }
 
