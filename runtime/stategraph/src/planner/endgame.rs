@@ -20,13 +20,14 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let mut blocked = self.blocked();
-        if blocked.is_empty() {
-            return false;
+        // What was done meanwhile may have helped even something that a failure near it seems to explain.
+        if blocked.is_empty() || self.succeeded > self.succeeded_before {
+            return !blocked.is_empty();
         }
         let excused = self.excused(&blocked);
         blocked.retain(|id| !excused.contains(id));
-        if blocked.is_empty() || self.succeeded > self.succeeded_before {
-            return !blocked.is_empty();
+        if blocked.is_empty() {
+            return false;
         }
         let before = self.insisted.len();
         for &id in &blocked {
@@ -90,7 +91,10 @@ impl<V: Value> Planner<'_, V> {
     fn is_excuse(&self, id: Id) -> bool {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
+        // Outside of a part everything keeps what it has, and may do so for good.
+        let is_closing = || self.course.closing.iter().any(|(_, closing)| *closing == id);
         matches!(node.job, Job::Hold | Job::Wait)
+            || (self.intent.extent.is_part() && is_closing())
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
             || tasks
                 .iter()

@@ -133,6 +133,10 @@ impl<V: Value> Planner<'_, V> {
     pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
         let goes = match node.job {
+            Job::Remake if node.down.stage == Stage::Failed => {
+                let item = self.current.item(node.slot);
+                item.is_none_or(|item| self.awaits_recreation(item))
+            }
             Job::Remake => node.down.stage != Stage::Done,
             Job::Delete | Job::DeleteBoth | Job::Vanish => true,
             _ => matches!(node.verdict, Verdict::Out(_) | Verdict::Gone),

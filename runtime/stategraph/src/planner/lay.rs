@@ -366,7 +366,7 @@ impl<V: Value> Planner<'_, V> {
                     self.after(down, task(dependent, Part::Up));
                 }
                 // The operation of an earlier call: what it leaves is seen when it has ended.
-                (Job::Wait, Tie::Relies | Tie::Alternative) => self.course.task_mut(down).waits += 1,
+                (Job::Wait, _) => self.course.task_mut(down).waits += 1,
                 _ => {}
             }
         }

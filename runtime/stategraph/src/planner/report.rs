@@ -57,7 +57,9 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
         let any = |stage: Stage| tasks.iter().any(|task| task.stage == stage);
+        let is_outside = !self.intent.is_inside(self.ref_of(id));
         match (&node.verdict, node.job) {
+            (_, Job::Hold) if is_outside && self.operations.on_either(self.ref_of(id)).is_none() => None,
             (Verdict::Untouched, _) if node.intent.is_some() => Some(Held::Cycle),
             (_, Job::Hold) => Some(
                 self.operations

@@ -2,7 +2,7 @@
 //!
 //! An item comes up after all that it depends on is over, so that every edge that could close a cycle with
 //! its new ones is gone by then, unless an item on the way failed or was held back and keeps what it had.
-//! Only below such leftovers it has to be looked for.
+//! Only below such leftovers it has to be looked for; when a part is converged, all that is outside is one.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let (slot, job) = (node.slot, node.job);
         let is_there = matches!(job, Job::Modify | Job::Relink | Job::Replace);
-        if !is_there || !self.is_below_leftover(slot) {
+        if !is_there || !(self.intent.extent.is_part() || self.is_below_leftover(slot)) {
             return false;
         }
         let new = self.relied_slots(intent, footing);

@@ -199,8 +199,11 @@ fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath,
     }
     let item = current
         .get(reference)
-        .filter(|item| item.state != State::Deleting)?;
-    let path = current.group_of(reference).cloned().unwrap_or_default();
+        .filter(|item| item.state != State::Deleting);
+    // One whose replacement is there already is as good as there.
+    let alias = || current.alias_of(reference).filter(|alias| alias.is_created());
+    let item = item.or_else(alias)?;
+    let path = current.group_of(&item.reference).cloned().unwrap_or_default();
     let origin = item.origin;
     let item = Item::from_spec(reference.clone(), Arc::clone(&item.spec));
     Some((path, Item { origin, ..item }))
@@ -223,10 +226,10 @@ fn partial<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, inside: &B
             .unwrap_or_default();
         add(path, item.clone());
     }
-    let known = current.items().map(|item| &item.reference);
-    for reference in known.chain(current.displaced_specs().keys()) {
-        if !inside.contains(reference) && !reference.is_alias() {
-            as_it_is(current, reference)
+    let known = current.items().map(|item| item.reference.base());
+    for reference in known.chain(current.displaced_specs().keys().cloned()) {
+        if !inside.contains(&reference) {
+            as_it_is(current, &reference)
                 .into_iter()
                 .for_each(|(path, item)| add(path, item));
         }

@@ -30,14 +30,13 @@ impl<V: Value> Planner<'_, V> {
                 self.intent.inside().iter().cloned().chain(displaced).collect()
             }
         };
+        // Also those outside of the part: whether an item waits for one of them does not depend on whether
+        // something else leads to it.
         let open: Vec<Ref> = self
             .current
             .attention()
             .map(|slot| self.current.reference(slot).base())
             .collect();
-        let open = open
-            .into_iter()
-            .filter(|reference| self.intent.is_inside(reference));
         named
             .iter()
             .cloned()

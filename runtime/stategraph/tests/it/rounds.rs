@@ -204,7 +204,7 @@ impl Life {
         (self.current, self.operations) = (current, operations);
         self.world
             .displaced
-            .retain(|one, _| !self.world.things.contains_key(one));
+            .retain(|one, _| !self.world.things.contains_key(one) || self.world.running.contains_key(one));
         let displaced = &self.world.displaced;
         self.displaced_from.retain(|one, _| displaced.contains_key(one));
         self.tell(&format!("  {status:?}"));
