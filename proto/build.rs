@@ -2,18 +2,19 @@
 
 use std::error::Error;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "watershed/v1/value.proto",
     "watershed/v1/common.proto",
     "watershed/v1/model.proto",
     "watershed/v1/metrics_view.proto",
     "watershed/v1/dashboard.proto",
     "watershed/v1/connector.proto",
+    "watershed/v1/query.proto",
     "watershed/v1/project_parser.proto",
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 24] = [
+const SHOWN: [&str; 32] = [
     "FieldSelector",
     "SecurityRule",
     "TimeRange",
@@ -38,6 +39,14 @@ const SHOWN: [&str; 24] = [
     "ConnectorSpec",
     "MigrationSpec",
     "MetricsViewState",
+    "ApiSpec",
+    "AlertSpec",
+    "ReportSpec",
+    "ReportExport",
+    "Notifier",
+    "Intervals",
+    "Schedule",
+    "DataResolver",
 ];
 
 /// Fields of them that only say where something stands, or what it was made of.

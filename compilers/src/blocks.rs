@@ -1,8 +1,11 @@
 //! Blocks of settings that several kinds have.
 
 pub(crate) mod connector;
+pub(crate) mod data;
+pub(crate) mod intervals;
+pub(crate) mod notify;
+pub(crate) mod query;
 pub(crate) mod refs;
-pub(crate) mod resolver;
 pub(crate) mod schedule;
 pub(crate) mod security;
 pub(crate) mod selector;

@@ -3,6 +3,7 @@
 mod code;
 mod draw;
 mod finding;
+pub mod page;
 
 pub use code::Code;
 pub use draw::{Colour, Drawn, draw};

@@ -11,8 +11,6 @@ pub(crate) use context::{Context, DRIVERS, Manifest};
 pub(crate) use place::{TextPlace, source};
 pub(crate) use uses::{Uses, reads};
 
-use watershed_proto::ModelSpec;
-
 use crate::{
     diagnostics::{At, Findings},
     resource::{Kind, Spec},
@@ -29,6 +27,8 @@ pub(crate) struct Draft {
     pub(crate) refs: Vec<RawRef>,
     /// Connectors that it uses, if it is no model; they count where they are declared.
     pub(crate) connectors: Vec<String>,
+    /// Its SQL.
+    pub(crate) blocks: Vec<SqlBlock>,
     pub(crate) body: Body,
     /// It came with another resource; an explicit one of its name wins, quietly.
     pub(crate) implicit: bool,
@@ -44,6 +44,7 @@ impl Draft {
             tags: Vec::new(),
             refs: Vec::new(),
             connectors: Vec::new(),
+            blocks: Vec::new(),
             body: Body::Unsupported,
             implicit: false,
         }
@@ -52,6 +53,7 @@ impl Draft {
     /// It can't be compiled: only who it is stays known.
     pub(crate) fn break_off(&mut self) {
         self.body = Body::Broken;
+        self.blocks.clear();
         self.refs.clear();
         self.connectors.clear();
     }
@@ -60,9 +62,8 @@ impl Draft {
 /// What a draft says.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
-    Model(Box<ModelDraft>),
-    /// Any other kind that is supported; the spec without its meaning.
-    Declared(Box<Spec>),
+    /// The spec without what depends on the rest of the project: meanings, a model's inputs.
+    Spec(Box<Spec>),
     Broken,
     Unsupported,
 }
@@ -103,14 +104,6 @@ pub(crate) fn ref_to_table(name: &str) -> RawRef {
     }
 }
 
-/// A model or source.
-#[derive(Debug, Clone)]
-pub(crate) struct ModelDraft {
-    /// The spec without what depends on the rest of the project: meanings, inputs.
-    pub(crate) spec: ModelSpec,
-    pub(crate) blocks: Vec<SqlBlock>,
-}
-
 /// SQL with its place.
 #[derive(Debug, Clone)]
 pub(crate) struct SqlText {
@@ -132,6 +125,10 @@ pub(crate) enum Purpose {
     Test,
     /// Statements around a build.
     Around,
+    /// What an API, an alert or a report reads.
+    Query,
+    /// A condition of a security rule.
+    Condition,
 }
 
 /// A piece of SQL in a resource.
@@ -140,6 +137,10 @@ pub(crate) struct SqlBlock {
     pub(crate) purpose: Purpose,
     pub(crate) text: String,
     pub(crate) place: TextPlace,
+    /// The kind of resources that its tables are.
+    pub(crate) tables: Kind,
+    /// What stands before the text in its statements, so that the engine's parser can read them.
+    pub(crate) prefix: &'static str,
     /// What is to be parsed: the text or, for a template, its variants.
     pub(crate) statements: Vec<Statement>,
 }

@@ -1,32 +1,38 @@
 //! The kinds of resources: how each is read from its settings.
 //!
-//! A kind has a file of its own here and one line in [`read`].
+//! A kind has a file of its own here, one line in [`read`] and one in [`keys`].
 
+mod alert;
+mod api;
 mod canvas;
+mod common;
 mod component;
 mod connector;
 mod explore;
 mod metrics_view;
 mod migration;
-pub(crate) mod model;
+mod model;
 mod reader;
+mod report;
 mod theme;
 pub(crate) mod unsupported;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub(crate) use reader::{About, Declared, Reader};
+pub(crate) use common::{COMMON, PARSER};
+pub(crate) use reader::{About, Reader};
 
 use crate::{
-    diagnostics::{At, Findings},
+    diagnostics::{At, Code, Findings},
     draft::{Body, Context, Draft, Manifest, Uses},
-    resource::{Kind, Spec},
-    yaml::{Fields, Map},
+    resource::{FileKind, Kind, Spec},
+    yaml::{Block, Fields, Map},
 };
 
 /// Reads a resource of a kind, and what comes with it.
 pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> (Vec<Draft>, Uses) {
     let declared = match kind {
+        Kind::Model => model::read(&mut reader),
         Kind::MetricsView => metrics_view::read(&mut reader),
         Kind::Explore => explore::read(&mut reader),
         Kind::Canvas => canvas::read(&mut reader),
@@ -34,31 +40,61 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
         Kind::Theme => theme::read(&mut reader),
         Kind::Connector => connector::read(&mut reader),
         Kind::Migration => migration::read(&mut reader),
-        _ => Declared::new(Spec::None),
+        Kind::Api => api::read(&mut reader),
+        Kind::Alert => alert::read(&mut reader),
+        Kind::Report => report::read(&mut reader),
+        Kind::AiEval | Kind::Skill | Kind::Translation => reader::Declared::new(Spec::None),
     };
+    if !kind.is_supported() {
+        unsupported::warn(kind, &draft, reader.findings());
+    }
     let mut uses = reader.uses;
     let mut spec = declared.spec;
-    spec.set_variables(uses.values(reader.context));
+    let mut variables = uses.values(reader.context);
+    if kind == Kind::Model && uses.environment {
+        // What the environment's name decides is part of the meaning, as a variable's value is.
+        variables.insert(".environment".to_owned(), reader.context.environment.to_owned());
+    }
+    spec.set_variables(variables);
     draft.refs.extend(declared.refs);
     draft.refs.append(&mut uses.refs);
     draft.connectors = declared.connectors;
+    draft.blocks = reader.blocks;
     let implied = declared.implied.into_iter().map(|implied| Draft {
-        kind: implied.kind,
-        name: implied.name,
-        name_at: implied.at.unwrap_or(draft.name_at),
         tags: draft.tags.clone(),
         refs: implied.refs,
-        connectors: Vec::new(),
-        body: Body::Declared(Box::new(implied.spec)),
+        body: Body::Spec(Box::new(implied.spec)),
         implicit: true,
+        ..Draft::new(implied.kind, implied.name, implied.at.unwrap_or(draft.name_at))
     });
     let implied: Vec<_> = implied.collect();
-    draft.body = Body::Declared(Box::new(spec));
+    draft.body = match spec {
+        Spec::None => Body::Unsupported,
+        spec => Body::Spec(Box::new(spec)),
+    };
     (std::iter::once(draft).chain(implied).collect(), uses)
 }
 
-/// Reads a kind's defaults on their own, for their findings.
-pub(crate) fn try_defaults(map: Map, at: At, kind: Kind, findings: &mut Findings) {
+/// Returns the keys of a kind, beside those that all resources take; none for kinds that are kept and do nothing.
+pub(crate) fn keys(kind: Kind) -> Option<&'static Block> {
+    Some(match kind {
+        Kind::Model => &model::MODEL,
+        Kind::MetricsView => &metrics_view::METRICS_VIEW,
+        Kind::Explore => &explore::EXPLORE,
+        Kind::Canvas => &canvas::CANVAS,
+        Kind::Component => &component::COMPONENT,
+        Kind::Theme => &theme::THEME,
+        Kind::Connector => &connector::CONNECTOR,
+        Kind::Migration => &migration::MIGRATION,
+        Kind::Api => &api::API,
+        Kind::Alert => &alert::ALERT,
+        Kind::Report => &report::REPORT,
+        Kind::AiEval | Kind::Skill | Kind::Translation => return None,
+    })
+}
+
+/// Reads a kind's defaults on their own, for findings about their values.
+pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Findings) {
     let context = Context {
         environment: "",
         variables: &BTreeMap::new(),
@@ -66,12 +102,14 @@ pub(crate) fn try_defaults(map: Map, at: At, kind: Kind, findings: &mut Findings
         drivers: &BTreeMap::new(),
         manifest: &Manifest::default(),
     };
-    let draft = Draft::new(kind, String::new(), at);
+    let mut trial = Findings::default();
+    let draft = Draft::new(kind.kind(), String::new(), at);
     let reader = Reader {
         context: &context,
-        fields: Fields::new(map, at, findings),
+        fields: Fields::new(map, at, &mut trial),
         about: About {
             name: "",
+            is_source: kind == FileKind::Source,
             version: 1,
             display_name: String::new(),
             sql: None,
@@ -79,6 +117,15 @@ pub(crate) fn try_defaults(map: Map, at: At, kind: Kind, findings: &mut Findings
             own_keys: BTreeSet::new(),
         },
         uses: Uses::default(),
+        blocks: Vec::new(),
     };
-    read(kind, draft, reader);
+    read(kind.kind(), draft, reader);
+    // What a single resource lacks, its file can still say.
+    let about_values = trial.iter().filter(|finding| {
+        matches!(
+            finding.code,
+            Code::WrongType | Code::InvalidValue | Code::DeprecatedKey
+        )
+    });
+    about_values.for_each(|finding| findings.push(finding.clone()));
 }

@@ -10,6 +10,7 @@
 //! | [`resource`] | what a project declares: kinds, names, refs, specs |
 //! | [`diagnostics`] | findings, their codes and places, and how they are drawn |
 //! | [`render`](mod@render) | SQL as it is sent to the engine |
+//! | [`schema`] | JSON Schemas of project files |
 //! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
 
 pub mod diagnostics;
@@ -17,6 +18,7 @@ pub mod fields;
 pub mod options;
 pub mod project;
 pub mod resource;
+pub mod schema;
 pub mod sql;
 
 mod blocks;

@@ -9,6 +9,7 @@ mod facts;
 mod functions;
 pub mod render;
 mod scope;
+mod sprig;
 mod variants;
 
 use std::collections::BTreeMap;

@@ -4,11 +4,13 @@
 //! Nesting, and what aliases may stand for, are bounded.
 
 mod fields;
+pub(crate) mod keys;
 mod load;
 mod node;
 mod scalar;
 mod template;
 
 pub(crate) use fields::{Fields, item, misspelled, unknown_key, word};
+pub(crate) use keys::{Block, Key, Rest, Takes};
 pub(crate) use load::load;
 pub(crate) use node::{Data, Entry, Map, Node, Style, overlay};

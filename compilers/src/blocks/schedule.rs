@@ -5,25 +5,53 @@ use watershed_schedule::{Cron, CronError};
 
 use crate::{
     diagnostics::{At, Code, Findings},
-    yaml::{Fields, Map},
+    text::duration,
+    yaml::{Fields, Map, keys::blocks, misspelled},
 };
 
-/// Reads a `refresh` block; none means the defaults. In the environment `dev` times are left out unless the block
+blocks! {
+    /// Keys of the block `refresh`.
+    pub(crate) static REFRESH = "refresh" Refused {
+        "cron": Text, "When to refresh: five fields (minute, hour, day, month, weekday), or a word such as `@daily`.";
+        "every": Duration, "How often to refresh.";
+        "ticker": Duration, "How often to refresh." => "every";
+        "time_zone": Text, "The IANA time zone of `cron`.";
+        "ref_update": Bool, "Whether to refresh when something that is read was refreshed.";
+        "run_in_dev": Bool, "Whether `cron` and `every` count in the environment `dev`.";
+        "disable": Bool, "Whether to refresh never.";
+    }
+}
+
+/// Reads a `refresh` block; none means the defaults, of which `ref_update` is one that kinds differ in. In the environment `dev` times are left out unless the block
 /// says `run_in_dev`.
-pub(crate) fn read(block: Option<(Map, At)>, environment: &str, findings: &mut Findings) -> Schedule {
+pub(crate) fn read(
+    block: Option<(Map, At)>,
+    environment: &str,
+    ref_update: bool,
+    findings: &mut Findings,
+) -> Schedule {
     let Some((map, at)) = block else {
         return Schedule {
-            ref_update: true,
+            ref_update,
             ..Schedule::default()
         };
     };
     let mut fields = Fields::new(map, at, findings);
-    let ref_update = fields.bool("ref_update").unwrap_or(true);
+    fields.deprecations(&REFRESH);
+    let ref_update = fields.bool("ref_update").unwrap_or(ref_update);
     let cron = cron(&mut fields);
-    let every = fields.seconds("every").or_else(|| fields.seconds("ticker"));
-    let time_zone = time_zone(&mut fields);
+    let every = fields
+        .seconds("every")
+        .or_else(|| fields.seconds("ticker"))
+        .or(cron.every);
+    let time_zone = time_zone(&mut fields).or(cron.zone);
     let run_in_dev = fields.bool("run_in_dev").unwrap_or(false);
-    if fields.bool("disable").unwrap_or(false) {
+    let disable = fields.bool("disable").unwrap_or(false);
+    // Not strict where the block stands in a model: what is not known is only reported when it is much like a key.
+    for (key, entry) in fields.take_rest() {
+        misspelled(fields.findings(), &key, entry.key_at, &REFRESH);
+    }
+    if disable {
         return Schedule {
             disable: true,
             ..Schedule::default()
@@ -38,19 +66,44 @@ pub(crate) fn read(block: Option<(Map, At)>, environment: &str, findings: &mut F
     Schedule {
         ref_update,
         disable: false,
-        cron: cron.unwrap_or_default(),
+        cron: cron.expression.unwrap_or_default(),
         ticker_seconds: every.unwrap_or_default(),
         time_zone: time_zone.unwrap_or_default(),
     }
 }
 
-fn cron(fields: &mut Fields<'_>) -> Option<String> {
-    let node = fields.text_node("cron")?;
-    let text = node.scalar_text()?.trim().to_owned();
-    if text.is_empty() {
-        return None;
+/// The parts of `cron`.
+#[derive(Default)]
+struct Parts {
+    expression: Option<String>,
+    /// Of `@every DURATION`.
+    every: Option<u32>,
+    /// Of `CRON_TZ=ZONE` before the expression.
+    zone: Option<String>,
+}
+
+fn cron(fields: &mut Fields<'_>) -> Parts {
+    let node = fields.text_node("cron");
+    let text = node
+        .as_ref()
+        .and_then(|node| node.scalar_text())
+        .unwrap_or_default();
+    let text = text.trim();
+    let Some(node) = node.filter(|_| !text.is_empty()) else {
+        return Parts::default();
+    };
+    if let Some(every) = text.strip_prefix("@every ").and_then(duration::seconds) {
+        return Parts {
+            every: Some(every),
+            ..Parts::default()
+        };
     }
-    if let Err(error) = Cron::parse(&text) {
+    let zoned = text.strip_prefix("CRON_TZ=").or_else(|| text.strip_prefix("TZ="));
+    let (zone, expression) = match zoned.and_then(|rest| rest.split_once(' ')) {
+        Some((zone, expression)) => (Some(zone.to_owned()), expression.trim()),
+        None => (None, text),
+    };
+    if let Err(error) = Cron::parse(expression) {
         let (message, hint) = match error {
             CronError::Never { .. } => (
                 format!("the cron schedule \"{text}\" never comes due"),
@@ -64,9 +117,13 @@ fn cron(fields: &mut Fields<'_>) -> Option<String> {
         fields
             .findings()
             .add_with_hint(node.at, Code::InvalidValue, message, hint);
-        return None;
+        return Parts::default();
     }
-    Some(text)
+    Parts {
+        expression: Some(expression.to_owned()),
+        every: None,
+        zone,
+    }
 }
 
 fn time_zone(fields: &mut Fields<'_>) -> Option<String> {

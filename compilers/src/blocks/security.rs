@@ -4,8 +4,40 @@ use watershed_proto::SecurityRule;
 
 use crate::{
     diagnostics::{At, Code, spot},
-    yaml::{Data, Fields, Map, Node, item, word},
+    yaml::{Data, Fields, Map, Node, item, keys::blocks, word},
 };
+
+blocks! {
+    /// Keys of the block `security` of a metrics view.
+    pub(crate) static SECURITY = "security" Refused {
+        "access": Any, "Who may see it: true, false, or a template that makes a condition.";
+        "row_filter": Sql, "The rows that may be seen, as a condition.";
+        "include": List(&Block(&FIELDS_RULE)), "Fields that may be seen.";
+        "exclude": List(&Block(&FIELDS_RULE)), "Fields that may not be seen.";
+        "rules": List(&Block(&RULE)), "Rules, applied in order.";
+    }
+
+    /// Keys of the block `security` where only access can be ruled.
+    pub(crate) static ACCESS = "access" Refused {
+        "access": Any, "Who may see it: true, false, or a template that makes a condition.";
+    }
+
+    /// Keys of an entry of `include` and `exclude`.
+    pub(crate) static FIELDS_RULE = "fields_rule" Refused {
+        "if": Text, "When the entry counts: a template that makes a condition.";
+        "names": Texts, "The fields; `'*'` for all.";
+    }
+
+    /// Keys of a rule.
+    pub(crate) static RULE = "security_rule" Refused {
+        "type": Word(&["access", "field_access", "row_filter"]), "What the rule is about.";
+        "action": Word(&["allow", "deny"]), "What it does.";
+        "if": Text, "When it counts: a template that makes a condition.";
+        "names": Texts, "The fields that it is about; `'*'` for all.";
+        "all": Bool, "Whether it is about all fields.";
+        "sql": Sql, "The rows that may be seen, as a condition.";
+    }
+}
 
 /// What the rules of a kind may be about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +53,9 @@ pub(crate) enum Extent {
 pub(crate) struct Security {
     pub(crate) rules: Vec<SecurityRule>,
     pub(crate) named: Vec<(String, At)>,
+    /// Conditions, to be tried by the engine's parser.
+    pub(crate) conditions: Vec<Node>,
 }
-
-/// Keys of a block.
-const KEYS: [&str; 5] = ["access", "row_filter", "include", "exclude", "rules"];
 
 /// Takes the block `security`.
 pub(crate) fn take(fields: &mut Fields<'_>, extent: Extent) -> Security {
@@ -41,9 +72,9 @@ pub(crate) fn take(fields: &mut Fields<'_>, extent: Extent) -> Security {
         block.fields("include", "allow");
         block.fields("exclude", "deny");
         block.rules();
-        block.fields.finish(&KEYS);
+        block.fields.finish(&SECURITY);
     } else {
-        block.fields.finish(&KEYS[..1]);
+        block.fields.finish(&ACCESS);
     }
     block.security
 }
@@ -67,7 +98,7 @@ impl Block<'_> {
 
     /// A block that does not say who has access gives it to nobody, unless one of its rules is about that.
     fn access(&mut self) {
-        match self.fields.text("access") {
+        match self.condition("access") {
             Some(condition) => {
                 self.add("access", "allow", condition);
             }
@@ -78,11 +109,20 @@ impl Block<'_> {
         }
     }
 
+    /// Takes a condition, and keeps it for the engine's parser.
+    fn condition(&mut self, key: &str) -> Option<String> {
+        let node = self.fields.text_node(key)?;
+        let text = node.scalar_text();
+        self.security.conditions.push(node);
+        text
+    }
+
     fn row_filter(&mut self) {
         if let Some(node) = self.fields.text_node("row_filter") {
             let rule = self.add("row_filter", "", String::new());
             rule.sql = node.scalar_text().unwrap_or_default().trim().to_owned();
             rule.at = spot(node.at);
+            self.security.conditions.push(node);
         }
     }
 
@@ -96,15 +136,17 @@ impl Block<'_> {
                 continue;
             };
             let mut entry = Fields::new(map, at, self.fields.findings());
-            let condition = entry.text("if").unwrap_or_default();
+            let condition = entry.text_node("if");
             let names = names(&mut entry, "names");
             if names.is_none() {
                 entry
                     .findings()
                     .add(at, Code::MissingKey, "an entry needs `names`");
             }
-            entry.finish(&["if", "names"]);
-            self.field_rule(action, condition, names.unwrap_or_default());
+            entry.finish(&FIELDS_RULE);
+            let text = condition.as_ref().and_then(Node::scalar_text);
+            self.security.conditions.extend(condition);
+            self.field_rule(action, text.unwrap_or_default(), names.unwrap_or_default());
         }
     }
 
@@ -134,12 +176,16 @@ impl Block<'_> {
         let mut rule = Fields::new(map, at, self.fields.findings());
         let r#type = word(&mut rule, "type", &["access", "field_access", "row_filter"]);
         let action = word(&mut rule, "action", &["allow", "deny"]);
-        let condition = rule.text("if").unwrap_or_default();
+        let condition_node = rule.text_node("if");
+        let condition = condition_node
+            .as_ref()
+            .and_then(Node::scalar_text)
+            .unwrap_or_default();
         let names = names(&mut rule, "names").unwrap_or_default();
         let all = rule.bool("all").unwrap_or_default();
         let sql_node = rule.text_node("sql");
         let sql = sql_node.as_ref().and_then(Node::scalar_text).unwrap_or_default();
-        rule.finish(&["type", "action", "if", "names", "all", "sql"]);
+        rule.finish(&RULE);
         let Some(r#type) = r#type else {
             let message = "a rule needs a `type`";
             let hint = "one of `access`, `field_access`, `row_filter`";
@@ -149,6 +195,18 @@ impl Block<'_> {
             return;
         };
         let action = action.unwrap_or_else(|| "allow".to_owned());
+        let missing = match r#type.as_str() {
+            "row_filter" if sql.trim().is_empty() => Some("a rule of the type `row_filter` needs its `sql`"),
+            "field_access" if !all && !names.all && names.named.is_empty() => {
+                Some("a rule of the type `field_access` needs `names`, or `all: true`")
+            }
+            _ => None,
+        };
+        if let Some(message) = missing {
+            self.fields.findings().add(at, Code::MissingKey, message);
+        }
+        self.security.conditions.extend(condition_node);
+        self.security.conditions.extend(sql_node.clone());
         match r#type.as_str() {
             "row_filter" => {
                 let rule = self.add("row_filter", "", condition);

@@ -4,11 +4,17 @@ use watershed_proto::FieldSelector;
 
 use crate::{
     diagnostics::{Code, Findings, spot},
-    yaml::{Data, Entry, Fields, Node, unknown_key},
+    yaml::{Data, Entry, Fields, Node, keys::blocks, unknown_key},
 };
 
-/// Keys of a selector that is a mapping.
-const KEYS: [&str; 3] = ["regex", "expr", "exclude"];
+blocks! {
+    /// Keys of a selector that is a mapping.
+    pub(crate) static SELECTOR = "field_selector" Refused {
+        "regex": Text, "A pattern that names match.";
+        "expr": Text, "An expression that chooses columns, as the engine writes it.";
+        "exclude": Any, "All but these.";
+    }
+}
 
 /// Takes a selector: `'*'`, a name, a list of names, or a mapping with `regex`, `expr` or `exclude`.
 pub(crate) fn take(fields: &mut Fields<'_>, key: &str) -> Option<FieldSelector> {
@@ -19,9 +25,9 @@ pub(crate) fn take(fields: &mut Fields<'_>, key: &str) -> Option<FieldSelector> 
 fn read(node: &Node, key: &str, findings: &mut Findings) -> Option<FieldSelector> {
     match &node.data {
         Data::Map(map) => {
-            let mut found = map.iter().filter(|(key, _)| KEYS.contains(&key.as_str()));
-            for (unknown, entry) in map.iter().filter(|(key, _)| !KEYS.contains(&key.as_str())) {
-                unknown_key(findings, unknown, entry.key_at, &KEYS);
+            let mut found = map.iter().filter(|(key, _)| SELECTOR.key(key).is_some());
+            for (unknown, entry) in map.iter().filter(|(key, _)| SELECTOR.key(key).is_none()) {
+                unknown_key(findings, unknown, entry.key_at, &SELECTOR);
             }
             let (Some((way, entry)), None) = (found.next(), found.next()) else {
                 let message = format!("\"{key}\" takes one of `regex`, `expr` and `exclude`");
@@ -75,7 +81,13 @@ fn by(way: &str, entry: &Entry, key: &str, findings: &mut Findings) -> Option<Fi
         ..FieldSelector::default()
     };
     match way {
-        "regex" => selector.regex = text,
+        "regex" => {
+            if regex::Regex::new(&text).is_err() {
+                let message = format!("\"{text}\" is no pattern");
+                findings.add(entry.value.at, Code::InvalidValue, message);
+            }
+            selector.regex = text;
+        }
         _ => selector.duckdb_expression = text,
     }
     Some(selector)

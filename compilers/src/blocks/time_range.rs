@@ -3,16 +3,77 @@
 use watershed_proto::{ComparisonTimeRange, DashboardDefaults, TimeRange};
 
 use crate::{
-    blocks::selector,
+    blocks::selector::{self, SELECTOR},
     diagnostics::{Code, Findings, spot},
-    yaml::{Data, Fields, Node, item, word},
+    template::is_template,
+    text::duration,
+    yaml::{Data, Fields, Node, item, keys::blocks, word},
 };
 
+blocks! {
+    /// Keys of a range of time.
+    pub(crate) static TIME_RANGE = "time_range" Refused {
+        "range": Text, "The range.";
+        "comparison_offsets": List(&Either(&[Text, Block(&OFFSET)])), "What it can be compared with.";
+    }
+
+    /// Keys of a comparison.
+    pub(crate) static OFFSET = "comparison_offset" Refused {
+        "offset": Text, "How far back.";
+        "range": Text, "How long, if not as the range itself.";
+    }
+
+    /// Keys of the block `defaults` of an explore.
+    pub(crate) static EXPLORE_DEFAULTS = "explore_defaults" Refused {
+        "dimensions": Either(&[Texts, Block(&SELECTOR)]), "The dimensions that are shown first.";
+        "measures": Either(&[Texts, Block(&SELECTOR)]), "The measures that are shown first.";
+        "time_range": Text, "The range of time.";
+        "comparison_mode": Word(&["none", "time", "dimension"]), "What is compared.";
+        "comparison_dimension": Text, "The dimension that is compared by.";
+    }
+
+    /// Keys of the block `defaults` of a canvas.
+    pub(crate) static CANVAS_DEFAULTS = "canvas_defaults" Refused {
+        "time_range": Text, "The range of time.";
+        "comparison_mode": Word(&["none", "time", "dimension"]), "What is compared.";
+        "comparison_dimension": Text, "The dimension that is compared by.";
+        "filters": Map(&Text), "Filters by metrics view.";
+    }
+
+    /// Keys of the old block `default_comparison`.
+    pub(crate) static COMPARISON = "default_comparison" Refused {
+        "mode": Word(&["none", "time", "dimension"]), "What is compared.";
+        "dimension": Text, "The dimension that is compared by.";
+    }
+}
+
+/// Words for grains of time.
+pub(crate) const GRAINS: [&str; 18] = [
+    "ms",
+    "millisecond",
+    "s",
+    "second",
+    "min",
+    "minute",
+    "h",
+    "hour",
+    "d",
+    "day",
+    "w",
+    "week",
+    "month",
+    "q",
+    "quarter",
+    "y",
+    "year",
+    "m",
+];
+
 /// Grains of time, in the format's words.
-const GRAINS: [(&str, &[&str]); 9] = [
+const NAMES: [(&str, &[&str]); 9] = [
     ("millisecond", &["ms", "millisecond"]),
     ("second", &["s", "second"]),
-    ("minute", &["min", "minute"]),
+    ("minute", &["min", "m", "minute"]),
     ("hour", &["h", "hour"]),
     ("day", &["d", "day"]),
     ("week", &["w", "week"]),
@@ -28,9 +89,9 @@ pub(crate) fn grain(fields: &mut Fields<'_>, key: &str) -> Option<String> {
     if text.is_empty() {
         return None;
     }
-    let found = GRAINS.iter().find(|(_, words)| words.contains(&text.as_str()));
+    let found = NAMES.iter().find(|(_, words)| words.contains(&text.as_str()));
     if found.is_none() {
-        let whole: Vec<_> = GRAINS.iter().map(|(name, _)| *name).collect();
+        let whole: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
         let message = format!("\"{text}\" is no grain of time");
         let hint = format!("one of `{}`", whole.join("`, `"));
         fields
@@ -74,7 +135,7 @@ fn range(node: Node, findings: &mut Findings) -> Option<TimeRange> {
     for node in fields.list("comparison_offsets").unwrap_or_default() {
         comparison_offsets.extend(offset(node, fields.findings()));
     }
-    fields.finish(&["range", "comparison_offsets"]);
+    fields.finish(&TIME_RANGE);
     Some(TimeRange {
         range,
         comparison_offsets,
@@ -95,7 +156,7 @@ fn offset(node: Node, findings: &mut Findings) -> Option<ComparisonTimeRange> {
         offset: fields.text("offset").unwrap_or_default(),
         range: fields.text("range").unwrap_or_default(),
     };
-    fields.finish(&["offset", "range"]);
+    fields.finish(&OFFSET);
     Some(found)
 }
 
@@ -109,14 +170,64 @@ pub(crate) fn one(fields: &mut Fields<'_>, key: &str) -> String {
     text
 }
 
-/// A text that begins as a duration in ISO 8601 has to be one; other forms are the interface's to read.
+/// Reports a text that is no range of time.
 fn check(node: &Node, text: &str, findings: &mut Findings) {
-    let looks_iso = text.starts_with('P') && text[1..].starts_with(|c: char| c.is_ascii_digit() || c == 'T');
-    if text.trim().is_empty() || looks_iso && crate::text::duration::seconds(text).is_none() {
+    if !is_range(text.trim()) && !is_template(text) {
         let message = format!("\"{text}\" is no range of time");
         let hint = "a duration such as `P7D` or `PT24H`, `inf`, `rill-MTD`, or `7D as of latest/D`";
         findings.add_with_hint(node.at, Code::InvalidValue, message, hint);
     }
+}
+
+/// Whether a text can be a range of time: a duration in ISO 8601, a word that begins with `rill-`, or the newer syntax,
+/// of which the words are checked and not their order.
+fn is_range(text: &str) -> bool {
+    const WORDS: [&str; 14] = [
+        "inf",
+        "as",
+        "of",
+        "to",
+        "latest",
+        "earliest",
+        "now",
+        "watermark",
+        "ref",
+        "offset",
+        "by",
+        "tz",
+        "complete",
+        "first",
+    ];
+    if let Some(word) = text.strip_prefix("rill-") {
+        let word = word.to_ascii_uppercase();
+        return matches!(word.as_str(), "TD" | "PP")
+            || word
+                .strip_suffix("TD")
+                .is_some_and(|grain| matches!(grain, "W" | "M" | "Q" | "Y"))
+            || word
+                .strip_prefix('P')
+                .is_some_and(|rest| matches!(rest.trim_end_matches('C'), "D" | "W" | "M" | "Q" | "Y"));
+    }
+    let looks_iso = text
+        .strip_prefix('P')
+        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == 'T'));
+    if looks_iso && !text.contains([' ', '/', ',']) {
+        return duration::seconds(text).is_some();
+    }
+    let mut words = text
+        .split(|c: char| c.is_whitespace() || ",/+-^$".contains(c))
+        .filter(|word| !word.is_empty());
+    let mut any = false;
+    let fine = words.all(|word| {
+        any = true;
+        let lower = word.to_lowercase();
+        let is_grain = word.len() <= 3 && word.chars().all(|c| c.is_ascii_alphabetic());
+        WORDS.contains(&lower.as_str())
+            || is_grain
+            || word.contains(|c: char| c.is_ascii_digit())
+            || word.contains('_')
+    });
+    any && fine
 }
 
 /// Takes the block `defaults` of an explore or, with `filters`, of a canvas.
@@ -147,17 +258,11 @@ pub(crate) fn defaults(fields: &mut Fields<'_>, filters: bool) -> Option<Dashboa
             };
             defaults.filters = map.into_iter().filter_map(text).collect();
         }
-        block.finish(&["time_range", "comparison_mode", "comparison_dimension", "filters"]);
+        block.finish(&CANVAS_DEFAULTS);
     } else {
         defaults.dimensions = selector::take(&mut block, "dimensions");
         defaults.measures = selector::take(&mut block, "measures");
-        block.finish(&[
-            "dimensions",
-            "measures",
-            "time_range",
-            "comparison_mode",
-            "comparison_dimension",
-        ]);
+        block.finish(&EXPLORE_DEFAULTS);
     }
     Some(defaults)
 }
@@ -178,4 +283,37 @@ pub(crate) fn time_zones(fields: &mut Fields<'_>, key: &str) -> Vec<String> {
         zones.push(text);
     }
     zones
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_all_syntaxes_are_known_and_other_words_are_not() {
+        for text in [
+            "P7D",
+            "PT24H",
+            "P1Y2M",
+            "inf",
+            "rill-TD",
+            "rill-WTD",
+            "rill-PDC",
+            "rill-PYC",
+            "rill-PP",
+            "rill-PW",
+            "14D as of latest/D+1D",
+            "7D",
+            "-7D/D to now/D",
+            "2024-01-01 to 2024-02-01",
+            "W1 of M",
+            "DTD as of watermark",
+            "2024-01-01T00:00:00Z / P1D",
+        ] {
+            assert!(is_range(text), "{text}");
+        }
+        for text in ["", "soon", "last week", "P7X", "rill-XYZ", "rill-"] {
+            assert!(!is_range(text), "{text}");
+        }
+    }
 }

@@ -1,163 +1,290 @@
 //! The stable codes of findings.
+//!
+//! Each code has one entry here: how bad it is, what it means, an example, and what to do. `docs/diagnostics.md` is made
+//! of them (`WATERSHED_BLESS=1` writes the page anew).
 
 use super::Severity;
 
 macro_rules! codes {
-    ($(#[doc = $doc:literal] $variant:ident = $severity:ident $code:literal),+ $(,)?) => {
+    ($($variant:ident = $severity:ident $code:literal {
+        meaning: $meaning:literal,
+        $(example: $example:literal,)?
+        fix: $fix:literal,
+    })+) => {
         /// What a finding is. Codes are stable: scripts may lean on them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
-            $(#[doc = $doc] $variant,)+
+            $(#[doc = $meaning] $variant,)+
         }
 
         impl Code {
             /// Every code.
             pub const ALL: &[Code] = &[$(Code::$variant),+];
 
-            /// The code as documents write it.
+            /// Returns the code as documents write it.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Code::$variant => $code,)+
                 }
             }
 
-            /// How bad a finding of this code is.
+            /// Returns how bad a finding of this code is.
             pub const fn severity(self) -> Severity {
                 match self {
                     $(Code::$variant => Severity::$severity,)+
                 }
             }
 
-            /// What it means, in a sentence.
-            pub fn meaning(self) -> &'static str {
+            /// Returns what it means, in a sentence.
+            pub const fn meaning(self) -> &'static str {
                 match self {
-                    $(Code::$variant => $doc.trim_ascii(),)+
+                    $(Code::$variant => $meaning,)+
+                }
+            }
+
+            /// Returns an example, where one helps.
+            pub const fn example(self) -> Option<&'static str> {
+                match self {
+                    $(Code::$variant => codes!(@example $($example)?),)+
+                }
+            }
+
+            /// Returns what to do about it.
+            pub const fn fix(self) -> &'static str {
+                match self {
+                    $(Code::$variant => $fix,)+
                 }
             }
         }
     };
+    (@example) => { None };
+    (@example $example:literal) => { Some($example) };
 }
 
 codes! {
-    /// The project has no manifest: neither `rill.yaml` nor `watershed.yaml` stands at its root.
-    ManifestMissing = Error "manifest-missing",
-    /// The project has two manifests.
-    ManifestTwice = Error "manifest-twice",
-    /// The project has more files than are compiled; nothing is.
-    TooManyFiles = Error "too-many-files",
-    /// The file is larger than 128 KiB.
-    FileTooLarge = Error "file-too-large",
-    /// The file is not UTF-8 text.
-    NotUtf8 = Error "not-utf8",
-    /// A folder has the name of a project file.
-    IsFolder = Error "is-folder",
-    /// A symbolic link leads back to a folder above it.
-    LinkLoop = Error "link-loop",
-    /// The system refused to read the file.
-    Unreadable = Error "unreadable",
-
-    /// The YAML can't be read.
-    YamlSyntax = Error "yaml-syntax",
-    /// A tab indents YAML.
-    YamlTab = Error "yaml-tab",
-    /// The YAML is nested too deeply, or its aliases stand for too much.
-    YamlLimit = Error "yaml-limit",
-    /// A mapping has one key twice.
-    DuplicateKey = Error "duplicate-key",
-    /// The file holds several YAML documents; only the first is read.
-    SeveralDocuments = Warning "several-documents",
-    /// A template stands in YAML without quotes; it is read as the text that it is.
-    UnquotedTemplate = Hint "unquoted-template",
-
-    /// Both a `.yaml` and a `.yml` file of one name exist; the second is not read.
-    YamlTwice = Error "yaml-twice",
-    /// The file is not used because of an error in the file that belongs to it.
-    CompanionError = Error "companion-error",
-    /// SQL stands both under the key `sql` and in a `.sql` file of the same name.
-    SqlTwice = Error "sql-twice",
-
-    /// The key is not known where only known keys are allowed.
-    UnknownKey = Error "unknown-key",
-    /// The key is not known and much like a known one.
-    MisspelledKey = Warning "misspelled-key",
-    /// A value has another type than the key takes.
-    WrongType = Error "wrong-type",
-    /// A value is not one that the key takes.
-    InvalidValue = Error "invalid-value",
-    /// A name is none of the fields that are meant.
-    UnknownField = Error "unknown-field",
-    /// A key that is needed is not there.
-    MissingKey = Error "missing-key",
-    /// Keys that exclude one another are there.
-    ConflictingKeys = Error "conflicting-keys",
-    /// An annotation that takes a value has none.
-    EmptyAnnotation = Warning "empty-annotation",
-    /// The key has a newer name.
-    DeprecatedKey = Hint "deprecated-key",
-
-    /// The kind of resource is not one that is known.
-    UnknownKind = Error "unknown-kind",
-    /// The file does not say what kind of resource it declares, and its folder does not tell.
-    NoKind = Error "no-kind",
-    /// The kind of resource is recognised and does nothing yet.
-    NotSupportedYet = Warning "not-supported-yet",
-    /// The kind of resource is kept and does nothing here.
-    DoesNothing = Warning "does-nothing",
-    /// The name of a resource can't be used.
-    InvalidName = Error "invalid-name",
-    /// Another resource of the same kind has this name.
-    NameCollision = Error "name-collision",
-    /// A ref names a resource that no file declares.
-    MissingRef = Error "missing-ref",
-    /// A ref is not written as refs are.
-    InvalidRef = Error "invalid-ref",
-    /// The resource reads, in the end, itself.
-    Cycle = Error "cycle",
-    /// No connector has this name.
-    UnknownConnector = Error "unknown-connector",
-
-    /// A template can't be read.
-    TemplateSyntax = Error "template-syntax",
-    /// A template reads a variable that is not set.
-    UnknownVariable = Warning "unknown-variable",
-    /// A variable can't have this name or value.
-    InvalidVariable = Error "invalid-variable",
-    /// A line of an `.env` file can't be read.
-    EnvSyntax = Error "env-syntax",
-    /// The engine can't parse the SQL.
-    SqlSyntax = Error "sql-syntax",
-    /// A model's SQL holds several statements.
-    SeveralStatements = Error "several-statements",
-    /// A model's SQL is a statement that yields no rows.
-    NotAQuery = Error "not-a-query",
+    ManifestMissing = Error "manifest-missing" {
+        meaning: "The project has no manifest: neither `rill.yaml` nor `watershed.yaml` stands at its root.",
+        fix: "Add a file `rill.yaml` at the project's root. It may be empty.",
+    }
+    ManifestTwice = Error "manifest-twice" {
+        meaning: "The project has two manifests.",
+        example: "rill.yaml and watershed.yaml in one folder",
+        fix: "Keep one of them.",
+    }
+    TooManyFiles = Error "too-many-files" {
+        meaning: "The project has more than 20,000 files; nothing is compiled.",
+        fix: "List folders that are no part of the project under `ignore_paths` in the manifest.",
+    }
+    FileTooLarge = Error "file-too-large" {
+        meaning: "The file is larger than 128 KiB.",
+        fix: "Split the file. Rows of data belong into a CSV or Parquet file that a model reads.",
+    }
+    NotUtf8 = Error "not-utf8" {
+        meaning: "The file is not UTF-8 text.",
+        fix: "Save the file as UTF-8.",
+    }
+    IsFolder = Error "is-folder" {
+        meaning: "A folder has the name of a project file.",
+        example: "models/daily.sql/",
+        fix: "Rename the folder.",
+    }
+    LinkLoop = Error "link-loop" {
+        meaning: "A symbolic link leads back to a folder above it.",
+        fix: "Remove the link.",
+    }
+    Unreadable = Error "unreadable" {
+        meaning: "The system refused to read the file.",
+        fix: "Give the user that runs Watershed the right to read the file.",
+    }
+    YamlSyntax = Error "yaml-syntax" {
+        meaning: "The YAML can't be read.",
+        example: "measures: [a, b",
+        fix: "Close brackets and quotes, and indent the keys of one mapping alike.",
+    }
+    YamlTab = Error "yaml-tab" {
+        meaning: "A tab indents YAML.",
+        fix: "Indent with spaces.",
+    }
+    YamlLimit = Error "yaml-limit" {
+        meaning: "The YAML is nested too deeply, or its aliases stand for too much.",
+        fix: "Write out what the aliases stand for, or split the file.",
+    }
+    DuplicateKey = Error "duplicate-key" {
+        meaning: "A mapping has one key twice.",
+        example: "timeout: 60\ntimeout: 90",
+        fix: "Remove one of them.",
+    }
+    SeveralDocuments = Warning "several-documents" {
+        meaning: "The file holds several YAML documents; only the first is read.",
+        example: "type: explore\n---\ntype: theme",
+        fix: "Put each document into a file of its own.",
+    }
+    UnquotedTemplate = Hint "unquoted-template" {
+        meaning: "A template stands in YAML without quotes; it is read as text.",
+        example: "path: {{ .env.data }}",
+        fix: "Put it into quotes: `path: '{{ .env.data }}'`.",
+    }
+    YamlTwice = Error "yaml-twice" {
+        meaning: "Both a `.yaml` and a `.yml` file of one name exist; the second is not read.",
+        example: "models/a.yaml and models/a.yml",
+        fix: "Keep one of them.",
+    }
+    CompanionError = Error "companion-error" {
+        meaning: "The file is not used because of an error in the file of the same name.",
+        example: "models/a.sql, where models/a.yaml has an error",
+        fix: "Correct the other file.",
+    }
+    SqlTwice = Error "sql-twice" {
+        meaning: "SQL stands both under the key `sql` and in a `.sql` file of the same name.",
+        example: "models/a.yaml with `sql:`, and models/a.sql",
+        fix: "Remove one of them.",
+    }
+    UnknownKey = Error "unknown-key" {
+        meaning: "The key is not known where only known keys are allowed.",
+        example: "type: explore\nmetrics_veiw: sales",
+        fix: "Correct the key, or remove it.",
+    }
+    MisspelledKey = Warning "misspelled-key" {
+        meaning: "The key is not known and much like a known one.",
+        example: "materialise: true",
+        fix: "Correct the key. A key that is meant for the input or the driver can stay.",
+    }
+    WrongType = Error "wrong-type" {
+        meaning: "A value has another type than the key takes.",
+        example: "timeout: [60]",
+        fix: "Write a value of the type that the message names.",
+    }
+    InvalidValue = Error "invalid-value" {
+        meaning: "A value is not one that the key takes.",
+        example: "change_mode: sometimes",
+        fix: "Write one of the values that the message or its hint names.",
+    }
+    UnknownField = Error "unknown-field" {
+        meaning: "A name is none of the fields that are meant.",
+        example: "type: explore\nmetrics_view: sales\nmeasures: [revenu]",
+        fix: "Correct the name, or add the field to the metrics view.",
+    }
+    MissingKey = Error "missing-key" {
+        meaning: "A key that is needed is not there.",
+        example: "type: explore",
+        fix: "Add the key that the message names.",
+    }
+    ConflictingKeys = Error "conflicting-keys" {
+        meaning: "Keys that exclude one another are there.",
+        example: "partitions: {sql: SELECT 1}\nsplits: {sql: SELECT 1}",
+        fix: "Keep one of them.",
+    }
+    EmptyAnnotation = Warning "empty-annotation" {
+        meaning: "An annotation that takes a value has none.",
+        example: "-- @materialize",
+        fix: "Write the value: `-- @materialize: true`.",
+    }
+    AnnotationIgnored = Warning "annotation-ignored" {
+        meaning: "A comment looks like an annotation and is none: annotations begin at the start of a line.",
+        example: "SELECT 1 -- @materialize: true",
+        fix: "Put it on a line of its own, without blanks before `--`.",
+    }
+    DeprecatedKey = Hint "deprecated-key" {
+        meaning: "The key is an old name.",
+        example: "kind: model",
+        fix: "Use the key that the hint names. The old one still works.",
+    }
+    UnknownKind = Error "unknown-kind" {
+        meaning: "The kind of resource is not known.",
+        example: "type: dashbord",
+        fix: "Write one of the kinds that the hint names.",
+    }
+    NoKind = Error "no-kind" {
+        meaning: "The file does not say what kind of resource it declares, and its folder does not tell.",
+        example: "metrics/sales.yaml without `type`",
+        fix: "Add `type:`.",
+    }
+    NotSupportedYet = Warning "not-supported-yet" {
+        meaning: "The kind of resource, or the driver, is recognised and can't be run yet.",
+        example: "type: alert",
+        fix: "Nothing needs to be done: it is checked, listed and not run.",
+    }
+    DoesNothing = Warning "does-nothing" {
+        meaning: "The kind of resource is kept and does nothing here.",
+        example: "skills/x/SKILL.md",
+        fix: "Nothing needs to be done.",
+    }
+    InvalidName = Error "invalid-name" {
+        meaning: "The name of a resource can't be used.",
+        example: "name: \"\"",
+        fix: "Choose a name of 1 to 255 bytes without control characters.",
+    }
+    NameCollision = Error "name-collision" {
+        meaning: "Another resource of the same kind has this name.",
+        example: "models/a.sql and models/old/a.sql",
+        fix: "Rename one of the files, or set `name`.",
+    }
+    MissingRef = Warning "missing-ref" {
+        meaning: "A ref names a resource that no file declares.",
+        example: "refs: [model/ordres]",
+        fix: "Correct the name, or add the resource: the ref then takes effect by itself.",
+    }
+    InvalidRef = Error "invalid-ref" {
+        meaning: "A ref is not written as refs are.",
+        example: "refs: [{type: model}]",
+        fix: "Write `name`, `kind/name` or `{type: kind, name: name}`.",
+    }
+    Cycle = Error "cycle" {
+        meaning: "The resource reads, in the end, itself.",
+        example: "models/a.sql reads b, models/b.sql reads a",
+        fix: "Break the circle. A model reads its own last rows inside `{{ if incremental }}` only.",
+    }
+    UnknownConnector = Error "unknown-connector" {
+        meaning: "No connector has this name.",
+        example: "connector: warehuose",
+        fix: "Correct the name, or declare the connector in `connectors/NAME.yaml`.",
+    }
+    TemplateSyntax = Error "template-syntax" {
+        meaning: "A template can't be read.",
+        example: "SELECT {{ if dev }} 1",
+        fix: "Close the block with `{{ end }}`, and call only functions that exist.",
+    }
+    UnknownVariable = Warning "unknown-variable" {
+        meaning: "A template reads a variable that is not set.",
+        example: "SELECT '{{ .env.nobody_sets_me }}'",
+        fix: "Set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`.",
+    }
+    InvalidVariable = Error "invalid-variable" {
+        meaning: "A variable can't have this name or value.",
+        example: "env: {\"1st\": x}",
+        fix: "Use letters, digits, `_` and `.` in names, and text as value.",
+    }
+    EnvSyntax = Error "env-syntax" {
+        meaning: "A line of an `.env` file can't be read.",
+        example: "NAME value",
+        fix: "Write `NAME=value`.",
+    }
+    SqlSyntax = Error "sql-syntax" {
+        meaning: "The engine can't parse the SQL.",
+        example: "SELECT FROM",
+        fix: "Correct the SQL at the place that is shown.",
+    }
+    SeveralStatements = Error "several-statements" {
+        meaning: "A model's SQL holds several statements.",
+        example: "SELECT 1; SELECT 2",
+        fix: "Put the others into models of their own, or into `pre_exec`.",
+    }
+    NotAQuery = Error "not-a-query" {
+        meaning: "A model's SQL is a statement that yields no rows.",
+        example: "CREATE TABLE a AS SELECT 1",
+        fix: "Write the SELECT alone: the model makes the table.",
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::collections::BTreeSet;
+
+    use super::*;
 
     #[test]
     fn codes_are_distinct() {
         let distinct: BTreeSet<_> = Code::ALL.iter().map(|code| code.as_str()).collect();
         assert_eq!(distinct.len(), Code::ALL.len());
-    }
-
-    #[test]
-    fn the_page_of_codes_lists_every_code_and_no_other() {
-        let page = include_str!("../../../docs/diagnostics.md");
-        let written: Vec<_> = page.lines().filter(|line| line.starts_with("| `")).collect();
-        let expected: Vec<_> = Code::ALL
-            .iter()
-            .map(|code| {
-                format!(
-                    "| `{}` | {} | {} |",
-                    code.as_str(),
-                    code.severity().as_str(),
-                    code.meaning()
-                )
-            })
-            .collect();
-        assert_eq!(written, expected, "docs/diagnostics.md should hold these lines");
     }
 }

@@ -3,8 +3,10 @@
 use super::{Purpose, SqlBlock, Statement, context::Context, place::TextPlace, uses::Uses};
 use crate::{
     diagnostics::{At, Code, Findings},
-    template::{Facts, Template, Variant, is_template, variants},
+    resource::Kind,
+    template::{Facts, Scope, Template, Variant, is_template, render_text, variants},
     text::{Span, Text},
+    yaml::Node,
 };
 
 /// Reads a template; a finding where it is none.
@@ -53,6 +55,8 @@ pub(crate) fn block(
             purpose,
             text: text.to_owned(),
             place,
+            tables: Kind::Model,
+            prefix: "",
             statements,
         });
     }
@@ -78,7 +82,43 @@ pub(crate) fn block(
         purpose,
         text: text.to_owned(),
         place,
+        tables: Kind::Model,
+        prefix: "",
         statements,
+    })
+}
+
+/// Makes a condition a statement that the engine's parser can read. A template is rendered for a made-up user, as far as
+/// that is possible without what only a run knows.
+pub(crate) fn condition(node: &Node, templating: bool, context: &Context<'_>) -> Option<SqlBlock> {
+    const PREFIX: &str = "SELECT 1 WHERE ";
+    let text = node.scalar_text()?.trim().to_owned();
+    let is_template = templating && is_template(&text);
+    let rendered = if is_template {
+        let scope = Scope {
+            environment: context.environment.to_owned(),
+            variables: context.variables.clone(),
+            user: Scope::made_up_user(),
+            ..Scope::default()
+        };
+        render_text(&text, &scope).ok()?
+    } else {
+        text.clone()
+    };
+    if rendered.trim().is_empty() {
+        return None;
+    }
+    let place = TextPlace::of_node(node);
+    Some(SqlBlock {
+        purpose: Purpose::Condition,
+        place: if is_template { place.whole(node) } else { place },
+        text,
+        tables: Kind::Model,
+        prefix: PREFIX,
+        statements: vec![Statement {
+            text: format!("{PREFIX}{rendered}"),
+            variant: None,
+        }],
     })
 }
 

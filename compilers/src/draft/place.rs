@@ -133,6 +133,20 @@ impl TextPlace {
         }
     }
 
+    /// A whole text as a place in the file: its first line.
+    pub(crate) fn whole_text(&self, text: &str) -> At {
+        let line = text.lines().next().unwrap_or_default();
+        self.range(text, 0..line.len())
+    }
+
+    /// The same place, with everything inside standing for the whole value.
+    pub(crate) fn whole(self, node: &Node) -> Self {
+        Self {
+            whole: Some(node.at.span),
+            ..self
+        }
+    }
+
     pub(crate) fn role(&self) -> Role {
         self.role
     }

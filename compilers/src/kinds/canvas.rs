@@ -1,6 +1,10 @@
 //! Canvases: rows of components, some of which are declared where they stand.
 
+mod keys;
+
 use watershed_proto::{CanvasItem, CanvasRow, CanvasSpec, CanvasTab, MapValue};
+
+pub(crate) use keys::{CANVAS, FILTERS, ROW, TAB, TAB_ROW};
 
 use crate::{
     blocks::{
@@ -18,37 +22,13 @@ use crate::{
     yaml::{Data, Fields, Map, Node, item},
 };
 
-/// Keys of a canvas.
-const KEYS: [&str; 20] = [
-    "display_name",
-    "title",
-    "banner",
-    "max_width",
-    "gap_x",
-    "gap_y",
-    "theme",
-    "allow_custom_time_range",
-    "time_ranges",
-    "time_zones",
-    "filters",
-    "defaults",
-    "variables",
-    "rows",
-    "security",
-    "annotations",
-    "ai_prompts",
-    "type",
-    "name",
-    "tags",
-];
-
 /// Reads a canvas and the components that are declared in it.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.fields.deprecations(&CANVAS);
     reader.refuse_sql(Kind::Canvas);
-    if let Some(node) = reader.fields.take("security") {
-        reader.templates_in(&node.value);
-        reader.fields.put_back("security", node);
-    }
+    reader.templates_of("security");
+    let security = security::take(&mut reader.fields, Extent::Access);
+    reader.conditions(&security.conditions);
     let theme_at = reader.fields.value_at("theme");
     let (theme, embedded_theme) = theme::take(&mut reader.fields, reader.context);
     let mut spec = CanvasSpec {
@@ -65,7 +45,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         filters_enabled: true,
         defaults: time_range::defaults(&mut reader.fields, true),
         variables_declared: reader.values("variables"),
-        security_rules: security::take(&mut reader.fields, Extent::Access).rules,
+        security_rules: security.rules,
         ai_prompts: reader.values("ai_prompts"),
         ..CanvasSpec::default()
     };
@@ -89,7 +69,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     if !spec.theme.is_empty() {
         refs.push(ref_to(Kind::Theme, &spec.theme, theme_at));
     }
-    reader.finish(&KEYS);
+    reader.finish(&CANVAS);
     let mut declared = Declared::new(Spec::Canvas(Box::new(spec)));
     declared.refs = refs;
     declared.implied = implied;
@@ -123,7 +103,7 @@ fn filters(fields: &mut Fields<'_>, spec: &mut CanvasSpec) {
             spec.filter_spots.extend(spot(node.at));
         }
     }
-    block.finish(&["enable", "pinned", "required"]);
+    block.finish(&FILTERS);
 }
 
 /// Where rows stand: those of a tab have no tabs of their own.
@@ -156,8 +136,8 @@ impl Board<'_> {
             let mut fields = Fields::new(map, at, outer.findings());
             found.push(self.row(&mut fields, index, depth, prefix));
             match depth {
-                Depth::Canvas => fields.finish(&["height", "items", "name", "tabs", "if"]),
-                Depth::Tab => fields.finish(&["height", "items", "if"]),
+                Depth::Canvas => fields.finish(&ROW),
+                Depth::Tab => fields.finish(&TAB_ROW),
             }
         }
         found
@@ -202,7 +182,7 @@ impl Board<'_> {
             rows: self.rows(rows, Depth::Tab, prefix, &mut fields),
             condition: fields.text("if").unwrap_or_default(),
         };
-        fields.finish(&["name", "label", "rows", "if"]);
+        fields.finish(&TAB);
         Some(tab)
     }
 

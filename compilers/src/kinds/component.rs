@@ -10,21 +10,22 @@ use crate::{
     kinds::reader::{Declared, Reader},
     resource::{Kind, Spec},
     text::names,
-    yaml::{Data, Entry, Fields, Map, Node},
+    yaml::{Data, Entry, Fields, Map, Node, keys::blocks},
 };
 
-/// Keys of a component that are no renderer.
-const KEYS: [&str; 6] = [
-    "display_name",
-    "title",
-    "description",
-    "subtitle",
-    "input",
-    "output",
-];
+blocks! {
+    /// Keys of a component; the one that is left is its renderer.
+    pub(crate) static COMPONENT = "component" Kept {
+        "title": Text, "The name for people." => "display_name";
+        "description": Text, "What it shows.";
+        "subtitle": Text, "A line below its name.";
+        "input": List(&Any), "Variables that it reads.";
+        "output": Any, "The variable that it sets.";
+    }
+}
 
 /// Renderers that are known; others are kept as they are.
-const RENDERERS: [&str; 24] = [
+pub(crate) const RENDERERS: [&str; 24] = [
     "kpi",
     "kpi_grid",
     "markdown",
@@ -53,6 +54,7 @@ const RENDERERS: [&str; 24] = [
 
 /// Reads a component.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.fields.deprecations(&COMPONENT);
     reader.refuse_sql(Kind::Component);
     let display_name = reader.display_name();
     let description = reader.text("description");
@@ -101,7 +103,7 @@ pub(crate) fn renderer(
         return None;
     };
     if !RENDERERS.contains(&renderer.as_str())
-        && let Some(near) = names::nearest(&renderer, RENDERERS.into_iter().chain(KEYS))
+        && let Some(near) = names::nearest(&renderer, RENDERERS.into_iter().chain(COMPONENT.names()))
     {
         let message = format!("unknown renderer \"{renderer}\"");
         fields.findings().add_with_hint(

@@ -12,7 +12,7 @@ use crate::{
     resource::{Kind, Spec},
     template::is_template,
     text::names,
-    yaml::{Data, Map, Node},
+    yaml::{Data, Map, Node, keys::blocks},
 };
 
 /// What a setting takes.
@@ -61,6 +61,14 @@ const LOCAL_FILE: &[(&str, Type)] = &[
     ("dsn", Type::Text),
     ("allow_host_access", Type::Bool),
 ];
+
+blocks! {
+    /// Keys of a connector, beside the settings of its driver.
+    pub(crate) static CONNECTOR = "connector" Kept {
+        "driver": Word(&DRIVERS), "What it is access to.";
+        "managed": Any, "Whether the system is kept by the one that runs the project: true, or how.";
+    }
+}
 
 /// Reads a connector.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {

@@ -4,61 +4,64 @@ use watershed_proto::{ExploreSpec, FieldSelector};
 
 use crate::{
     blocks::{
-        security::{self, Extent},
-        selector, time_range,
+        security::{self, ACCESS, Extent},
+        selector::{self, SELECTOR},
+        time_range::{self, EXPLORE_DEFAULTS, TIME_RANGE},
     },
     diagnostics::{At, Code, spot},
     draft::{Context, RawRef, ref_to},
     kinds::{
         reader::{Declared, Implied, Reader},
-        theme,
+        theme::{self, THEME},
     },
     resource::{Kind, Spec},
-    yaml::{Fields, Node},
+    yaml::{Fields, Node, keys::blocks},
 };
 
-/// Keys of an explore.
-const KEYS: [&str; 20] = [
-    "display_name",
-    "title",
-    "description",
-    "banner",
-    "metrics_view",
-    "dimensions",
-    "measures",
-    "theme",
-    "time_ranges",
-    "time_zones",
-    "lock_time_zone",
-    "allow_custom_time_range",
-    "defaults",
-    "embeds",
-    "security",
-    "ai_prompts",
-    "type",
-    "name",
-    "tags",
-    "refs",
-];
+blocks! {
+    /// Keys of an explore.
+    pub(crate) static EXPLORE = "explore" Refused {
+        "metrics_view": Name("metrics_view"), "The metrics view that it shows.";
+        "dimensions": Either(&[Texts, Block(&SELECTOR)]), "The dimensions that it offers.";
+        "measures": Either(&[Texts, Block(&SELECTOR)]), "The measures that it offers.";
+        "security": Block(&ACCESS), "Who may see it.";
+        "title": Text, "The name for people." => "display_name";
+        "description": Text, "What it is about.";
+        "banner": Text, "A line above it.";
+        "theme": Either(&[Name("theme"), Block(&THEME)]), "A theme's name, or its colours.";
+        "time_ranges": List(&Either(&[Text, Block(&TIME_RANGE)])), "Ranges of time that are proposed.";
+        "time_zones": Texts, "Time zones that are proposed.";
+        "lock_time_zone": Bool, "Whether only those time zones may be chosen.";
+        "allow_custom_time_range": Bool, "Whether any range of time may be chosen.";
+        "defaults": Block(&EXPLORE_DEFAULTS), "What is shown first.";
+        "embeds": Block(&EMBEDS), "How it looks inside of other pages.";
+        "ai_prompts": List(&Any), "Questions to an assistant that are proposed.";
+    }
 
-/// Keys of the block `explore` in a metrics view.
-const BLOCK_KEYS: [&str; 15] = [
-    "skip",
-    "name",
-    "display_name",
-    "title",
-    "description",
-    "banner",
-    "theme",
-    "time_ranges",
-    "time_zones",
-    "lock_time_zone",
-    "allow_custom_time_range",
-    "defaults",
-    "embeds",
-    "ai_prompts",
-    "default_theme",
-];
+    /// Keys of the block `explore` in a metrics view.
+    pub(crate) static EXPLORE_BLOCK = "explore_block" Refused {
+        "skip": Bool, "Whether no explore comes with the metrics view.";
+        "name": Text, "Its name, if it is not the metrics view's.";
+        "display_name": Text, "The name for people.";
+        "title": Text, "The name for people." => "display_name";
+        "description": Text, "What it is about.";
+        "banner": Text, "A line above it.";
+        "theme": Either(&[Name("theme"), Block(&THEME)]), "A theme's name, or its colours.";
+        "time_ranges": List(&Either(&[Text, Block(&TIME_RANGE)])), "Ranges of time that are proposed.";
+        "time_zones": Texts, "Time zones that are proposed.";
+        "lock_time_zone": Bool, "Whether only those time zones may be chosen.";
+        "allow_custom_time_range": Bool, "Whether any range of time may be chosen.";
+        "defaults": Block(&EXPLORE_DEFAULTS), "What is shown first.";
+        "embeds": Block(&EMBEDS), "How it looks inside of other pages.";
+        "ai_prompts": List(&Any), "Questions to an assistant that are proposed.";
+        "default_theme": Name("theme"), "A theme's name." => "theme";
+    }
+
+    /// Keys of the block `embeds`.
+    pub(crate) static EMBEDS = "embeds" Refused {
+        "hide_pivot": Bool, "Whether it shows no pivot table.";
+    }
+}
 
 /// Every field.
 pub(crate) fn all() -> FieldSelector {
@@ -70,6 +73,7 @@ pub(crate) fn all() -> FieldSelector {
 
 /// Reads an explore.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.fields.deprecations(&EXPLORE);
     reader.refuse_sql(Kind::Explore);
     let display_name = reader.display_name();
     let metrics_view = reader.fields.text_node("metrics_view");
@@ -82,10 +86,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
         .as_ref()
         .and_then(Node::scalar_text)
         .unwrap_or_default();
-    if let Some(node) = reader.fields.take("security") {
-        reader.templates_in(&node.value);
-        reader.fields.put_back("security", node);
-    }
+    reader.templates_of("security");
     let context = reader.context;
     let (mut spec, mut refs) = shared(&mut reader.fields, context);
     refs.insert(
@@ -101,8 +102,10 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     spec.metrics_view_at = metrics_view.and_then(|node| spot(node.at));
     spec.dimensions = selector::take(&mut reader.fields, "dimensions").or_else(|| Some(all()));
     spec.measures = selector::take(&mut reader.fields, "measures").or_else(|| Some(all()));
-    spec.security_rules = security::take(&mut reader.fields, Extent::Access).rules;
-    reader.finish(&KEYS);
+    let security = security::take(&mut reader.fields, Extent::Access);
+    reader.conditions(&security.conditions);
+    spec.security_rules = security.rules;
+    reader.finish(&EXPLORE);
     let mut declared = Declared::new(Spec::Explore(Box::new(spec)));
     declared.refs = refs;
     declared
@@ -131,11 +134,12 @@ pub(crate) fn of_metrics_view(
     let has_block = block.is_some();
     let (map, block_at) = block.unwrap_or_else(|| (crate::yaml::Map::new(), fields.at()));
     let mut block = Fields::new(map, block_at, fields.findings());
+    block.deprecations(&EXPLORE_BLOCK);
     let skip = block.bool("skip").unwrap_or_default();
     let name = block.text("name").filter(|name| !name.is_empty());
     let display_name = block.text("display_name").or_else(|| block.text("title"));
     let (mut spec, refs) = shared(&mut block, context);
-    block.finish(&BLOCK_KEYS);
+    block.finish(&EXPLORE_BLOCK);
     if skip {
         return None;
     }
@@ -200,6 +204,6 @@ fn embeds(fields: &mut Fields<'_>) -> bool {
     };
     let mut block = Fields::new(map, at, fields.findings());
     let hide = block.bool("hide_pivot").unwrap_or_default();
-    block.finish(&["hide_pivot"]);
+    block.finish(&EMBEDS);
     hide
 }

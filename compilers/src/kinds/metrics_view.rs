@@ -1,6 +1,7 @@
 //! Metrics views: measures and dimensions over a table.
 
 mod dimensions;
+mod keys;
 mod measures;
 
 use std::collections::BTreeSet;
@@ -9,12 +10,15 @@ use watershed_proto::{
     ExploreSpec, MetricsViewAnnotation, MetricsViewCache, MetricsViewRollup, MetricsViewSpec, TimeRange,
 };
 
+pub(crate) use keys::METRICS_VIEW;
+use keys::{ANNOTATION, CACHE, ROLLUP};
+
 use crate::{
     blocks::{
         connector,
         security::{self, Extent},
         selector,
-        time_range::{self, grain},
+        time_range::{self, COMPARISON, grain},
     },
     diagnostics::{At, Code, spot},
     draft::{ref_to, ref_to_table, source},
@@ -24,48 +28,8 @@ use crate::{
     },
     resource::{Kind, Spec},
     text::names,
-    yaml::{Data, Fields, Node, item},
+    yaml::{Fields, Node, item, word},
 };
-
-/// Keys of a metrics view.
-const KEYS: [&str; 36] = [
-    "parent",
-    "model",
-    "table",
-    "database",
-    "database_schema",
-    "connector",
-    "timeseries",
-    "watermark",
-    "smallest_time_grain",
-    "first_day_of_week",
-    "first_month_of_year",
-    "display_name",
-    "title",
-    "description",
-    "ai_instructions",
-    "dimensions",
-    "measures",
-    "parent_dimensions",
-    "parent_measures",
-    "annotations",
-    "security",
-    "cache",
-    "explore",
-    "query_attributes",
-    "rollups",
-    "type",
-    "name",
-    "version",
-    "tags",
-    "refs",
-    "namespace",
-    "dev",
-    "prod",
-    "environment_overrides",
-    "parser",
-    "default_theme",
-];
 
 /// Keys that were moved to explores.
 const OLD_DEFAULTS: [&str; 7] = [
@@ -125,10 +89,10 @@ impl Taken {
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::MetricsView);
     for key in ["security", "dimensions", "measures"] {
-        if let Some(entry) = reader.fields.take(key) {
-            reader.templates_in(&entry.value);
-            reader.fields.put_back(key, entry);
-        }
+        reader.templates_of(key);
+    }
+    for (old, new) in [("title", "display_name"), ("ai_context", "ai_instructions")] {
+        reader.fields.deprecated(old, new);
     }
     let mut spec = MetricsViewSpec {
         display_name: reader.display_name(),
@@ -153,7 +117,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     query_attributes(&mut reader.fields, &mut spec);
     rollups(reader, &mut spec, &mut declared);
     dashboard(reader, &spec, &mut declared);
-    reader.finish(&KEYS);
+    reader.finish(&METRICS_VIEW);
     declared.spec = Spec::MetricsView(Box::new(spec));
     declared
 }
@@ -261,15 +225,7 @@ fn annotations(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared
             measures: selector::take(&mut fields, "measures"),
             at: spot(place),
         };
-        fields.finish(&[
-            "name",
-            "model",
-            "table",
-            "database",
-            "database_schema",
-            "connector",
-            "measures",
-        ]);
+        fields.finish(&ANNOTATION);
         spec.annotations.push(annotation);
     }
 }
@@ -277,6 +233,7 @@ fn annotations(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared
 fn secure(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, taken: &Taken) {
     let security = security::take(&mut reader.fields, Extent::All);
     spec.security_rules = security.rules;
+    reader.conditions(&security.conditions);
     if !spec.parent.is_empty() {
         return;
     }
@@ -309,7 +266,7 @@ fn cache(fields: &mut Fields<'_>) -> Option<MetricsViewCache> {
         key_sql: block.text("key_sql").unwrap_or_default(),
         key_ttl_seconds: block.seconds("key_ttl").unwrap_or_default(),
     };
-    block.finish(&["enabled", "key_sql", "key_ttl"]);
+    block.finish(&CACHE);
     Some(cache)
 }
 
@@ -354,7 +311,7 @@ fn rollups(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &m
             at: model.and_then(|node| spot(node.at)),
             model: name.clone(),
         });
-        fields.finish(&["model", "time_grain", "time_zone"]);
+        fields.finish(&ROLLUP);
         declared.refs.push(ref_to_table(&name));
     }
 }
@@ -380,7 +337,11 @@ fn dashboard(reader: &mut Reader<'_, '_>, spec: &MetricsViewSpec, declared: &mut
                 .add_with_hint(*at, Code::DeprecatedKey, message, hint);
         }
     }
+    let theme_at = reader.fields.value_at("default_theme");
     let old = old_defaults(&mut reader.fields);
+    if !old.theme.is_empty() {
+        declared.refs.push(ref_to(Kind::Theme, &old.theme, theme_at));
+    }
     let origin = Origin {
         view: reader.about.name,
         display_name: &spec.display_name,
@@ -401,9 +362,9 @@ fn old_defaults(fields: &mut Fields<'_>) -> ExploreSpec {
     if let Some((map, at)) = fields.map("default_comparison") {
         let mut block = Fields::new(map, at, fields.findings());
         let modes = ["none", "time", "dimension"];
-        defaults.comparison_mode = crate::yaml::word(&mut block, "mode", &modes).unwrap_or_default();
+        defaults.comparison_mode = word(&mut block, "mode", &modes).unwrap_or_default();
         defaults.comparison_dimension = block.text("dimension").unwrap_or_default();
-        block.finish(&["mode", "dimension"]);
+        block.finish(&COMPARISON);
     }
     let says_nothing = defaults == watershed_proto::DashboardDefaults::default();
     ExploreSpec {
@@ -417,26 +378,4 @@ fn old_defaults(fields: &mut Fields<'_>) -> ExploreSpec {
 
 fn old_ranges(fields: &mut Fields<'_>) -> Vec<TimeRange> {
     time_range::list(fields, "available_time_ranges")
-}
-
-/// A list of texts, each with its place.
-fn placed_texts(fields: &mut Fields<'_>, key: &str) -> Vec<(String, At)> {
-    let Some(node) = fields.take(key).map(|entry| entry.value) else {
-        return Vec::new();
-    };
-    let items = match node.data {
-        Data::List(items) => items,
-        _ => vec![node],
-    };
-    let mut found = Vec::new();
-    for item in items {
-        match item.scalar_text() {
-            Some(text) => found.push((text, item.at)),
-            None => {
-                let message = format!("\"{key}\" takes a list of texts, not {}", item.data.type_name());
-                fields.findings().add(item.at, Code::WrongType, message);
-            }
-        }
-    }
-    found
 }

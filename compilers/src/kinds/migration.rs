@@ -13,11 +13,18 @@ use crate::{
     resource::Spec,
     sql::{TokenKind, tokens},
     template::is_template,
-    yaml::misspelled,
+    yaml::{keys::blocks, misspelled},
 };
 
-/// Keys of a migration.
-const KEYS: [&str; 4] = ["max_version", "sql", "connector", "description"];
+blocks! {
+    /// Keys of a migration.
+    pub(crate) static MIGRATION = "migration" Kept {
+        "sql": Sql, "What is run.";
+        "connector": Text, "The connector that it is run on.";
+        "max_version": Count, "It is run once for each version up to this one.";
+        "description": Text, "What it does.";
+    }
+}
 
 /// Reads a migration.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
@@ -33,7 +40,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let driver = driver.unwrap_or_default().to_owned();
     reader.fields.take("description");
     for (key, entry) in reader.fields.take_rest() {
-        misspelled(reader.fields.findings(), &key, entry.key_at, &KEYS);
+        misspelled(reader.fields.findings(), &key, entry.key_at, &MIGRATION);
     }
     let mut spec = MigrationSpec {
         connector,

@@ -1,160 +1,38 @@
 //! Models and sources: from settings and SQL to a spec.
 
 mod inputs;
+mod keys;
 mod queries;
 
 use std::collections::BTreeMap;
 
 use watershed_proto::{MapValue, ModelChangeMode, ModelSpec, Retry, Value};
 
+pub(crate) use keys::{MODEL, RETRY, TEST};
+
+use super::reader::{Declared, Reader};
 use crate::{
     blocks::{connector, schedule},
-    diagnostics::{At, Code, Findings},
-    draft::{Context, ModelDraft, SqlBlock, SqlText, TextPlace, Uses, block::read_template},
-    resource::FileKind,
-    template::{Facts, is_template},
+    diagnostics::{At, Code},
+    resource::Spec,
     yaml::{Data, Fields, Map, Node},
 };
-
-/// Keys that models and sources take beside those that all resources take.
-const KEYS: [&str; 17] = [
-    "refresh",
-    "timeout",
-    "incremental",
-    "change_mode",
-    "state",
-    "partitions",
-    "splits",
-    "partitions_watermark",
-    "partitions_concurrency",
-    "stage",
-    "retry",
-    "output",
-    "tests",
-    "materialize",
-    "defined_as_source",
-    "sql",
-    "connector",
-];
-
-/// Keys that all resources take; they are taken before a model is read.
-pub(crate) const COMMON_KEYS: [&str; 15] = [
-    "version",
-    "type",
-    "kind",
-    "name",
-    "namespace",
-    "refs",
-    "parser",
-    "connector",
-    "sql",
-    "environment_overrides",
-    "env",
-    "dev",
-    "prod",
-    "tags",
-    "display_name",
-];
-
-/// Keys that inputs are known to take: others are passed on all the same.
-const INPUT_KEYS: [&str; 21] = [
-    "path",
-    "uri",
-    "format",
-    "args",
-    "pre_exec",
-    "post_exec",
-    "init_queries",
-    "create_secrets_from_connectors",
-    "db",
-    "dsn",
-    "duckdb",
-    "description",
-    "invalidate_on_change",
-    "database_url",
-    "glob",
-    "extract",
-    "batch_size",
-    "region",
-    "endpoint",
-    "project_id",
-    "table",
-];
 
 /// Keys of inputs whose values are SQL.
 const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];
 
-/// A model while it is read.
-pub(crate) struct Reader<'a, 'f> {
-    pub(crate) context: &'a Context<'a>,
-    pub(crate) fields: Fields<'f>,
-    pub(crate) uses: Uses,
-    pub(crate) blocks: Vec<SqlBlock>,
-    pub(crate) templating: bool,
-    /// Where it says whether it is a table.
-    pub(crate) materialize_at: Option<At>,
-}
-
-/// How a model is declared.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct How<'a> {
-    /// As a model or as a source.
-    pub(crate) kind: FileKind,
-    /// Templates and annotations are read.
-    pub(crate) templating: bool,
-    pub(crate) name: &'a str,
-}
-
-/// Reads settings of a kind on their own, for their findings.
-pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Findings) {
-    let context = Context {
-        environment: "",
-        variables: &BTreeMap::new(),
-        olap: "duckdb",
-        drivers: &BTreeMap::new(),
-        manifest: &crate::draft::Manifest::default(),
-    };
-    read(
-        Fields::new(map, at, findings),
-        &How {
-            kind,
-            templating: true,
-            name: "",
-        },
-        None,
-        &context,
-    );
-}
-
-/// Reads a model or source from its settings, all layers merged.
-pub(crate) fn read(
-    fields: Fields<'_>,
-    how: &How<'_>,
-    sql: Option<SqlText>,
-    context: &Context<'_>,
-) -> (ModelDraft, Uses) {
-    let templating = how.templating;
-    let mut reader = Reader {
-        context,
-        fields,
-        uses: Uses::default(),
-        blocks: Vec::new(),
-        templating,
-        materialize_at: None,
-    };
-    let spec = reader.spec(how.kind, sql, how.name);
-    (
-        ModelDraft {
-            spec,
-            blocks: reader.blocks,
-        },
-        reader.uses,
-    )
+/// Reads a model or source.
+pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.fields.deprecations(&MODEL);
+    let mut declared = Declared::new(Spec::None);
+    let spec = reader.model(&mut declared);
+    declared.spec = Spec::Model(Box::new(spec));
+    declared
 }
 
 impl Reader<'_, '_> {
-    fn spec(&mut self, kind: FileKind, sql: Option<SqlText>, name: &str) -> ModelSpec {
-        let is_source = kind == FileKind::Source;
+    fn model(&mut self, declared: &mut Declared) -> ModelSpec {
+        let is_source = self.about.is_source;
         let input_connector = self.input_connector(is_source);
         let mut spec = ModelSpec {
             refresh_schedule: Some(self.refresh()),
@@ -171,20 +49,20 @@ impl Reader<'_, '_> {
         if driver != "duckdb" && driver != spec.input_connector {
             spec.input_driver = driver.to_owned();
         }
-        self.output(&mut spec, is_source);
+        let materialize_at = self.output(&mut spec, is_source);
         self.stage(&mut spec);
-        self.main_sql(&mut spec, sql);
-        self.state(&mut spec);
-        self.partitions(&mut spec);
-        self.tests(&mut spec, name);
+        self.main_sql(&mut spec);
+        self.state(&mut spec, declared);
+        self.partitions(&mut spec, declared);
+        self.tests(&mut spec, declared);
         self.input_properties(&mut spec);
-        self.output_kind(&mut spec);
+        self.output_kind(&mut spec, materialize_at);
         spec
     }
 
     fn refresh(&mut self) -> watershed_proto::Schedule {
         let block = self.fields.map("refresh");
-        schedule::read(block, self.context.environment, self.fields.findings())
+        schedule::read(block, self.context.environment, true, self.fields.findings())
     }
 
     fn change_mode(&mut self) -> ModelChangeMode {
@@ -220,7 +98,7 @@ impl Reader<'_, '_> {
             exponential_backoff: fields.bool("exponential_backoff"),
             if_error_matches: fields.patterns("if_error_matches"),
         };
-        fields.finish(&["attempts", "delay", "exponential_backoff", "if_error_matches"]);
+        fields.finish(&RETRY);
         Some(retry)
     }
 
@@ -269,14 +147,14 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) {
+    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> Option<At> {
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();
         spec.output_connector = match connector {
             Some(node) => self.connector_name(&node),
             None => self.context.olap.to_owned(),
         };
         let mut properties = self.properties(settings);
-        self.materialize_at = self.fields.key_at("materialize");
+        let materialize_at = self.fields.key_at("materialize");
         if let Some(materialize) = self.fields.bool("materialize") {
             properties.insert("materialize".to_owned(), Value::from(materialize));
         } else if is_source {
@@ -285,6 +163,7 @@ impl Reader<'_, '_> {
                 .or_insert_with(|| Value::from(true));
         }
         spec.output_properties = Some(MapValue { fields: properties });
+        materialize_at
     }
 
     fn stage(&mut self, spec: &mut ModelSpec) {
@@ -313,21 +192,5 @@ impl Reader<'_, '_> {
         map.into_iter()
             .map(|(key, entry)| (key, entry.value.to_value()))
             .collect()
-    }
-
-    fn templates_in(&mut self, node: &Node) {
-        match &node.data {
-            Data::List(items) => items.iter().for_each(|item| self.templates_in(item)),
-            Data::Map(map) => map.values().for_each(|entry| self.templates_in(&entry.value)),
-            Data::String(text) if self.templating && is_template(text) => {
-                let place = TextPlace::of_node(node);
-                if let Some(template) = read_template(text, &place, self.fields.findings()) {
-                    let facts = Facts::of(&template);
-                    self.uses
-                        .add(&facts, text, &place, false, self.context, self.fields.findings());
-                }
-            }
-            _ => {}
-        }
     }
 }

@@ -1,29 +1,36 @@
-//! A resource of a kind other than models while it is read.
+//! A resource while it is read.
 
 use std::collections::BTreeSet;
 
+use watershed_proto::DataResolver;
+
 use crate::{
+    blocks::data::{self, DATA, DataBlock},
     diagnostics::{At, Code, Findings},
     draft::{
-        Context, RawRef, SqlText, TextPlace, Uses,
-        block::{first_line, read_template},
+        Context, Purpose, RawRef, SqlBlock, SqlText, TextPlace, Uses,
+        block::{condition, first_line, read_template},
     },
     resource::{Kind, Spec},
     template::{Facts, is_template},
-    yaml::{Data, Fields, Node, misspelled, unknown_key},
+    yaml::{Block, Data, Fields, Node, misspelled, unknown_key},
 };
 
-/// A resource of a kind other than models while it is read.
+/// A resource while it is read.
 pub(crate) struct Reader<'a, 'f> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) fields: Fields<'f>,
     pub(crate) about: About<'a>,
     pub(crate) uses: Uses,
+    /// Its SQL, to be parsed for what it reads.
+    pub(crate) blocks: Vec<SqlBlock>,
 }
 
 /// What all resources say, and what is known of one before its settings are read.
 pub(crate) struct About<'a> {
     pub(crate) name: &'a str,
+    /// It is declared as a source.
+    pub(crate) is_source: bool,
     pub(crate) version: u32,
     pub(crate) display_name: String,
     pub(crate) sql: Option<SqlText>,
@@ -99,7 +106,7 @@ impl Reader<'_, '_> {
     }
 
     /// Refuses what was not taken, if the file itself says it; of defaults and overrides nearly known keys are told.
-    pub(crate) fn finish(&mut self, known: &[&str]) {
+    pub(crate) fn finish(&mut self, known: &Block) {
         let own = std::mem::take(&mut self.about.own_keys);
         for (key, entry) in self.fields.take_rest() {
             if own.contains(&key) {
@@ -108,6 +115,51 @@ impl Reader<'_, '_> {
                 misspelled(self.fields.findings(), &key, entry.key_at, known);
             }
         }
+    }
+
+    /// Reads the templates in a key's value for what they use.
+    pub(crate) fn templates_of(&mut self, key: &str) {
+        if let Some(entry) = self.fields.take(key) {
+            self.templates_in(&entry.value);
+            self.fields.put_back(key, entry);
+        }
+    }
+
+    /// Has conditions tried by the engine's parser.
+    pub(crate) fn conditions(&mut self, conditions: &[Node]) {
+        let (templating, context) = (self.about.templating, self.context);
+        let made = conditions
+            .iter()
+            .filter_map(|node| condition(node, templating, context));
+        self.blocks.extend(made);
+    }
+
+    /// Has the SQL of a data block parsed for what it reads.
+    pub(crate) fn read_sql(&mut self, found: &DataBlock, purpose: Purpose) {
+        if let Some(sql) = &found.sql {
+            let (templating, context) = (self.about.templating, self.context);
+            let findings = self.fields.findings();
+            let made = sql.block(purpose, templating, context, &mut self.uses, findings);
+            self.blocks.extend(made);
+        }
+    }
+
+    /// Takes a data block under a key.
+    pub(crate) fn data(
+        &mut self,
+        key: &str,
+        purpose: Purpose,
+        declared: &mut Declared,
+    ) -> Option<DataResolver> {
+        self.templates_of(key);
+        let (map, at) = self.fields.map(key)?;
+        let mut fields = Fields::new(map, at, self.fields.findings());
+        let found = data::take(&mut fields, self.context.olap, None);
+        fields.finish(&DATA);
+        let found = found?;
+        self.read_sql(&found, purpose);
+        declared.refs.extend(found.refs);
+        Some(found.resolver)
     }
 
     /// What of templates in a value is to be known.

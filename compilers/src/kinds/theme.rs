@@ -12,18 +12,30 @@ use crate::{
     kinds::reader::{Declared, Reader},
     resource::{Kind, Spec},
     text::names,
-    yaml::{Data, Fields, Map, misspelled},
+    yaml::{Data, Fields, Map, keys::blocks, misspelled, unknown_key},
 };
 
-/// Keys of a theme.
-const KEYS: [&str; 4] = ["colors", "light", "dark", "display_name"];
+blocks! {
+    /// Keys of a theme.
+    pub(crate) static THEME = "theme" Kept {
+        "light": Map(&Text), "Colours on a light ground, by variable.";
+        "dark": Map(&Text), "Colours on a dark ground, by variable.";
+        "colors": Block(&COLORS), "The primary and the secondary colour." => "light";
+    }
+
+    /// Keys of the old block `colors`.
+    pub(crate) static COLORS = "colors" Kept {
+        "primary": Text, "The primary colour.";
+        "secondary": Text, "The secondary colour.";
+    }
+}
 
 /// Reads a theme.
 pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     reader.refuse_sql(Kind::Theme);
     let spec = spec(&mut reader.fields);
     for (key, entry) in reader.fields.take_rest() {
-        misspelled(reader.fields.findings(), &key, entry.key_at, &KEYS);
+        misspelled(reader.fields.findings(), &key, entry.key_at, &THEME);
     }
     Declared::new(Spec::Theme(Box::new(spec)))
 }
@@ -38,7 +50,10 @@ pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> (String, O
         Data::Map(map) => {
             let mut block = Fields::new(map, entry.key_at, fields.findings());
             let theme = spec(&mut block);
-            block.finish(&KEYS);
+            block.take("display_name");
+            for (key, entry) in block.take_rest() {
+                unknown_key(block.findings(), &key, entry.key_at, &THEME);
+            }
             (String::new(), Some(theme))
         }
         _ if node.scalar_text().is_some() => (node.scalar_text().unwrap_or_default(), None),
@@ -54,6 +69,7 @@ pub(crate) fn take(fields: &mut Fields<'_>, context: &Context<'_>) -> (String, O
 }
 
 fn spec(fields: &mut Fields<'_>) -> ThemeSpec {
+    fields.deprecations(&THEME);
     let legacy_at = fields.key_at("colors");
     let legacy = fields.map("colors").map(|(map, at)| colours(map, at, fields));
     let mut side = |key: &str| {

@@ -2,25 +2,23 @@
 
 use crate::{
     diagnostics::{At, Code, Findings, Role},
-    draft::{Body, Draft},
+    draft::Draft,
     resource::Kind,
 };
 
-/// The resource that a file of a kind declares, with one warning that it does nothing yet.
-pub(crate) fn declare(kind: Kind, mut draft: Draft, findings: &mut Findings) -> Draft {
+/// Reports that resources of a kind do nothing here, or not yet.
+pub(crate) fn warn(kind: Kind, draft: &Draft, findings: &mut Findings) {
     let (code, message) = match kind {
         Kind::Skill | Kind::Translation | Kind::AiEval => (
             Code::DoesNothing,
-            format!("{} \"{}\" is kept and does nothing here", kind, draft.name),
+            format!("{kind} \"{}\" is kept and does nothing here", draft.name),
         ),
         _ => (
             Code::NotSupportedYet,
-            format!("{} \"{}\" is not supported yet", kind, draft.name),
+            format!("{kind} \"{}\" is not supported yet", draft.name),
         ),
     };
     findings.add(draft.name_at, code, message);
-    draft.body = Body::Unsupported;
-    draft
 }
 
 /// The resource that a file is by where it stands.

@@ -8,7 +8,7 @@ use std::{
 use super::{Changes, Group, Project, Source, claims::Claim, work::Work};
 use crate::{
     diagnostics::{Diagnostic, Findings},
-    draft::{Body, Compiled, Context, Draft},
+    draft::{Compiled, Context, Draft, SqlBlock},
     file::{FileEvent, MANIFESTS, Part, part},
     kinds::unsupported,
     read::group::{self, GroupFiles},
@@ -257,19 +257,10 @@ impl Project {
             .compiled
             .drafts
             .iter()
-            .map(|draft| match &draft.body {
-                Body::Model(model) => model
-                    .blocks
-                    .iter()
-                    .map(|block| {
-                        block
-                            .statements
-                            .iter()
-                            .map(|statement| find(&statement.text))
-                            .collect()
-                    })
-                    .collect(),
-                Body::Declared(_) | Body::Broken | Body::Unsupported => Vec::new(),
+            .map(|draft| {
+                let of_block =
+                    |block: &SqlBlock| block.statements.iter().map(|one| find(&one.text)).collect();
+                draft.blocks.iter().map(of_block).collect()
             })
             .collect();
         group.judge();
@@ -432,16 +423,8 @@ fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {
 }
 
 fn statements(group: &Group) -> impl Iterator<Item = &str> {
-    let models = group
-        .compiled
-        .drafts
-        .iter()
-        .filter_map(|draft| match &draft.body {
-            Body::Model(model) => Some(model),
-            Body::Declared(_) | Body::Broken | Body::Unsupported => None,
-        });
-    models
-        .flat_map(|model| &model.blocks)
+    let blocks = group.compiled.drafts.iter().flat_map(|draft| &draft.blocks);
+    blocks
         .flat_map(|block| &block.statements)
         .map(|one| one.text.as_str())
 }

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::Group;
 use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
-    draft::Body,
     resource::{Resource, ResourceKey},
     sql::{TokenKind, tokens},
 };
@@ -269,10 +268,7 @@ fn place(group: &Group, own: &str, next: &str) -> At {
         Role::Yaml
     });
     let draft = group.compiled.drafts.iter().find(|draft| draft.name == own);
-    let Some(Body::Model(model)) = draft.map(|draft| &draft.body) else {
-        return start;
-    };
-    for block in &model.blocks {
+    for block in draft.into_iter().flat_map(|draft| &draft.blocks) {
         let found = tokens(&block.text).into_iter().find(|token| match token.kind {
             TokenKind::Word | TokenKind::Quoted => token.meaning().eq_ignore_ascii_case(next),
             TokenKind::Action => token.text.contains(&format!("\"{next}\"")),
@@ -281,6 +277,13 @@ fn place(group: &Group, own: &str, next: &str) -> At {
         if let Some(token) = found {
             return block.place.range(&block.text, token.range);
         }
+    }
+    let named = draft.into_iter().flat_map(|draft| &draft.refs);
+    let named = named
+        .filter(|one| one.name.eq_ignore_ascii_case(next))
+        .find_map(|one| one.at);
+    if let Some(at) = named {
+        return at;
     }
     start
 }

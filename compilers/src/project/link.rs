@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use watershed_proto::LocalFiles;
+use watershed_proto::{LocalFiles, ModelSpec};
 
 use super::{
     Group,
@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
-    draft::{Body, Draft, ModelDraft, Purpose, RawRef, SqlBlock},
+    draft::{Body, Draft, Purpose, SqlBlock},
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
     sql::{Outcome, SqlAnalysis, TokenKind, digest, tokens},
 };
@@ -33,8 +33,10 @@ struct Use<'a> {
     name: &'a str,
     /// Its own name here is no ref.
     own_look: bool,
-    /// As the file has it, if it is one of those that name a resource and nothing else.
-    expected: Option<&'a RawRef>,
+    /// It binds to a model of its name, if there is one.
+    binds: bool,
+    /// It names a resource and nothing else, here.
+    expected: Option<At>,
 }
 
 impl Group {
@@ -42,8 +44,7 @@ impl Group {
     pub(super) fn judge(&mut self) {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
-            let Body::Model(model) = &draft.body else { continue };
-            for (block, analyses) in model.blocks.iter().zip(analyses) {
+            for (block, analyses) in draft.blocks.iter().zip(analyses) {
                 found.extend(complaint(block, analyses));
             }
         }
@@ -85,7 +86,8 @@ impl Group {
 /// What is wrong with a block's SQL. Of a template only what is true of every run is told.
 fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     for (statement, analysis) in block.statements.iter().zip(analyses) {
-        if statement.variant.as_ref().is_some_and(|variant| !variant.exact) {
+        let is_metrics_sql = block.tables == Kind::MetricsView;
+        if is_metrics_sql || statement.variant.as_ref().is_some_and(|variant| !variant.exact) {
             continue;
         }
         if analysis.outcome() == Outcome::Invalid {
@@ -96,6 +98,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 }
                 (Some(offset), None) => {
                     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+                    let offset = offset.saturating_sub(block.prefix.chars().count());
                     let byte = block
                         .text
                         .char_indices()
@@ -112,6 +115,9 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 message,
                 hint: None,
             });
+        }
+        if matches!(block.purpose, Purpose::Query | Purpose::Condition) {
+            continue;
         }
         if let Some(word) = statement_word(&statement.text).filter(|_| analysis.outcome() == Outcome::Scanned)
         {
@@ -175,54 +181,68 @@ fn statement_word(sql: &str) -> Option<String> {
     (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
 }
 
-/// The names that a model may bind to, in the order of first use.
+/// The names that a draft may bind to, in the order of first use.
 fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
     let mut found = Vec::new();
-    if let Body::Model(model) = &draft.body {
-        for (block, analyses) in model.blocks.iter().zip(analyses) {
-            let looks = matches!(block.purpose, Purpose::State | Purpose::Test);
-            for (statement, analysis) in block.statements.iter().zip(analyses) {
-                let incremental = statement
-                    .variant
-                    .as_ref()
-                    .is_some_and(|variant| variant.incremental);
-                for table in &analysis.tables {
-                    let own_look = looks || table.foreign || incremental;
-                    found.push(Use {
-                        kind: None,
-                        name: &table.name,
-                        own_look,
-                        expected: None,
-                    });
-                }
+    for (block, analyses) in draft.blocks.iter().zip(analyses) {
+        let looks = matches!(block.purpose, Purpose::State | Purpose::Test);
+        let is_metrics_sql = block.tables == Kind::MetricsView;
+        for (statement, analysis) in block.statements.iter().zip(analyses) {
+            let incremental = statement
+                .variant
+                .as_ref()
+                .is_some_and(|variant| variant.incremental);
+            let exact = statement.variant.as_ref().is_none_or(|variant| variant.exact);
+            for table in &analysis.tables {
+                found.push(Use {
+                    kind: is_metrics_sql.then_some(Kind::MetricsView),
+                    name: &table.name,
+                    own_look: looks || table.foreign || incremental,
+                    binds: true,
+                    expected: (is_metrics_sql && exact).then(|| block.place.whole_text(&block.text)),
+                });
             }
         }
     }
+    let binds = matches!(
+        draft.kind,
+        Kind::Model | Kind::MetricsView | Kind::Api | Kind::Alert | Kind::Report
+    );
     let raw = draft.refs.iter();
     found.extend(raw.map(|raw| Use {
         kind: raw.kind,
         name: &raw.name,
         own_look: raw.own_look,
-        expected: raw.expected.then_some(raw),
+        binds,
+        expected: raw.expected.then(|| raw.at.unwrap_or(draft.name_at)),
     }));
     found
 }
 
 /// The connectors that a model uses.
-fn connectors(model: &ModelDraft) -> impl Iterator<Item = &str> {
-    let spec = &model.spec;
+fn connectors(spec: &ModelSpec) -> impl Iterator<Item = &str> {
     [&spec.input_connector, &spec.output_connector]
         .into_iter()
         .filter(|name| !name.is_empty())
         .map(String::as_str)
 }
 
+fn model(draft: &Draft) -> Option<&ModelSpec> {
+    match &draft.body {
+        Body::Spec(spec) => match spec.as_ref() {
+            Spec::Model(spec) => Some(spec),
+            _ => None,
+        },
+        Body::Broken | Body::Unsupported => None,
+    }
+}
+
 /// The names that a group may bind to.
 pub(super) fn reads(group: &Group) -> BTreeSet<ResourceKey> {
     let mut names = BTreeSet::new();
     for (draft, analyses) in group.compiled.drafts.iter().zip(analyses_of(group)) {
-        if let Body::Model(model) = &draft.body {
-            names.extend(connectors(model).map(|name| ResourceKey::new(Kind::Connector, name)));
+        if let Some(spec) = model(draft) {
+            names.extend(connectors(spec).map(|name| ResourceKey::new(Kind::Connector, name)));
         }
         let used = draft.connectors.iter();
         names.extend(used.map(|name| ResourceKey::new(Kind::Connector, name)));
@@ -295,17 +315,16 @@ fn dangling(
     claims: &Claims,
 ) -> Vec<Dangling> {
     let mut found = Vec::new();
-    let expected = uses(draft, analyses).into_iter().filter_map(|one| one.expected);
-    for raw in expected {
-        let kind = raw.kind.unwrap_or(Kind::Model);
-        if !claims.exists(&ResourceKey::new(kind, &raw.name)) {
-            let at = raw.at.unwrap_or(draft.name_at);
+    for one in uses(draft, analyses) {
+        let Some(at) = one.expected else { continue };
+        let kind = one.kind.unwrap_or(Kind::Model);
+        if !claims.exists(&ResourceKey::new(kind, one.name)) {
             found.push(Dangling {
                 kind,
-                name: raw.name.clone(),
+                name: one.name.to_owned(),
                 path: group.path(at.role).cloned().unwrap_or_default(),
                 at,
-                is_template: raw.kind.is_none(),
+                is_template: one.kind.is_none(),
             });
         }
     }
@@ -353,8 +372,7 @@ fn resource(
     for one in uses(draft, analyses) {
         let kind = one.kind.unwrap_or(Kind::Model);
         let target = ResourceKey::new(kind, one.name);
-        let binds = matches!(draft.kind, Kind::Model | Kind::MetricsView);
-        let bound = one.kind.is_some() || (binds && (one.expected.is_some() || claims.exists(&target)));
+        let bound = one.kind.is_some() || (one.binds && (one.expected.is_some() || claims.exists(&target)));
         if !bound || (one.own_look && target == own) {
             continue;
         }
@@ -377,34 +395,37 @@ fn resource(
         health: Health::Ok,
         cycle: None,
     };
-    match &draft.body {
-        Body::Model(model) => {
-            let used = connectors(model).map(|name| (ResourceKey::new(Kind::Connector, name), name));
-            let bound = used.filter(|(target, _)| claims.exists(target));
-            refs.extend(bound.map(|(_, name)| ResourceRef {
-                kind: Kind::Connector,
-                name: name.to_owned(),
-            }));
-            specify(&mut made, model, analyses, inputs, version);
-        }
-        Body::Declared(spec) => {
-            // A metrics view on a model leaves the connector to that model.
-            if draft.kind != Kind::MetricsView || inputs.is_empty() {
-                let used = draft.connectors.iter();
-                let bound = used.filter(|name| claims.exists(&ResourceKey::new(Kind::Connector, name)));
-                refs.extend(bound.map(|name| ResourceRef {
-                    kind: Kind::Connector,
-                    name: name.clone(),
-                }));
-            }
+    let spec = match &draft.body {
+        Body::Broken => {
+            made.health = Health::Broken;
             made.refs = refs.into_iter().collect();
-            declare(&mut made, spec);
             return made;
         }
-        Body::Broken => made.health = Health::Broken,
-        Body::Unsupported => made.health = Health::Unsupported,
+        Body::Unsupported => None,
+        Body::Spec(spec) => Some(spec),
+    };
+    if !draft.kind.is_supported() {
+        made.health = Health::Unsupported;
+    }
+    let mut bind = |names: &mut dyn Iterator<Item = &str>| {
+        let bound = names.filter(|name| claims.exists(&ResourceKey::new(Kind::Connector, name)));
+        refs.extend(bound.map(|name| ResourceRef {
+            kind: Kind::Connector,
+            name: name.to_owned(),
+        }));
+    };
+    match model(draft) {
+        Some(spec) => bind(&mut connectors(spec)),
+        // A metrics view on a model leaves the connector to that model.
+        None if draft.kind == Kind::MetricsView && !inputs.is_empty() => {}
+        None => bind(&mut draft.connectors.iter().map(String::as_str)),
     }
     made.refs = refs.into_iter().collect();
+    match spec.map(Box::as_ref) {
+        Some(Spec::Model(spec)) => specify(&mut made, spec, &draft.blocks, analyses, inputs, version),
+        Some(spec) => declare(&mut made, spec),
+        None => {}
+    }
     made
 }
 
@@ -428,12 +449,13 @@ fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
 
 fn specify(
     made: &mut Resource,
-    model: &ModelDraft,
+    spec: &ModelSpec,
+    blocks: &[SqlBlock],
     analyses: &[Vec<Arc<SqlAnalysis>>],
     inputs: Vec<String>,
     version: &Arc<str>,
 ) {
-    let mut spec = model.spec.clone();
+    let mut spec = spec.clone();
     spec.inputs = inputs;
     let mut known: BTreeMap<String, ()> = spec
         .local_files
@@ -445,8 +467,7 @@ fn specify(
         spec.input_properties.as_ref().and_then(|all| all.get("invalidate_on_change")),
         Some(value) if value.as_bool() == Some(false) || value.as_str() == Some("false")
     );
-    let read = model
-        .blocks
+    let read = blocks
         .iter()
         .zip(analyses)
         .filter(|(block, _)| block.purpose == Purpose::Main);
@@ -461,8 +482,7 @@ fn specify(
             });
         }
     }
-    let plain = model
-        .blocks
+    let plain = blocks
         .iter()
         .zip(analyses)
         .find(|(block, _)| block.purpose == Purpose::Main)

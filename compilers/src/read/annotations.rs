@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::{
     diagnostics::{At, Code, Finding, Findings, Role},
+    kinds::{self, COMMON},
+    resource::Kind,
+    sql::{TokenKind, tokens},
     template::Config,
     text::{Span, Text, narrow},
     yaml::{self, Data, Entry, Map, Node, Style, overlay},
@@ -18,7 +21,7 @@ struct Annotation<'a> {
 }
 
 /// The annotations of a text as a mapping, dotted keys unfolded.
-pub(crate) fn read(text: &str, place: impl Fn(Span) -> At, findings: &mut Findings) -> Map {
+pub(crate) fn read(text: &str, place: impl Fn(Span) -> At + Copy, findings: &mut Findings) -> Map {
     let mut map = Map::new();
     for (index, line) in text.lines().enumerate() {
         let Some(annotation) = annotation(line, narrow(index + 1)) else {
@@ -28,7 +31,33 @@ pub(crate) fn read(text: &str, place: impl Fn(Span) -> At, findings: &mut Findin
         let value = setting(place(annotation.value_span), annotation.value);
         insert(&mut map, annotation.key, key_at, value, findings);
     }
+    passed_over(text, place, findings);
     map
+}
+
+/// Reports comments that look like annotations and do not begin at the start of a line.
+fn passed_over(text: &str, place: impl Fn(Span) -> At, findings: &mut Findings) {
+    let whole = Text::new(text);
+    let comments = tokens(text)
+        .into_iter()
+        .filter(|token| token.kind == TokenKind::Comment);
+    for comment in comments {
+        let span = whole.span(comment.range.clone());
+        let Some(found) = annotation(comment.text.trim_end(), span.line).filter(|_| span.column > 1) else {
+            continue;
+        };
+        let first = found.key.split('.').next().unwrap_or_default();
+        let is_known = COMMON.key(first).is_some()
+            || kinds::keys(Kind::Model).is_some_and(|keys| keys.key(first).is_some());
+        if is_known {
+            let message = format!(
+                "the annotation \"@{}\" is not read: it does not begin its line",
+                found.key
+            );
+            let hint = "put it on a line of its own, without blanks before `--`";
+            findings.add_with_hint(place(span), Code::AnnotationIgnored, message, hint);
+        }
+    }
 }
 
 /// What `configure` calls set, as a mapping.

@@ -1,13 +1,13 @@
 //! The files of one stem, compiled to what they declare.
 
-use watershed_proto::ModelSpec;
-
 use crate::{
     blocks::refs,
     diagnostics::{At, Code, Findings, Role},
-    draft::{Body, Compiled, Context, Draft, RawRef, SqlText, TextPlace, Uses, block::read_template},
+    draft::{
+        Body, Compiled, Context, Draft, Purpose, RawRef, SqlText, TextPlace, Uses, block::read_template,
+    },
     file::FileProblem,
-    kinds::{self, model, unsupported},
+    kinds::{self, COMMON, PARSER},
     read::annotations,
     resource::{FileKind, Kind, Spec, file_kind::WORDS},
     template::{Facts, is_template},
@@ -231,16 +231,25 @@ impl Group<'_> {
         };
         let mut fields = Fields::new(map, entry.key_at, &mut self.findings);
         let templating = fields.bool("templating").unwrap_or(true);
-        fields.finish(&["templating"]);
+        fields.finish(&PARSER);
         templating
     }
 
     /// The environment's part: of `environment_overrides`, of its old name `env`, and of `dev` or `prod`.
     fn overrides(&mut self, file: &mut Map) -> Map {
         let mut over = Map::new();
+        if let Some(entry) = file.get("env") {
+            let hint = "use `environment_overrides`";
+            let message = "key \"env\" is deprecated";
+            self.findings
+                .add_with_hint(entry.key_at, Code::DeprecatedKey, message, hint);
+        }
         for key in ["env", "environment_overrides"] {
             let Some(all) = self.map(file, key) else { continue };
             for (name, entry) in all {
+                if entry.value.is_null() {
+                    continue;
+                }
                 let Data::Map(map) = &entry.value.data else {
                     let message = format!("\"{name}\" takes a mapping, not {}", entry.value.data.type_name());
                     self.findings.add(entry.value.at, Code::WrongType, message);
@@ -384,102 +393,66 @@ impl Group<'_> {
             });
         }
         let common = self.common(&mut map, settings.at);
-        let mut draft = Draft {
-            kind: kind.kind(),
-            name: common.name,
-            name_at: common.name_at,
+        let draft = Draft {
             tags: common.tags,
             refs: common.refs,
-            connectors: Vec::new(),
-            body: Body::Unsupported,
-            implicit: false,
+            ..Draft::new(kind.kind(), common.name, common.name_at)
         };
-        match kind {
-            FileKind::Source | FileKind::Kind(Kind::Model) => {
-                self.model(kind, &mut draft, map, settings);
-                vec![draft]
-            }
-            FileKind::Kind(kind) => {
-                if kind == Kind::Connector {
-                    let driver = map.get("driver").and_then(|entry| entry.value.scalar_text());
-                    self.connector = driver.map(|driver| (draft.name.clone(), driver));
-                }
-                if !kind.is_supported() {
-                    return vec![unsupported::declare(kind, draft, &mut self.findings)];
-                }
-                let name = draft.name.clone();
-                let reader = kinds::Reader {
-                    context: self.context,
-                    fields: Fields::new(map, settings.at, &mut self.findings),
-                    about: kinds::About {
-                        name: &name,
-                        version: common.version,
-                        display_name: common.display_name,
-                        sql: settings.sql,
-                        templating: settings.templating,
-                        own_keys,
-                    },
-                    uses: Uses::default(),
-                };
-                let (mut drafts, uses) = kinds::read(kind, draft, reader);
-                self.uses = uses;
-                self.fill_migration_path(&mut drafts);
-                drafts
-            }
+        if kind == FileKind::Kind(Kind::Connector) {
+            let driver = map.get("driver").and_then(|entry| entry.value.scalar_text());
+            self.connector = driver.map(|driver| (draft.name.clone(), driver));
         }
-    }
-
-    fn fill_migration_path(&self, drafts: &mut [Draft]) {
-        for draft in drafts {
-            if let Body::Declared(spec) = &mut draft.body
-                && let Spec::Migration(spec) = spec.as_mut()
-                && let Some(sql) = &mut spec.sql
-                && let Some((path, _)) = self.files.sql.or(self.files.yaml)
-            {
-                sql.path = path.to_owned();
-            }
-        }
-    }
-
-    fn model(&mut self, kind: FileKind, draft: &mut Draft, map: Map, settings: Settings) {
-        let how = model::How {
-            kind,
-            templating: settings.templating,
-            name: &draft.name,
+        let name = draft.name.clone();
+        let reader = kinds::Reader {
+            context: self.context,
+            fields: Fields::new(map, settings.at, &mut self.findings),
+            about: kinds::About {
+                name: &name,
+                is_source: kind == FileKind::Source,
+                version: common.version,
+                display_name: common.display_name,
+                sql: settings.sql,
+                templating: settings.templating,
+                own_keys,
+            },
+            uses: Uses::default(),
+            blocks: Vec::new(),
         };
-        let fields = Fields::new(map, settings.at, &mut self.findings);
-        let (mut model, mut uses) = model::read(fields, &how, settings.sql, self.context);
-        draft.refs.append(&mut uses.refs);
-        model.spec.variables = uses.values(self.context);
-        if uses.environment {
-            // What the environment's name decides is part of the meaning, as a variable's value is.
-            model
-                .spec
-                .variables
-                .insert(".environment".to_owned(), self.context.environment.to_owned());
-        }
-        self.fill_path(&mut model.spec, &model.blocks);
-        draft.body = Body::Model(Box::new(model));
+        let (mut drafts, uses) = kinds::read(kind.kind(), draft, reader);
         self.uses = uses;
+        drafts.iter_mut().for_each(|draft| self.fill_path(draft));
+        drafts
     }
 
-    fn fill_path(&self, spec: &mut ModelSpec, blocks: &[crate::draft::SqlBlock]) {
-        let main = blocks
-            .iter()
-            .find(|block| block.purpose == crate::draft::Purpose::Main);
-        let role = main.map_or(Role::Sql, |block| block.place.role());
-        let path = match role {
-            Role::Yaml => self.files.yaml.map(|file| file.0),
-            _ => self.files.sql.map(|file| file.0),
+    /// Says in a spec which file its SQL stands in.
+    fn fill_path(&self, draft: &mut Draft) {
+        let Body::Spec(spec) = &mut draft.body else { return };
+        let sql = match spec.as_mut() {
+            Spec::Model(spec) => spec.sql.as_mut(),
+            Spec::Migration(spec) => spec.sql.as_mut(),
+            _ => None,
         };
-        if let (Some(sql), Some(path)) = (&mut spec.sql, path) {
-            sql.path = path.to_owned();
+        let path = match self.files.sql.or(self.files.yaml) {
+            // SQL of YAML has the environment's or the file's own key `sql`.
+            Some((path, _)) => path,
+            None => return,
+        };
+        if let Some(sql) = sql {
+            let role = draft.blocks.iter().find(|block| block.purpose == Purpose::Main);
+            let in_yaml = role.is_some_and(|block| block.place.role() == Role::Yaml);
+            let path = if in_yaml {
+                self.files.yaml.map_or(path, |file| file.0)
+            } else {
+                path
+            };
+            path.clone_into(&mut sql.path);
         }
     }
 
     fn common(&mut self, map: &mut Map, at: At) -> Common {
         let start = self.start();
         let mut fields = Fields::new(std::mem::take(map), at, &mut self.findings);
+        fields.deprecations(&COMMON);
         fields.take("type");
         fields.take("kind");
         let version = fields.count("version").unwrap_or_default();

@@ -5,49 +5,67 @@ use std::collections::BTreeMap;
 use super::env_file::is_variable_name;
 use crate::{
     diagnostics::{At, Code, Findings, Role},
-    draft::Manifest,
-    kinds::{self, model},
+    draft::{Manifest, TextPlace, block::read_template},
+    kinds,
     resource::{FileKind, Kind},
+    template::is_template,
     text::Text,
-    yaml::{self, Data, Fields, Map, Node, overlay},
+    yaml::{self, Data, Fields, Map, Node, item, keys::blocks, overlay},
 };
 
-/// Keys of a manifest.
-const KEYS: [&str; 33] = [
-    "compiler",
-    "rill_version",
-    "display_name",
-    "title",
-    "name",
-    "description",
-    "ai_instructions",
-    "ai_connector",
-    "ai_prompts",
-    "theme",
-    "olap_connector",
-    "connectors",
-    "env",
-    "vars",
-    "environment_overrides",
-    "dev",
-    "prod",
-    "sources",
-    "models",
-    "metrics_views",
-    "explores",
-    "canvases",
-    "apis",
-    "migrations",
-    "dashboards",
-    "features",
-    "public_paths",
-    "ignore_paths",
-    "mock_users",
-    "version",
-    "watershed_version",
-    "tags",
-    "banner",
-];
+blocks! {
+    /// Keys of a manifest.
+    pub(crate) static MANIFEST = "manifest" Refused {
+        "compiler": Any, "Ignored.";
+        "rill_version": Any, "Ignored.";
+        "watershed_version": Any, "Ignored.";
+        "version": Any, "Ignored.";
+        "display_name": Text, "The name for people.";
+        "title": Text, "The name for people." => "display_name";
+        "name": Text, "The name for people." => "display_name";
+        "description": Text, "What the project is about.";
+        "banner": Text, "A line above its dashboards.";
+        "tags": Texts, "Words to find the project by.";
+        "ai_instructions": Text, "What an assistant should know.";
+        "ai_connector": Text, "The connector of the assistant.";
+        "ai_prompts": List(&Any), "Questions to an assistant that are proposed.";
+        "theme": Name("theme"), "The theme of dashboards that name none.";
+        "olap_connector": Text, "The connector that models are built on.";
+        "connectors": List(&Block(&CONNECTOR)), "Connectors without a file of their own.";
+        "env": Map(&Text), "Variables with their defaults.";
+        "vars": Map(&Text), "Variables with their defaults." => "env";
+        "environment_overrides": Map(&Any), "Keys that count in one environment only, by its name.";
+        "dev": Any, "Keys that count in the environment `dev` only.";
+        "prod": Any, "Keys that count in the environment `prod` only.";
+        "sources": Any, "Defaults of sources.";
+        "models": Any, "Defaults of models.";
+        "metrics_views": Any, "Defaults of metrics views.";
+        "dashboards": Any, "Defaults of metrics views." => "metrics_views";
+        "explores": Any, "Defaults of explores.";
+        "canvases": Any, "Defaults of canvases.";
+        "apis": Any, "Defaults of APIs.";
+        "migrations": Any, "Defaults of migrations.";
+        "features": Either(&[Texts, Map(&Any)]), "Features by name, on or off, or by a template.";
+        "public_paths": Texts, "Folders whose files are served to everybody.";
+        "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
+        "mock_users": List(&Block(&MOCK_USER)), "Users whose view can be tried.";
+    }
+
+    /// Keys of an entry of `connectors`.
+    pub(crate) static CONNECTOR = "manifest_connector" Refused {
+        "type": Text, "The driver.";
+        "name": Text, "The connector's name, if it is not the driver's.";
+        "defaults": Map(&Any), "Settings.";
+    }
+
+    /// Keys of a mock user.
+    pub(crate) static MOCK_USER = "mock_user" Kept {
+        "email": Text, "The e-mail address.";
+        "name": Text, "The name.";
+        "admin": Bool, "Whether the user administers the project.";
+        "groups": Texts, "The groups.";
+    }
+}
 
 /// Names that connectors can't have.
 const RESERVED: [&str; 3] = ["admin", "repo", "metastore"];
@@ -79,7 +97,7 @@ pub(crate) fn read(text: &Text<'_>, environment: &str, findings: &mut Findings) 
     apply_overrides(&mut map, environment, findings);
     let mut fields = Fields::new(map, root.at, findings);
     let manifest = decode(&mut fields);
-    fields.finish(&KEYS);
+    fields.finish(&MANIFEST);
     (!findings.has_errors()).then_some(manifest)
 }
 
@@ -126,9 +144,8 @@ fn legacy_overrides(map: &mut Map) -> BTreeMap<String, Map> {
             && let Data::Map(over) = entry.value.data
         {
             // Inside, plain values are variables.
-            let (settings, values): (Map, Map) = over
-                .into_iter()
-                .partition(|(key, _)| KEYS.contains(&key.as_str()));
+            let (settings, values): (Map, Map) =
+                over.into_iter().partition(|(key, _)| MANIFEST.key(key).is_some());
             let mut over = settings;
             if !values.is_empty() {
                 let node = Node::new(entry.key_at, Data::Map(values));
@@ -146,7 +163,7 @@ fn legacy_overrides(map: &mut Map) -> BTreeMap<String, Map> {
 fn overlay_known(base: &mut Map, over: &Map) {
     let known: Map = over
         .iter()
-        .filter(|(key, _)| KEYS.contains(&key.as_str()))
+        .filter(|(key, _)| MANIFEST.key(key).is_some())
         .map(|(key, entry)| (key.clone(), entry.clone()))
         .collect();
     overlay(base, &known);
@@ -158,8 +175,6 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         "rill_version",
         "watershed_version",
         "version",
-        "features",
-        "mock_users",
         "ai_prompts",
         "tags",
     ] {
@@ -168,17 +183,12 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     for text in ["description", "ai_instructions", "ai_connector", "banner"] {
         fields.text(text);
     }
-    for (old, new) in [
-        ("title", "display_name"),
-        ("name", "display_name"),
-        ("dashboards", "metrics_views"),
-    ] {
-        deprecated(fields, old, new);
-    }
+    fields.deprecations(&MANIFEST);
+    features(fields);
+    mock_users(fields);
     let (title, name) = (fields.text("title"), fields.text("name"));
     let display_name = fields.text("display_name").or(title).or(name).unwrap_or_default();
     fields.texts("public_paths");
-    fields.map("apis");
     Manifest {
         declared: declared(fields),
         theme: fields.text("theme").unwrap_or_default(),
@@ -192,12 +202,56 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
     }
 }
 
-fn deprecated(fields: &mut Fields<'_>, old: &str, new: &str) {
-    if let Some(at) = fields.key_at(old) {
-        let message = format!("key \"{old}\" is deprecated");
-        fields
-            .findings()
-            .add_with_hint(at, Code::DeprecatedKey, message, format!("use `{new}`"));
+/// Features: a list of names, or a mapping of names to a truth value or to a template that makes one.
+fn features(fields: &mut Fields<'_>) {
+    let Some(node) = fields.take("features").map(|entry| entry.value) else {
+        return;
+    };
+    let wrong = |what: &str, node: &Node, findings: &mut Findings| {
+        let message = format!("{what}, not {}", node.data.type_name());
+        findings.add(node.at, Code::WrongType, message);
+    };
+    match &node.data {
+        Data::List(items) => {
+            for item in items.iter().filter(|item| item.as_str().is_none()) {
+                wrong("a feature is a name", item, fields.findings());
+            }
+        }
+        Data::Map(map) => {
+            for entry in map.values() {
+                let value = &entry.value;
+                match (&value.data, value.as_str()) {
+                    (_, Some(text)) if is_template(text) => {
+                        let place = TextPlace::of_node(value);
+                        read_template(text, &place, fields.findings());
+                    }
+                    (Data::Bool(_) | Data::String(_), _) => {}
+                    _ => wrong(
+                        "a feature takes true, false or a template",
+                        value,
+                        fields.findings(),
+                    ),
+                }
+            }
+        }
+        _ => wrong(
+            "\"features\" takes a list of names or a mapping",
+            &node,
+            fields.findings(),
+        ),
+    }
+}
+
+fn mock_users(fields: &mut Fields<'_>) {
+    for node in fields.list("mock_users").unwrap_or_default() {
+        let Some((map, at)) = item(node, "a mock user", fields.findings()) else {
+            continue;
+        };
+        let mut user = Fields::new(map, at, fields.findings());
+        user.text("email");
+        user.text("name");
+        user.bool("admin");
+        user.texts("groups");
     }
 }
 
@@ -218,7 +272,7 @@ fn connectors(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
             .and_then(Node::scalar_text)
             .or_else(|| driver.clone());
         let at = name_node.map_or(item.at, |node| node.at);
-        connector.finish(&["type", "name", "defaults"]);
+        connector.finish(&CONNECTOR);
         let (Some(driver), Some(name)) = (driver, name) else {
             fields
                 .findings()
@@ -239,7 +293,6 @@ fn connectors(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
 }
 
 fn variables(fields: &mut Fields<'_>) -> BTreeMap<String, String> {
-    deprecated(fields, "vars", "env");
     let mut found = BTreeMap::new();
     for key in ["vars", "env"] {
         let Some((map, _)) = fields.map(key) else { continue };
@@ -269,11 +322,7 @@ fn defaults(fields: &mut Fields<'_>, key: &str, kind: FileKind) -> Map {
     let Some((map, at)) = fields.map(key) else {
         return Map::new();
     };
-    let mut trial = Findings::default();
-    model::try_defaults(map.clone(), at, kind, &mut trial);
-    for finding in trial.iter().filter(|finding| is_about_value(finding.code)) {
-        fields.findings().push(finding.clone());
-    }
+    kinds::try_defaults(map.clone(), at, kind, fields.findings());
     map
 }
 
@@ -286,22 +335,15 @@ fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
         ("explores", Kind::Explore),
         ("canvases", Kind::Canvas),
         ("migrations", Kind::Migration),
+        ("apis", Kind::Api),
     ] {
         let Some((map, at)) = fields.map(key) else {
             continue;
         };
-        let mut trial = Findings::default();
-        kinds::try_defaults(map.clone(), at, kind, &mut trial);
-        for finding in trial.iter().filter(|finding| is_about_value(finding.code)) {
-            fields.findings().push(finding.clone());
-        }
+        kinds::try_defaults(map.clone(), at, FileKind::Kind(kind), fields.findings());
         found.insert(kind, map);
     }
     found
-}
-
-fn is_about_value(code: Code) -> bool {
-    matches!(code, Code::WrongType | Code::InvalidValue)
 }
 
 fn ignore_paths(fields: &mut Fields<'_>) -> Vec<String> {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use prost::Message;
 use serde_json::Value;
 use watershed_proto::{
-    CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint, MetricsViewSpec,
-    MigrationSpec, ModelSpec, ThemeSpec,
+    AlertSpec, ApiSpec, CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint,
+    MetricsViewSpec, MigrationSpec, ModelSpec, ReportSpec, ThemeSpec,
 };
 
 use super::kind::Kind;
@@ -87,9 +87,14 @@ macro_rules! specs {
         }
 
         impl Kind {
-            /// Whether resources of the kind have a spec here; the others are recognised and do nothing yet.
-            pub const fn is_supported(self) -> bool {
+            /// Returns whether resources of the kind have a spec; the others are recognised and do nothing here.
+            pub const fn has_spec(self) -> bool {
                 matches!(self, $(Kind::$kind)|+)
+            }
+
+            /// Returns whether resources of the kind are run here.
+            pub const fn is_supported(self) -> bool {
+                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Report)
             }
         }
     };
@@ -112,6 +117,12 @@ specs! {
     Connector(ConnectorSpec),
     /// Of a migration.
     Migration(MigrationSpec),
+    /// Of an API.
+    Api(ApiSpec),
+    /// Of an alert.
+    Alert(AlertSpec),
+    /// Of a report.
+    Report(ReportSpec),
 }
 
 impl Spec {
@@ -130,6 +141,9 @@ impl Spec {
             Spec::Theme(spec) => serde_json::to_value(spec),
             Spec::Connector(spec) => serde_json::to_value(spec),
             Spec::Migration(spec) => serde_json::to_value(spec),
+            Spec::Api(spec) => serde_json::to_value(spec),
+            Spec::Alert(spec) => serde_json::to_value(spec),
+            Spec::Report(spec) => serde_json::to_value(spec),
             Spec::Model(_) | Spec::None => Ok(Value::Null),
         };
         said.unwrap_or_default()
@@ -144,7 +158,7 @@ mod tests {
     fn a_spec_reads_back_and_keeps_what_it_last_said_beside_a_fault() {
         for kind in Kind::ALL {
             let Some(spec) = Spec::empty(kind) else {
-                assert!(!kind.is_supported(), "{kind}");
+                assert!(!kind.has_spec(), "{kind}");
                 continue;
             };
             let fault = Fault {

@@ -27,7 +27,15 @@ pub fn spec_json(resource: &Resource) -> Value {
 /// The spec of a kind other than models; what people are to call it is made of `name` where it does not say.
 pub fn declared(spec: &Spec, name: &str) -> Value {
     let mut said = spec.said();
-    let (Spec::MetricsView(_) | Spec::Explore(_) | Spec::Canvas(_), Value::Object(map)) = (spec, &mut said)
+    let (
+        Spec::MetricsView(_)
+        | Spec::Explore(_)
+        | Spec::Canvas(_)
+        | Spec::Api(_)
+        | Spec::Alert(_)
+        | Spec::Report(_),
+        Value::Object(map),
+    ) = (spec, &mut said)
     else {
         return said;
     };

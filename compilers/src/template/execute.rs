@@ -138,6 +138,11 @@ fn data(scope: &Scope) -> Value {
         .iter()
         .map(|(key, value)| (key.clone(), convert(value)))
         .collect();
+    let user: BTreeMap<String, Value> = scope
+        .user
+        .iter()
+        .map(|(key, value)| (key.clone(), convert(value)))
+        .collect();
     BTreeMap::from([
         ("environment".to_owned(), Value::from(scope.environment.as_str())),
         ("env".to_owned(), variables.clone()),
@@ -152,7 +157,7 @@ fn data(scope: &Scope) -> Value {
                 .version
                 .map_or(Value::Nil, |version| Value::Int(i64::from(version))),
         ),
-        ("user".to_owned(), BTreeMap::<String, Value>::new().into()),
+        ("user".to_owned(), user.into()),
     ])
     .into()
 }

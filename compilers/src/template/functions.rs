@@ -1,11 +1,13 @@
 //! Functions that templates can call, beside those of the language.
 //!
-//! Project functions are bound to a run when it is rendered. The others are the part of Sprig that is pure: no clock,
-//! no randomness, no files, no environment of the process.
+//! Project functions are bound to a run when it is rendered. The others are those of Sprig,
+//! but for its access to the environment of the process.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use gotmpl::{FuncMap, TemplateError, Value};
+
+use super::sprig;
 
 /// Functions of the language itself.
 const BUILTIN: [&str; 19] = [
@@ -28,7 +30,13 @@ const PROJECT: [&str; 9] = [
 
 /// Whether a template can call a function.
 pub(super) fn is_known(name: &str) -> bool {
-    BUILTIN.contains(&name) || PROJECT.contains(&name) || SPRIG.iter().any(|(known, _)| *known == name)
+    BUILTIN.contains(&name)
+        || PROJECT.contains(&name)
+        || SPRIG
+            .iter()
+            .chain(sprig::FUNCTIONS)
+            .any(|(known, _)| *known == name)
+        || sprig::REFUSED.contains(&name)
 }
 
 /// An identifier between quotes, safe whatever it holds.
@@ -44,7 +52,11 @@ fn quote_text(text: &str) -> String {
 /// The functions that need no project.
 pub(super) fn pure() -> FuncMap {
     let mut functions = FuncMap::new();
-    for (name, function) in SPRIG {
+    for name in sprig::REFUSED {
+        let refuse = move |_: &[Value]| Err(TemplateError::Exec(format!("\"{name}\" can't be called here")));
+        functions.insert((*name).to_owned(), Arc::new(refuse));
+    }
+    for (name, function) in SPRIG.iter().chain(sprig::FUNCTIONS) {
         functions.insert(
             (*name).to_owned(),
             Arc::new(move |arguments: &[Value]| function(arguments).ok_or_else(|| wrong_arguments(name))),
@@ -58,7 +70,7 @@ fn wrong_arguments(name: &str) -> TemplateError {
     TemplateError::Exec(format!("wrong arguments for \"{name}\""))
 }
 
-type Function = fn(&[Value]) -> Option<Value>;
+pub(super) type Function = fn(&[Value]) -> Option<Value>;
 
 const SPRIG: &[(&str, Function)] = &[
     ("default", |a| match a {
@@ -186,7 +198,7 @@ const SPRIG: &[(&str, Function)] = &[
     ("fail", |_| None),
 ];
 
-fn text(value: &Value) -> String {
+pub(super) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string(),
         Value::Nil => String::new(),
@@ -219,7 +231,7 @@ fn joined(arguments: &[Value], piece: impl Fn(&Value) -> String) -> Value {
     arguments.iter().map(piece).collect::<Vec<_>>().join(" ").into()
 }
 
-fn integer(value: &Value) -> Option<i64> {
+pub(super) fn integer(value: &Value) -> Option<i64> {
     match value {
         Value::Int(value) => Some(*value),
         Value::Float(value) => Some(*value as i64),

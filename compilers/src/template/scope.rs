@@ -19,8 +19,24 @@ pub struct Scope {
     pub state: BTreeMap<String, Value>,
     /// The partition that the run is for.
     pub partition: BTreeMap<String, Value>,
+    /// The user in whose name rows are read.
+    pub user: BTreeMap<String, Value>,
     /// The version that a migration is run for.
     pub version: Option<u32>,
+}
+
+impl Scope {
+    /// Returns the attributes of a user that nobody is: what conditions are tried with.
+    pub(crate) fn made_up_user() -> BTreeMap<String, Value> {
+        let text = |key: &str, value: &str| (key.to_owned(), Value::from(value));
+        BTreeMap::from([
+            text("name", "dummy"),
+            text("email", "mock@example.org"),
+            text("domain", "example.org"),
+            ("groups".to_owned(), Value::from(vec![Value::from("all")])),
+            ("admin".to_owned(), Value::from(false)),
+        ])
+    }
 }
 
 /// Why a template can't be executed.

@@ -1,6 +1,13 @@
 //! Typed fields out of mappings, with a finding for each that does not fit.
 
-use super::node::{Data, Entry, Map, Node, Style};
+use std::collections::BTreeMap;
+
+use watershed_proto::MapValue;
+
+use super::{
+    keys::{Block, Rest},
+    node::{Data, Entry, Map, Node, Style},
+};
 use crate::{
     diagnostics::{At, Code, Findings},
     text::{duration, names},
@@ -202,18 +209,82 @@ impl<'f> Fields<'f> {
         std::mem::take(&mut self.map)
     }
 
-    /// Refuses what was not taken.
-    pub(crate) fn finish(self, known: &[&str]) {
+    /// Reports a key that is an old name of another one.
+    pub(crate) fn deprecated(&mut self, old: &str, new: &str) {
+        if let Some(entry) = self.map.get(old) {
+            let message = format!("key \"{old}\" is deprecated");
+            let hint = format!("use `{new}`");
+            self.findings
+                .add_with_hint(entry.key_at, Code::DeprecatedKey, message, hint);
+        }
+    }
+
+    /// Reports the old names of keys that are used, with the new ones.
+    pub(crate) fn deprecations(&mut self, block: &Block) {
+        for key in block.keys {
+            if let Some(instead) = key.instead {
+                self.deprecated(key.name, instead);
+            }
+        }
+    }
+
+    /// A list of texts, each with its place; a single one counts as a list of one.
+    pub(crate) fn placed_texts(&mut self, key: &str) -> Vec<(String, At)> {
+        let Some(node) = self.take(key).map(|entry| entry.value) else {
+            return Vec::new();
+        };
+        let items = match node.data {
+            Data::List(items) => items,
+            _ => vec![node],
+        };
+        let mut found = Vec::new();
+        for item in items {
+            match item.scalar_text() {
+                Some(text) => found.push((text, item.at)),
+                None => self.wrong(key, &item, "a list of texts"),
+            }
+        }
+        found
+    }
+
+    /// A mapping as values.
+    pub(crate) fn value_map(&mut self, key: &str) -> Option<MapValue> {
+        let (map, _) = self.map(key)?;
+        let fields = map.into_iter().map(|(key, entry)| (key, entry.value.to_value()));
+        Some(MapValue {
+            fields: fields.collect(),
+        })
+    }
+
+    /// A mapping of texts.
+    pub(crate) fn text_map(&mut self, key: &str) -> BTreeMap<String, String> {
+        let map = self.map(key).map(|(map, _)| map).unwrap_or_default();
+        let mut found = BTreeMap::new();
+        for (name, entry) in map {
+            match entry.value.scalar_text() {
+                Some(text) => drop(found.insert(name, text)),
+                None if entry.value.is_null() => drop(found.insert(name, String::new())),
+                None => self.wrong(&name, &entry.value, "text"),
+            }
+        }
+        found
+    }
+
+    /// Refuses what was not taken or, where other keys are kept, reports those that are much like a known one.
+    pub(crate) fn finish(self, block: &Block) {
         for (key, entry) in self.map {
-            unknown_key(self.findings, &key, entry.key_at, known);
+            match block.rest {
+                Rest::Refused => unknown_key(self.findings, &key, entry.key_at, block),
+                Rest::Kept => misspelled(self.findings, &key, entry.key_at, block),
+            }
         }
     }
 }
 
 /// The finding of a key that is not known where only known keys are allowed.
-pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &[&str]) {
+pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &Block) {
     let message = format!("unknown key \"{key}\"");
-    match names::nearest(key, known.iter().copied()) {
+    match names::nearest(key, known.names()) {
         Some(near) => {
             findings.add_with_hint(at, Code::UnknownKey, message, format!("did you mean `{near}`?"))
         }
@@ -221,9 +292,9 @@ pub(crate) fn unknown_key(findings: &mut Findings, key: &str, at: At, known: &[&
     }
 }
 
-/// Tells a key that is passed over and much like a known one.
-pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &[&str]) {
-    if let Some(near) = names::nearest(key, known.iter().copied()) {
+/// Reports a key that is passed over and much like a known one.
+pub(crate) fn misspelled(findings: &mut Findings, key: &str, at: At, known: &Block) {
+    if let Some(near) = names::nearest(key, known.names()) {
         let message = format!("unknown key \"{key}\" is passed over");
         findings.add_with_hint(
             at,

@@ -5,18 +5,18 @@
 
 /// A mapping and its keys.
 #[derive(Debug)]
-pub struct Block {
+pub(crate) struct Block {
     /// The name by which schemas refer to it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// The keys.
-    pub keys: &'static [Key],
+    pub(crate) keys: &'static [Key],
     /// What happens to other keys.
-    pub rest: Rest,
+    pub(crate) rest: Rest,
 }
 
 /// What happens to keys that a table does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rest {
+pub(crate) enum Rest {
     /// They are errors.
     Refused,
     /// They are kept and passed on.
@@ -25,20 +25,20 @@ pub enum Rest {
 
 /// A key of a mapping.
 #[derive(Debug)]
-pub struct Key {
+pub(crate) struct Key {
     /// The key.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its values.
-    pub takes: Takes,
+    pub(crate) takes: Takes,
     /// What it means, in a sentence.
-    pub meaning: &'static str,
+    pub(crate) meaning: &'static str,
     /// The key to use instead, if this one is an old name.
-    pub instead: Option<&'static str>,
+    pub(crate) instead: Option<&'static str>,
 }
 
 /// The values that a key takes.
 #[derive(Debug)]
-pub enum Takes {
+pub(crate) enum Takes {
     /// Anything.
     Any,
     /// Text, or another scalar as it is written.
@@ -47,8 +47,6 @@ pub enum Takes {
     Bool,
     /// A whole number from 0 up.
     Count,
-    /// A number.
-    Number,
     /// Seconds, or a duration such as `1h30m` or `PT1H30M`.
     Duration,
     /// One of some words.
@@ -71,18 +69,18 @@ pub enum Takes {
 
 impl Block {
     /// Returns the names of all keys, old names included.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.keys.iter().map(|key| key.name)
     }
 
     /// Returns the names that are in use today: what a misspelled key is compared with.
-    pub fn current(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn current(&self) -> impl Iterator<Item = &'static str> + use<> {
         let current = self.keys.iter().filter(|key| key.instead.is_none());
         current.map(|key| key.name)
     }
 
     /// Returns the key of a name.
-    pub fn key(&self, name: &str) -> Option<&'static Key> {
+    pub(crate) fn key(&self, name: &str) -> Option<&'static Key> {
         self.keys.iter().find(|key| key.name == name)
     }
 }

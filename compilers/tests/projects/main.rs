@@ -1,6 +1,7 @@
 //! Whole projects: what they compile to, and that it never depends on the order of events.
 
 mod case;
+mod coverage;
 mod engine;
 mod golden;
 mod incremental;

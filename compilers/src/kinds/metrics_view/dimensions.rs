@@ -2,37 +2,14 @@
 
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec};
 
-use super::Taken;
+use super::{Taken, keys::DIMENSION};
 use crate::{
     blocks::time_range::grain,
     diagnostics::{At, Code, spot},
     draft::{RawRef, ref_to_table, source},
     kinds::reader::Reader,
-    yaml::{Fields, Map, Node, item, word},
+    yaml::{Fields, Map, Node, item, unknown_key, word},
 };
-
-/// Keys of a dimension.
-const KEYS: [&str; 19] = [
-    "name",
-    "display_name",
-    "label",
-    "description",
-    "column",
-    "property",
-    "expression",
-    "unnest",
-    "uri",
-    "ignore",
-    "lookup_table",
-    "lookup_key_column",
-    "lookup_value_column",
-    "lookup_default_expression",
-    "smallest_time_grain",
-    "type",
-    "tags",
-    "title",
-    "data_type",
-];
 
 /// Reads the dimensions; the time column is one, named or not.
 pub(super) fn read(
@@ -90,6 +67,7 @@ fn dimension(
     taken: &mut Taken,
     refs: &mut Vec<RawRef>,
 ) -> Option<MetricsViewDimension> {
+    fields.deprecations(&DIMENSION);
     if fields.bool("ignore").unwrap_or_default() {
         return None;
     }
@@ -143,7 +121,7 @@ fn dimension(
     lookup(fields, &mut dimension, at, refs);
     let rest: Map = fields.take_rest();
     for (key, entry) in rest {
-        crate::yaml::unknown_key(fields.findings(), &key, entry.key_at, &KEYS);
+        unknown_key(fields.findings(), &key, entry.key_at, &DIMENSION);
     }
     Some(dimension)
 }

@@ -2,7 +2,11 @@
 
 use watershed_proto::{DimensionSelector, MapValue, MetricsViewMeasure, MetricsViewSpec, MetricsViewWindow};
 
-use super::{Taken, placed_texts, unknown_field};
+use super::{
+    Taken,
+    keys::{FIELD_AND_GRAIN, MEASURE, WINDOW},
+    unknown_field,
+};
 use crate::{
     blocks::time_range::grain,
     diagnostics::{At, Code, spot},
@@ -10,28 +14,6 @@ use crate::{
     kinds::reader::Reader,
     yaml::{Data, Fields, Node, item, word},
 };
-
-/// Keys of a measure.
-const KEYS: [&str; 18] = [
-    "name",
-    "display_name",
-    "label",
-    "description",
-    "type",
-    "expression",
-    "window",
-    "per",
-    "requires",
-    "format_preset",
-    "format_d3",
-    "format_d3_locale",
-    "valid_percent_of_total",
-    "treat_nulls_as",
-    "ignore",
-    "tags",
-    "title",
-    "format",
-];
 
 /// A use of a field's name, checked when all names are known.
 type Use = (String, At);
@@ -47,7 +29,7 @@ pub(super) fn read(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, take
         };
         let mut fields = Fields::new(map, at, reader.fields.findings());
         let measure = measure(&mut fields, index, at, taken, &mut uses);
-        fields.finish(&KEYS);
+        fields.finish(&MEASURE);
         spec.measures.extend(measure);
     }
     if spec.parent.is_empty() && spec.measures.is_empty() {
@@ -72,6 +54,7 @@ fn measure(
     taken: &mut Taken,
     uses: &mut Vec<Use>,
 ) -> Option<MetricsViewMeasure> {
+    fields.deprecations(&MEASURE);
     if fields.bool("ignore").unwrap_or_default() {
         fields.take_rest();
         return None;
@@ -89,7 +72,7 @@ fn measure(
         .unwrap_or_else(|| format!("measure_{index}"));
     taken.take(&name, name_node.map_or(at, |node| node.at), fields);
     let per_dimensions = selectors(fields, "per", uses);
-    let requires = placed_texts(fields, "requires");
+    let requires = selectors(fields, "requires", uses);
     let window = window(fields, uses);
     let said = word(fields, "type", &["simple", "derived", "time_comparison"]);
     let default = if per_dimensions.is_empty() && requires.is_empty() {
@@ -107,13 +90,12 @@ fn measure(
         expression: expression.as_ref().map(source),
         window,
         per_dimensions,
-        requires: requires.iter().map(|(name, _)| name.clone()).collect(),
+        requires: requires.into_iter().map(|one| one.name).collect(),
         valid_percent_of_total: fields.bool("valid_percent_of_total").unwrap_or_default(),
         treat_nulls_as: fields.text("treat_nulls_as").unwrap_or_default(),
         tags: fields.texts("tags").unwrap_or_default(),
         ..MetricsViewMeasure::default()
     };
-    uses.extend(requires);
     Some(format(fields, measure))
 }
 
@@ -169,7 +151,7 @@ fn selectors(fields: &mut Fields<'_>, key: &str, uses: &mut Vec<Use>) -> Vec<Dim
             let mut block = Fields::new(map, at, fields.findings());
             let name = block.text("name").unwrap_or_default();
             let time_grain = grain(&mut block, "time_grain").unwrap_or_default();
-            block.finish(&["name", "time_grain"]);
+            block.finish(&FIELD_AND_GRAIN);
             uses.push((name.clone(), at));
             found.push(DimensionSelector { name, time_grain });
         }
@@ -189,7 +171,7 @@ fn window(fields: &mut Fields<'_>, uses: &mut Vec<Use>) -> Option<MetricsViewWin
                 order: selectors(&mut block, "order", uses),
                 frame: block.text("frame").unwrap_or_default(),
             };
-            block.finish(&["partition", "order", "frame"]);
+            block.finish(&WINDOW);
             Some(window)
         }
         _ => match node.scalar_text().as_deref() {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
 
-use super::{COMMON_KEYS, INPUT_KEYS, KEYS, Reader, SQL_KEYS};
+use super::{MODEL, SQL_KEYS};
 use crate::{
-    diagnostics::Code,
+    diagnostics::{At, Code},
     draft::{Purpose, TextPlace},
+    kinds::{common::COMMON, reader::Reader},
     sql::is_local,
     template::{Scope, is_template, render_text},
     text::names,
@@ -22,7 +23,7 @@ impl Reader<'_, '_> {
         let rest = self.fields.take_rest();
         let sql = spec.sql.as_ref().map(|sql| sql.text.clone());
         for (key, entry) in &rest {
-            let known = COMMON_KEYS.into_iter().chain(KEYS).chain(INPUT_KEYS);
+            let known = COMMON.names().chain(MODEL.names());
             if !is_known(key)
                 && let Some(near) = names::nearest(key, known)
             {
@@ -95,7 +96,7 @@ impl Reader<'_, '_> {
     }
 
     /// A table when it must be one, when it says so, or when the project's default says so.
-    pub(super) fn output_kind(&mut self, spec: &mut ModelSpec) {
+    pub(super) fn output_kind(&mut self, spec: &mut ModelSpec, materialize_at: Option<At>) {
         let materialize = spec
             .output_properties
             .as_ref()
@@ -111,7 +112,7 @@ impl Reader<'_, '_> {
             None
         };
         if let (Some(reason), Some(false)) = (must, said) {
-            let at = self.materialize_at.unwrap_or(self.fields.at());
+            let at = materialize_at.unwrap_or(self.fields.at());
             let message = format!("the model can't be a view: {reason}");
             self.fields.findings().add_with_hint(
                 at,
@@ -140,5 +141,5 @@ impl Reader<'_, '_> {
 }
 
 fn is_known(key: &str) -> bool {
-    COMMON_KEYS.contains(&key) || KEYS.contains(&key) || INPUT_KEYS.contains(&key)
+    COMMON.key(key).is_some() || MODEL.key(key).is_some()
 }

@@ -2,25 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use watershed_proto::{ModelSpec, ModelTest};
+use watershed_proto::{DataResolver, ModelSpec, ModelTest};
 
-use super::Reader;
+use super::TEST;
 use crate::{
-    blocks::resolver,
+    blocks::data::{self, DATA},
     diagnostics::{At, Code},
     draft::{
-        Purpose, SqlText, TextPlace,
+        Purpose, TextPlace,
         block::{block, first_line},
     },
+    kinds::reader::{Declared, Reader},
     sql::{TokenKind, tokens},
     template::{is_template, quote_identifier},
     yaml::{Data, Fields, Map, Style},
 };
 
 impl Reader<'_, '_> {
-    pub(super) fn main_sql(&mut self, spec: &mut ModelSpec, sql: Option<SqlText>) {
+    pub(super) fn main_sql(&mut self, spec: &mut ModelSpec) {
         let engine = self.context.speaks_engine_sql(&spec.input_connector);
-        let Some(sql) = sql else {
+        let Some(sql) = self.about.sql.take() else {
             if engine && self.fields.key_at("path").is_none() && self.fields.key_at("uri").is_none() {
                 let at = self.fields.at();
                 let hint = "write it under `sql:` or in a `.sql` file of the same name";
@@ -46,7 +47,7 @@ impl Reader<'_, '_> {
     }
 
     pub(super) fn add_block(&mut self, purpose: Purpose, text: &str, place: TextPlace, engine: bool) {
-        let how = (engine, self.templating);
+        let how = (engine, self.about.templating);
         let findings = self.fields.findings();
         if let Some(block) = block(purpose, text, place, how, self.context, &mut self.uses, findings) {
             self.blocks.push(block);
@@ -59,40 +60,25 @@ impl Reader<'_, '_> {
         at: At,
         purpose: Purpose,
         default_connector: &str,
-    ) -> Option<resolver::Block> {
+        declared: &mut Declared,
+    ) -> Option<DataResolver> {
         let mut fields = Fields::new(map, at, self.fields.findings());
-        let found = resolver::take(&mut fields, default_connector);
-        let known: Vec<&str> = resolver::RESOLVERS
-            .into_iter()
-            .chain(["connector", "args"])
-            .collect();
-        fields.finish(&known);
+        let found = data::take(&mut fields, default_connector, None);
+        fields.finish(if purpose == Purpose::Test { &TEST } else { &DATA });
         let found = found?;
-        if let Some(node) = &found.sql {
-            let connector = found
-                .resolver
-                .properties
-                .as_ref()
-                .and_then(|all| all.str("connector"));
-            let engine = self
-                .context
-                .speaks_engine_sql(connector.unwrap_or(default_connector));
-            let text = node.scalar_text().unwrap_or_default();
-            self.add_block(purpose, text.trim(), TextPlace::of_node(node), engine);
-        }
-        Some(found)
+        self.read_sql(&found, purpose);
+        declared.refs.extend(found.refs);
+        Some(found.resolver)
     }
 
-    pub(super) fn state(&mut self, spec: &mut ModelSpec) {
+    pub(super) fn state(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
         if let Some((map, at)) = self.fields.map("state") {
             let connector = spec.output_connector.clone();
-            spec.incremental_state = self
-                .data_block(map, at, Purpose::State, &connector)
-                .map(|block| block.resolver);
+            spec.incremental_state = self.data_block(map, at, Purpose::State, &connector, declared);
         }
     }
 
-    pub(super) fn partitions(&mut self, spec: &mut ModelSpec) {
+    pub(super) fn partitions(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
         if let (Some(_), Some(at)) = (self.fields.key_at("partitions"), self.fields.key_at("splits")) {
             let message = "\"splits\" is an old name of \"partitions\": use one of them";
             self.fields.findings().add(at, Code::ConflictingKeys, message);
@@ -100,9 +86,7 @@ impl Reader<'_, '_> {
         let splits = self.fields.map("splits");
         if let Some((map, at)) = self.fields.map("partitions").or(splits) {
             let olap = self.context.olap;
-            spec.partitions = self
-                .data_block(map, at, Purpose::Partitions, olap)
-                .map(|block| block.resolver);
+            spec.partitions = self.data_block(map, at, Purpose::Partitions, olap, declared);
         }
         let is_glob = spec
             .partitions
@@ -113,7 +97,8 @@ impl Reader<'_, '_> {
         spec.partitions_watermark_field = watermark.unwrap_or_else(|| default.to_owned());
     }
 
-    pub(super) fn tests(&mut self, spec: &mut ModelSpec, model: &str) {
+    pub(super) fn tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
+        let model = self.about.name;
         let mut seen = BTreeSet::new();
         for node in self.fields.list("tests").unwrap_or_default() {
             let at = node.at;
@@ -135,10 +120,10 @@ impl Reader<'_, '_> {
             }
             self.assertion(&mut map, model, at);
             let connector = spec.output_connector.clone();
-            if let Some(block) = self.data_block(map, at, Purpose::Test, &connector) {
+            if let Some(data) = self.data_block(map, at, Purpose::Test, &connector, declared) {
                 spec.tests.push(ModelTest {
                     name,
-                    data: Some(block.resolver),
+                    data: Some(data),
                 });
             }
         }

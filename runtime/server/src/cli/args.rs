@@ -75,6 +75,8 @@ pub(super) enum Command {
     Stats(Stats),
     /// Look whether the program itself holds together.
     Debug(Debug),
+    /// Print the JSON Schema of a kind's files, for editors.
+    Schema(Schema),
     /// Print completions for a shell, names of resources included.
     Completions(Completions),
     /// Write the manual pages into a folder.
@@ -233,6 +235,10 @@ pub(super) enum Format {
     Dot,
     /// For Prometheus (`stats`).
     Prometheus,
+    /// For systems that show findings beside the code (`validate`).
+    Sarif,
+    /// For GitHub's workflows, which show findings on the line (`validate`).
+    Github,
 }
 
 /// When to use colour.
@@ -303,6 +309,14 @@ pub(super) struct Validate {
     /// Add to each resource its spec, defaults filled in.
     #[arg(long)]
     pub spec: bool,
+}
+
+/// `schema`
+#[derive(Debug, Args)]
+pub(super) struct Schema {
+    /// The kind, or `manifest`; without it, the names of all schemas.
+    #[arg(value_name = "KIND")]
+    pub kind: Option<String>,
 }
 
 /// `status`

@@ -1,17 +1,21 @@
-//! `validate` and `compile`: what needs the project's files alone.
+//! `validate`, `compile` and `schema`: what needs the project's files at most.
 
-use super::args::{Compile, Format, Shared, Validate};
+use std::path::{Path, PathBuf};
+
+use super::args::{Compile, Format, Schema, Shared, Validate};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::present::{Presenter, failure};
+use super::present::{Presenter, exit_of, failure};
 use super::project::Location;
 use crate::exit::Exit;
 use crate::instance::{self, Specs, compiled_sql, validated};
+use crate::render::ci;
 use crate::socket::{Answer, Reply, RunRequest};
 
 /// `validate`
 pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) -> Result<Exit, Failure> {
-    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let known = [Format::Text, Format::Json, Format::Sarif, Format::Github];
+    let format = choose_format(shared, &known, Format::Text)?;
     let location = Location::find(shared, args.folder.as_deref())?;
     let options = super::options(shared, &location);
     super::runtime()?.block_on(async {
@@ -26,8 +30,45 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
         };
         let specs = if args.spec { Specs::Shown } else { Specs::Left };
         let document = validated(&options, compilation.project(), &occasion, &run, specs);
-        Presenter::new(console, format, location.root.clone()).run(&document)
+        let folder = from_here(&location.root);
+        match format {
+            Format::Sarif => console.document(&ci::sarif(&document.diagnostics, &folder))?,
+            Format::Github => console.result(&ci::github(&document.diagnostics, &folder))?,
+            _ => return Presenter::new(console, format, location.root.clone()).run(&document),
+        }
+        Ok(exit_of(document.exit_code))
     })
+}
+
+/// Returns the project's folder as seen from the current one, where a workflow runs: paths of findings are relative to
+/// that.
+fn from_here(root: &Path) -> PathBuf {
+    let here = std::env::current_dir()
+        .and_then(|here| here.canonicalize())
+        .unwrap_or_default();
+    let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    root.strip_prefix(&here).map(Path::to_owned).unwrap_or_default()
+}
+
+/// `schema`
+pub(super) fn schema(console: &mut Console, shared: &Shared, args: &Schema) -> Result<Exit, Failure> {
+    choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let Some(kind) = &args.kind else {
+        let names = watershed_compilers::schema::names().join("\n");
+        console.result(&format!("{names}\n"))?;
+        return Ok(Exit::Converged);
+    };
+    let names = watershed_compilers::schema::names();
+    let Some(schema) = watershed_compilers::schema::schema(&kind.to_lowercase()) else {
+        let near = watershed_compilers::nearest_name(&kind.to_lowercase(), names.iter().copied());
+        let hint = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("one of `{}`", names.join("`, `")),
+        };
+        return Err(Failure::usage(format!("no schema of the name `{kind}`")).hint(hint));
+    };
+    console.document(&schema)?;
+    Ok(Exit::Converged)
 }
 
 /// `compile`

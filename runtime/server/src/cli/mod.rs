@@ -125,6 +125,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Logs(args) => logs::logs(console, shared, args),
         Command::Stats(args) => operate::stats(console, shared, args),
         Command::Debug(args) => debug::debug(console, shared, args),
+        Command::Schema(args) => compile::schema(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
         Command::Man(args) => man::run(args),
     }

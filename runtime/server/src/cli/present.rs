@@ -325,7 +325,7 @@ pub(super) fn failure(refusal: Refusal) -> Failure {
 }
 
 /// The code that a document or another process names.
-fn exit_of(code: u8) -> Exit {
+pub(super) fn exit_of(code: u8) -> Exit {
     let all = [
         Exit::Converged,
         Exit::ProjectError,

@@ -3,6 +3,7 @@
 //! Everything here returns styled text; whoever writes it strips the styles where they don't belong.
 
 pub(crate) mod check;
+pub(crate) mod ci;
 mod columns;
 pub(crate) mod diagnostics;
 pub(crate) mod explain;

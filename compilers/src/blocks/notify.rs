@@ -1,0 +1,127 @@
+//! Whom alerts and reports tell.
+
+use std::collections::BTreeMap;
+
+use watershed_proto::{MapValue, Notifier, Value};
+
+use crate::{
+    diagnostics::Code,
+    yaml::{Fields, keys::blocks},
+};
+
+blocks! {
+    /// Keys of the block `notify`.
+    pub(crate) static NOTIFY = "notify" Refused {
+        "email": Block(&EMAIL), "People who are told by e-mail.";
+        "slack": Block(&SLACK), "Who is told in Slack.";
+    }
+
+    /// Keys of the block `email`.
+    pub(crate) static EMAIL = "email" Refused {
+        "recipients": Texts, "E-mail addresses.";
+        "renotify": Bool, "Whether people are told again while nothing changes." => "renotify";
+        "renotify_after": Duration, "How long after they are told again." => "renotify_after";
+        "on_recover": Bool, "Whether people are told of a recovery." => "on_recover";
+        "on_fail": Bool, "Whether people are told of a failure." => "on_fail";
+        "on_error": Bool, "Whether people are told of an error." => "on_error";
+    }
+
+    /// Keys of the block `slack`.
+    pub(crate) static SLACK = "slack" Refused {
+        "users": Texts, "E-mail addresses of users.";
+        "channels": Texts, "Channels.";
+        "webhooks": Texts, "Addresses of webhooks.";
+    }
+}
+
+/// What is said of notifications.
+#[derive(Debug, Default)]
+pub(crate) struct Notifications {
+    pub(crate) notifiers: Vec<Notifier>,
+    /// Settings that stood in the old block `email`.
+    pub(crate) legacy: Legacy,
+}
+
+/// Settings of an alert in the old block `email`.
+#[derive(Debug, Default)]
+pub(crate) struct Legacy {
+    pub(crate) renotify: Option<bool>,
+    pub(crate) renotify_after: Option<u32>,
+    pub(crate) on_recover: Option<bool>,
+    pub(crate) on_fail: Option<bool>,
+    pub(crate) on_error: Option<bool>,
+}
+
+/// Takes `notify`, or the old block `email`.
+pub(crate) fn take(fields: &mut Fields<'_>) -> Notifications {
+    let mut found = Notifications::default();
+    if let Some((map, at)) = fields.map("email") {
+        let mut block = Fields::new(map, at, fields.findings());
+        found.legacy = Legacy {
+            renotify: block.bool("renotify"),
+            renotify_after: block.seconds("renotify_after"),
+            on_recover: block.bool("on_recover"),
+            on_fail: block.bool("on_fail"),
+            on_error: block.bool("on_error"),
+        };
+        found.notifiers.extend(email(&mut block));
+        block.finish(&EMAIL);
+    }
+    let Some((map, at)) = fields.map("notify") else {
+        return found;
+    };
+    let mut block = Fields::new(map, at, fields.findings());
+    if let Some((map, at)) = block.map("email") {
+        let mut inner = Fields::new(map, at, block.findings());
+        found.notifiers.extend(email(&mut inner));
+        inner.finish(&EMAIL);
+    }
+    if let Some((map, at)) = block.map("slack") {
+        let mut inner = Fields::new(map, at, block.findings());
+        found.notifiers.extend(slack(&mut inner));
+        inner.finish(&SLACK);
+    }
+    block.finish(&NOTIFY);
+    found
+}
+
+fn email(fields: &mut Fields<'_>) -> Option<Notifier> {
+    let recipients = addresses(fields, "recipients");
+    (!recipients.is_empty()).then(|| notifier("email", [("recipients", recipients)]))
+}
+
+fn slack(fields: &mut Fields<'_>) -> Option<Notifier> {
+    let users = addresses(fields, "users");
+    let channels = fields.texts("channels").unwrap_or_default();
+    let webhooks = fields.texts("webhooks").unwrap_or_default();
+    let all = [("users", users), ("channels", channels), ("webhooks", webhooks)];
+    let somebody = all.iter().any(|(_, names)| !names.is_empty());
+    somebody.then(|| notifier("slack", all))
+}
+
+/// Takes e-mail addresses; templates are let pass.
+fn addresses(fields: &mut Fields<'_>, key: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (text, at) in fields.placed_texts(key) {
+        let is_address = crate::template::is_template(&text)
+            || text
+                .split_once('@')
+                .is_some_and(|(user, host)| !user.is_empty() && host.contains('.') && !text.contains(' '));
+        if !is_address {
+            let message = format!("\"{text}\" is no e-mail address");
+            fields.findings().add(at, Code::InvalidValue, message);
+        }
+        found.push(text);
+    }
+    found
+}
+
+fn notifier<const N: usize>(connector: &str, properties: [(&str, Vec<String>); N]) -> Notifier {
+    let list = |names: Vec<String>| Value::from(names.into_iter().map(Value::from).collect::<Vec<_>>());
+    let said = properties.into_iter().filter(|(_, names)| !names.is_empty());
+    let fields: BTreeMap<_, _> = said.map(|(key, names)| (key.to_owned(), list(names))).collect();
+    Notifier {
+        connector: connector.to_owned(),
+        properties: Some(MapValue { fields }),
+    }
+}

@@ -1,0 +1,127 @@
+//! Alerts: conditions that people are told about.
+
+use watershed_proto::AlertSpec;
+
+use super::reader::{Declared, Reader};
+use crate::{
+    blocks::{
+        data::DATA,
+        intervals::{self, INTERVALS},
+        notify::{self, EMAIL, NOTIFY},
+        query::{self, QUERY},
+        schedule::{self, REFRESH},
+    },
+    diagnostics::Code,
+    draft::Purpose,
+    resource::{Kind, Spec},
+    yaml::{Data, Fields, Node, keys::blocks},
+};
+
+blocks! {
+    /// Keys of an alert.
+    pub(crate) static ALERT = "alert" Refused {
+        "title": Text, "The name for people." => "display_name";
+        "description": Text, "What it is about.";
+        "refresh": Block(&REFRESH), "When the condition is checked.";
+        "watermark": Word(&intervals::WATERMARKS), "The time up to which the condition is checked.";
+        "intervals": Block(&INTERVALS), "Intervals of time that are checked one by one.";
+        "timeout": Duration, "How long a check may take; 5 minutes.";
+        "data": Block(&DATA), "What yields the rows of which people are told.";
+        "for": Block(&FOR), "The user in whose name the rows are read.";
+        "query": Block(&QUERY), "What yields the rows of which people are told." => "data";
+        "on_recover": Bool, "Whether people are told of a recovery; false.";
+        "on_fail": Bool, "Whether people are told of a failure; true.";
+        "on_error": Bool, "Whether people are told of an error; false.";
+        "renotify": Bool, "Whether people are told again while nothing changes; false.";
+        "renotify_after": Duration, "How long after they are told again.";
+        "notify": Block(&NOTIFY), "Who is told.";
+        "email": Block(&EMAIL), "People who are told by e-mail." => "notify.email";
+        "annotations": Map(&Text), "Free notes.";
+    }
+
+    /// Keys of the block `for`.
+    pub(crate) static FOR = "for" Refused {
+        "user_id": Text, "A user by identity.";
+        "user_email": Text, "A user by e-mail address.";
+        "attributes": Map(&Any), "Attributes of a user.";
+    }
+}
+
+/// Seconds that a check may take if nothing is said.
+pub(super) const TIMEOUT_SECONDS: u32 = 300;
+
+/// Reads an alert.
+pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
+    reader.fields.deprecations(&ALERT);
+    reader.refuse_sql(Kind::Alert);
+    let environment = reader.context.environment;
+    let refresh = reader.fields.map("refresh");
+    let mut spec = AlertSpec {
+        display_name: reader.display_name(),
+        description: reader.text("description"),
+        refresh_schedule: Some(schedule::read(
+            refresh,
+            environment,
+            false,
+            reader.fields.findings(),
+        )),
+        watermark_inherit: intervals::inherits_watermark(&mut reader.fields),
+        timeout_seconds: reader.fields.seconds("timeout").unwrap_or(TIMEOUT_SECONDS),
+        ..AlertSpec::default()
+    };
+    spec.intervals = intervals::take(&mut reader.fields);
+    let mut declared = Declared::new(Spec::None);
+    let data = reader.data("data", Purpose::Query, &mut declared);
+    let query = query::take(&mut reader.fields);
+    query::check_one("an alert", &mut reader.fields, data.is_some(), query.is_some());
+    if let Some(query) = query {
+        declared.refs.extend(query.refs);
+        spec.query_name = query.name;
+        spec.query_args = query.args;
+        let legacy = query.run_as;
+        run_as(legacy, &mut spec, &mut reader.fields);
+    }
+    spec.data = data;
+    let run_as_block = reader
+        .fields
+        .map("for")
+        .map(|(map, at)| Node::new(at, Data::Map(map)));
+    run_as(run_as_block, &mut spec, &mut reader.fields);
+    let told = notify::take(&mut reader.fields);
+    let old = told.legacy;
+    let mut said = |key: &str, old: Option<bool>, default| reader.fields.bool(key).or(old).unwrap_or(default);
+    spec.notify_on_recover = said("on_recover", old.on_recover, false);
+    spec.notify_on_fail = said("on_fail", old.on_fail, true);
+    spec.notify_on_error = said("on_error", old.on_error, false);
+    spec.renotify = said("renotify", old.renotify, false);
+    let after = reader.fields.seconds("renotify_after").or(old.renotify_after);
+    spec.renotify_after_seconds = after.unwrap_or_default();
+    spec.notifiers = told.notifiers;
+    spec.annotations = reader.fields.text_map("annotations");
+    reader.finish(&ALERT);
+    declared.spec = Spec::Alert(Box::new(spec));
+    declared
+}
+
+/// Takes the user in whose name rows are read: exactly one way to say who.
+fn run_as(block: Option<Node>, spec: &mut AlertSpec, fields: &mut Fields<'_>) {
+    let Some(node) = block else { return };
+    let at = node.at;
+    let Data::Map(map) = node.data else { return };
+    let mut block = Fields::new(map, at, fields.findings());
+    let ways = ["user_id", "user_email", "attributes"];
+    let said = ways.into_iter().filter(|key| block.has(key)).count();
+    if said != 1 {
+        let message = "\"for\" takes one of `user_id`, `user_email` and `attributes`";
+        let code = if said == 0 {
+            Code::MissingKey
+        } else {
+            Code::ConflictingKeys
+        };
+        block.findings().add(at, code, message);
+    }
+    spec.for_user_id = block.text("user_id").unwrap_or_default();
+    spec.for_user_email = block.text("user_email").unwrap_or_default();
+    spec.for_attributes = block.value_map("attributes");
+    block.finish(&FOR);
+}

@@ -1,0 +1,73 @@
+//! The keys of models and sources.
+
+use crate::{
+    blocks::{data::DATA, schedule::REFRESH},
+    yaml::keys::blocks,
+};
+
+blocks! {
+    /// Keys of a model. Others are settings of its input.
+    pub(crate) static MODEL = "model" Kept {
+        "sql": Sql, "The query whose rows the model holds.";
+        "connector": Text, "The connector that the rows come from.";
+        "refresh": Block(&REFRESH), "When the model is built again without an edit.";
+        "timeout": Duration, "How long a build may take.";
+        "materialize": Bool, "Whether the model is a table (true) or a view (false).";
+        "incremental": Bool, "Whether builds add to the rows that are there.";
+        "change_mode": Word(&["reset", "manual", "patch"]), "What a changed definition does to the rows that are there.";
+        "state": Block(&DATA), "What yields the state that incremental builds see.";
+        "partitions": Block(&DATA), "What yields the partitions.";
+        "splits": Block(&DATA), "What yields the partitions." => "partitions";
+        "partitions_watermark": Text, "The column of the partitions that says how fresh one is.";
+        "partitions_concurrency": Count, "How many partitions are built at once.";
+        "stage": Any, "The connector that rows are staged in, and its settings.";
+        "output": Any, "The connector that rows are written to, or a mapping with `connector` and its settings.";
+        "retry": Block(&RETRY), "How a failed build is tried again.";
+        "tests": List(&Block(&TEST)), "Checks of the rows.";
+        "defined_as_source": Bool, "Whether the model is shown as a source.";
+        "pre_exec": Sql, "SQL that is run before each build.";
+        "post_exec": Sql, "SQL that is run after each build.";
+        "init_queries": Sql, "SQL that is run when the connection is made.";
+        "path": Any, "The file or files that are read.";
+        "uri": Any, "The place of the files that are read.";
+        "format": Text, "The format of the files.";
+        "args": Map(&Any), "Arguments of the query.";
+        "create_secrets_from_connectors": Texts, "Connectors whose secrets the engine may use.";
+        "db": Text, "The database file that is read.";
+        "dsn": Text, "How to reach the database.";
+        "duckdb": Map(&Any), "Options of the engine's readers of files.";
+        "description": Text, "What the model is about.";
+        "invalidate_on_change": Bool, "Whether the model is built again when its local files change.";
+        "database_url": Text, "How to reach the database.";
+        "glob": Any, "Bounds of what a pattern of files may match.";
+        "extract": Any, "How much of the files is read.";
+        "batch_size": Any, "How much is read at once.";
+        "region": Text, "The region of the store.";
+        "endpoint": Text, "The address of the store.";
+        "project_id": Text, "The project that is charged.";
+        "table": Text, "The table that is read.";
+    }
+
+    /// Keys of the block `retry`.
+    pub(crate) static RETRY = "retry" Refused {
+        "attempts": Count, "Attempts in all; 0 disables retries.";
+        "delay": Duration, "How long to wait before the second attempt.";
+        "exponential_backoff": Bool, "Whether the wait doubles after each attempt.";
+        "if_error_matches": Texts, "Patterns of the errors that are tried again.";
+    }
+
+    /// Keys of a test.
+    pub(crate) static TEST = "test" Refused {
+        "name": Text, "The test's name, unique in its model.";
+        "assert": Sql, "A condition that holds for every row.";
+        "sql": Sql, "A query that yields the rows that should not be there.";
+        "connector": Text, "The connector that the query runs on.";
+        "metrics_sql": Sql, "A query over metrics views.";
+        "metrics": Map(&Any), "A query over a metrics view, as a mapping.";
+        "api": Name("api"), "An API that yields the rows.";
+        "args": Map(&Any), "Arguments of the API.";
+        "glob": Any, "Files that yield the rows.";
+        "resource_status": Any, "Resources by their status.";
+        "ai": Any, "A question to an assistant.";
+    }
+}
