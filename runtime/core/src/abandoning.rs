@@ -1,13 +1,14 @@
 //! Invocations that do not return after their cancel (C10): reported, kept out, and taken up again if they do.
 //!
-//! An abandoned invocation leaves the stage of its resource and stands aside, so nothing waits for it any more: its
-//! resource settles, and so does whatever only it keeps out. It still has its names (C1) and its number.
+//! Nothing waits for an abandoned invocation any more: its resource goes on beside it and settles, and so does whatever
+//! only it keeps out. It still has its names and its number.
 
 use std::sync::Arc;
 
 use crate::batch::Step;
 use crate::core::Core;
-use crate::resource::{Life, Running, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Life, Running, Slot};
 use crate::timers::Timer;
 use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
 
@@ -33,22 +34,26 @@ impl Core {
         // Once it stops, what has not returned is named anyway.
         let known = self.runs.get(&invocation).copied().filter(|_| self.is_serving());
         let Some(slot) = known else { return };
-        let Some(run) = self.take_run(slot) else { return };
-        self.timers.clear_run(run.invocation);
+        let Some(run) = self.slots[slot].run() else { return };
+        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+        let (under, since, answers) = (run.under.clone(), run.waited_since, run.answers);
+        let busy = run.busy && self.slots[slot].is_live();
+        self.on(slot, Event::Abandoned);
+        if busy {
+            self.uncount_running(slot);
+        }
+        self.timers.clear_run(invocation);
         let kind = self.slots[slot].kind;
         self.kinds.abandon(kind);
         self.abandoned += 1;
-        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-        let (under, since) = (run.under.clone(), run.waited_since);
-        self.slots[slot].own |= run.answers;
-        self.slots[slot].extra_mut().stuck = Some(Box::new(run));
+        self.slots[slot].own |= answers;
         if self.slots[slot].life == Life::Gone {
             let why = self.kept_out(slot).unwrap_or(Settled::Idle);
-            self.set_stage(slot, Stage::Settled(why.into()));
+            self.on(slot, Event::Settled(why));
         } else {
             self.stop_counting(slot);
             self.set_pending(slot, reason);
-            if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+            if let Some(pending) = self.slots[slot].pending_mut() {
                 pending.since = since;
             }
         }
@@ -76,13 +81,13 @@ impl Core {
             holder: self.slots[holder].row.uid,
             key: self.slots[holder].row.key(),
         };
-        if let Some(run) = &self.slots[slot].extra().stuck {
+        if let Some(run) = self.slots[slot].lifecycle.abandoned() {
             return Some(by(slot, run));
         }
         self.slots[slot].names().find_map(|name| {
             let holders = self.claimants(name).into_iter();
             holders.filter(|holder| *holder != slot).find_map(|holder| {
-                match &self.slots[holder].extra().stuck {
+                match self.slots[holder].lifecycle.abandoned() {
                     Some(run) if run.under.contains(name) => Some(by(holder, run)),
                     _ => None,
                 }
@@ -154,12 +159,6 @@ impl Core {
             Life::Deleted if waits => self.set_pending(slot, reason),
             _ => self.enqueue(slot),
         }
-    }
-
-    /// An invocation that has not returned, abandoned or not.
-    pub(crate) fn unreturned_run(&self, slot: Slot) -> Option<&Running> {
-        let resource = &self.slots[slot];
-        resource.run().or(resource.extra().stuck.as_deref())
     }
 
     /// Whether the resource's own invocation of this number may still write its state (C8).

@@ -12,10 +12,11 @@ use crate::batch::{Plan, Step};
 use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
 use crate::edit::{no_labels, unless_empty};
-use crate::resource::{Cancelled, Life, NameId, Resource, Rest, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Cancelled, Life, NameId, Resource, Slot};
 use crate::{
-    Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, SpecVersion, StateVersion,
-    Uid, Update, Why,
+    Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, Settled, SpecVersion,
+    StateVersion, Uid, Update, Why,
 };
 
 /// What a batch has come upon so far.
@@ -285,12 +286,12 @@ impl Core {
 
     /// A deleted resource waits for its delete, or first for its invocation to return.
     fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
-        match &mut self.slots[slot].stage {
-            Stage::Running(run) => {
+        match self.slots[slot].run_mut() {
+            Some(run) => {
                 run.again = Some(reason);
                 self.cancel_run(slot, Cancelled::ToRunAgain);
             }
-            _ => self.set_pending(slot, reason),
+            None => self.set_pending(slot, reason),
         }
         if self.slots[slot].gates {
             self.slots[slot].gates = false;
@@ -331,7 +332,9 @@ impl Core {
                 run.again = None;
                 self.count_running(slot);
             }
-            None => self.set_stage(slot, Stage::Settled(Rest::IDLE)),
+            None => {
+                self.on(slot, Event::Settled(Settled::Idle));
+            }
         }
     }
 

@@ -7,8 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::core::Core;
+use crate::lifecycle::{At, Event};
 use crate::reason::Cancels;
-use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
+use crate::resource::{Cancelled, Op, Pending, Slot};
 use crate::{Cause, Effect, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.
@@ -33,31 +34,30 @@ impl Core {
             self.retry_rename_now(slot);
             self.forget_attempts(slot);
         }
-        match &mut self.slots[slot].stage {
-            Stage::Settled(_) => return self.unsettle(slot, reason, why),
-            Stage::Pending(pending) => {
-                pending.cancelled = false;
-                if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
-                    pending.reason = reason.clone();
-                    self.touch_status(slot);
-                    if why.cancels() {
-                        self.tell_below(slot);
-                    }
-                }
-                self.enqueue(slot);
-                self.raise_priority(slot, reason.priority());
-            }
-            Stage::Running(run) => {
-                if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
-                    run.again = Some(reason.clone());
-                }
-                if run.cancelled == Cancelled::ByCaller {
-                    run.cancelled = Cancelled::ToRunAgain;
-                }
+        if !self.slots[slot].is_unsettled() {
+            return self.unsettle(slot, reason, why);
+        }
+        if let Some(pending) = self.slots[slot].pending_mut() {
+            pending.cancelled = false;
+            if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
+                pending.reason = reason.clone();
+                self.touch_status(slot);
                 if why.cancels() {
-                    self.cancel_run(slot, Cancelled::ToRunAgain);
                     self.tell_below(slot);
                 }
+            }
+            self.enqueue(slot);
+            self.raise_priority(slot, reason.priority());
+        } else if let Some(run) = self.slots[slot].run_mut() {
+            if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
+                run.again = Some(reason.clone());
+            }
+            if run.cancelled == Cancelled::ByCaller {
+                run.cancelled = Cancelled::ToRunAgain;
+            }
+            if why.cancels() {
+                self.cancel_run(slot, Cancelled::ToRunAgain);
+                self.tell_below(slot);
             }
         }
         self.cancel_below(slot, why);
@@ -79,15 +79,13 @@ impl Core {
                 next += 1;
                 self.counters.edges += 1;
                 let child = referrer.slot;
-                let knows_less = match &self.slots[child].stage {
-                    Stage::Pending(pending) => link.counted && pending.reason.is_only_the_start(),
-                    _ => false,
-                };
+                let pending = self.slots[child].pending();
+                let knows_less = pending.is_some_and(|it| link.counted && it.reason.is_only_the_start());
                 if !knows_less {
                     continue;
                 }
                 let reason = reason.get_or_insert_with(|| self.reason_as_parent(above)).clone();
-                if let Stage::Pending(pending) = &mut self.slots[child].stage {
+                if let Some(pending) = self.slots[child].pending_mut() {
                     pending.reason = reason;
                 }
                 self.touch_status(child);
@@ -123,18 +121,16 @@ impl Core {
                 continue;
             }
             self.slots[rep].unsettled_parents += 1;
-            match self.slots[child].stage {
-                Stage::Pending(_) => unsettled_before.push(child),
-                Stage::Settled(_) => {
-                    let reason = self.parent_reason(&mut frames);
-                    self.enter(child, &reason, why, &mut frames);
-                }
-                Stage::Running(_) => {
-                    let reason = self.parent_reason(&mut frames);
-                    self.touch_run(child, &reason, why);
-                    unsettled_before.push(child);
-                }
+            if !self.slots[child].is_unsettled() {
+                let reason = self.parent_reason(&mut frames);
+                self.enter(child, &reason, why, &mut frames);
+                continue;
             }
+            if self.slots[child].is_running() {
+                let reason = self.parent_reason(&mut frames);
+                self.touch_run(child, &reason, why);
+            }
+            unsettled_before.push(child);
         }
         for child in unsettled_before {
             self.cancel_below(child, why);
@@ -152,7 +148,7 @@ impl Core {
             }
             self.counters.nodes += 1;
             self.set_pending(member, reason.clone());
-            if let Stage::Pending(pending) = &mut self.slots[member].stage {
+            if let Some(pending) = self.slots[member].pending_mut() {
                 pending.swept = why.cancels_below(); // by the walk that this belongs to
             }
             self.slots[member].summing = true;
@@ -183,7 +179,7 @@ impl Core {
         }
         self.slots[slot].path_ms = path.saturating_add(self.slots[slot].duration_ms);
         self.slots[slot].summing = false;
-        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+        if let Some(pending) = self.slots[slot].pending_mut() {
             pending.inherit(inherited);
         }
         if !was_busy && self.is_busy(rep) {
@@ -218,10 +214,10 @@ impl Core {
 
     /// Why it is going to run, if it is.
     pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
-        match &self.slots[slot].stage {
-            Stage::Pending(pending) => Some(pending.reason.clone()),
-            Stage::Running(run) => run.again.clone(),
-            Stage::Settled(_) => None,
+        match self.slots[slot].lifecycle.at() {
+            At::Pending(pending) => Some(pending.reason.clone()),
+            At::Running(run) => run.again.clone(),
+            At::Settled(_) | At::Concluding => None,
         }
     }
 
@@ -266,7 +262,7 @@ impl Core {
             let mut index = 0;
             while let Some(member) = self.member(rep, index) {
                 index += 1;
-                if let Stage::Pending(pending) = &mut self.slots[member].stage {
+                if let Some(pending) = self.slots[member].pending_mut() {
                     if pending.swept >= level {
                         continue;
                     }
@@ -307,7 +303,7 @@ impl Core {
 
     /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
     pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>) {
-        self.set_stage(slot, Stage::Pending(Pending::new(reason, self.now.mono)));
+        self.on(slot, Event::Asked(Pending::new(reason, self.now.mono)));
         self.enqueue(slot);
     }
 
@@ -327,7 +323,7 @@ impl Core {
                 inherited = inherited.min(self.inheritable(referrer.slot));
             }
         }
-        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+        if let Some(pending) = self.slots[slot].pending_mut() {
             pending.inherit(inherited);
         }
         let priority = self.inheritable(slot);
@@ -337,27 +333,6 @@ impl Core {
                 self.raise_priority(parent, priority);
             }
         }
-    }
-
-    pub(crate) fn set_stage(&mut self, slot: Slot, stage: Stage) {
-        let resource = &mut self.slots[slot];
-        let before = resource.is_unsettled();
-        let pending = matches!(stage, Stage::Pending(_));
-        resource.stage = stage;
-        match (before, resource.is_unsettled()) {
-            (false, true) => {
-                if self.unsettled == 0 {
-                    self.starvation.restless(self.now.mono);
-                }
-                self.unsettled += 1;
-            }
-            (true, false) => self.unsettled -= 1,
-            _ => {}
-        }
-        if !pending {
-            self.barrier.no_longer_pending(slot);
-        }
-        self.touch_status(slot);
     }
 
     /// Settles one resource, or all of the cycle that it is on, and tells those below.
@@ -371,7 +346,7 @@ impl Core {
         while let Some(member) = self.member(rep, index) {
             index += 1;
             self.counters.nodes += 1;
-            self.set_stage(member, Stage::Settled(why.clone().into()));
+            self.on(member, Event::Settled(why.clone()));
             let mut next = 0;
             while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
                 next += 1;

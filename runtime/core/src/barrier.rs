@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use crate::Phase;
 use crate::core::Core;
 use crate::marks::DeleteOrder;
-use crate::resource::{Op, Resource, Slot, Stage};
+use crate::resource::{Op, Resource, Slot};
 use crate::timers::Timer;
 
 /// Whether deletes and renames hold regular work back.
@@ -158,9 +158,8 @@ impl Core {
     /// The drain is over its limit: what counts goes on without holding anybody back, and what is pending starts before
     /// the next drain.
     pub(crate) fn release_drain(&mut self) {
-        let is_regular = |it: &Resource| {
-            it.is_live() && !matches!(it.op, Op::Due { .. }) && matches!(it.stage, Stage::Pending(_))
-        };
+        let is_regular =
+            |it: &Resource| it.is_live() && !matches!(it.op, Op::Due { .. }) && it.pending().is_some();
         let pending = self.slots.iter().filter(|(_, it)| is_regular(it));
         let first = pending.map(|(slot, _)| slot).collect();
         let counting = self.slots.iter().filter(|(_, it)| it.op_counts());

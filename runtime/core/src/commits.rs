@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::edit::unless_empty;
+use crate::lifecycle::At;
 use crate::no_op::Untold;
-use crate::resource::{Life, Slot, Stage};
+use crate::resource::{Life, Slot};
 use crate::timers::Timer;
 use crate::{
     Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, NoOpRun, Publish,
@@ -337,18 +338,24 @@ impl Core {
     }
 
     pub(crate) fn status(&self, slot: Slot) -> Status {
-        match &self.slots[slot].stage {
-            Stage::Settled(why) => Status {
+        match self.slots[slot].lifecycle.at() {
+            At::Settled(why) => Status {
                 standing: Standing::Settled(crate::Settled::clone(why)),
                 reason: None,
                 progress: None,
             },
-            Stage::Pending(pending) => Status {
+            At::Pending(pending) => Status {
                 standing: Standing::Pending,
                 reason: Some(pending.reason.clone()),
                 progress: None,
             },
-            Stage::Running(run) => Status {
+            // Never seen between two inputs.
+            At::Concluding => Status {
+                standing: Standing::Pending,
+                reason: None,
+                progress: None,
+            },
+            At::Running(run) => Status {
                 standing: Standing::Running {
                     invocation: run.invocation,
                     phase: run.phase,

@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
+use crate::lifecycle::At;
 use crate::queue::Verdict;
-use crate::resource::{Slot, Stage};
+use crate::resource::Slot;
 use crate::timers::Timer;
 use crate::{
     InvocationId, Key, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing, Target,
@@ -207,14 +208,15 @@ impl Core {
 
     fn why_not(&self, slot: Slot) -> WhyNot {
         let resource = &self.slots[slot];
-        match &resource.stage {
-            Stage::Running(run) => WhyNot::Runs {
+        match resource.lifecycle.at() {
+            At::Running(run) => WhyNot::Runs {
                 invocation: run.invocation,
                 phase: run.phase,
                 cancelled: run.cancelled != crate::resource::Cancelled::No,
             },
-            Stage::Settled(why) => self.why_settled(slot, why),
-            Stage::Pending(_) => match self.verdict(slot) {
+            At::Settled(why) => self.why_settled(slot, why),
+            At::Concluding => WhyNot::Next,
+            At::Pending(_) => match self.verdict(slot) {
                 Verdict::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
                 Verdict::Start(phase) => self.why_not_started(slot, phase),
                 Verdict::Wait => self.why_it_waits(slot),

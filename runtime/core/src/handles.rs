@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::core::Core;
-use crate::resource::{Life, Slot, Stage};
+use crate::resource::{Life, Slot};
 use crate::{Answer, CallId, InvocationId, QuickHash, RunOutcome, Settlement};
 
 /// What a handle still waits for.
@@ -207,10 +207,8 @@ impl Core {
         if self.handles.outcomes.is_empty() && self.handles.waits.is_empty() {
             return;
         }
-        let outcome = match &self.slots[slot].stage {
-            Stage::Settled(why) if self.slots[slot].life == Life::Live => {
-                RunOutcome::NotRun(crate::Settled::clone(why))
-            }
+        let outcome = match self.slots[slot].settled() {
+            Some(why) if self.slots[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
             _ => RunOutcome::Deleted,
         };
         for (call, _) in self.handles.outcomes.remove(&slot).unwrap_or_default() {

@@ -61,6 +61,7 @@ mod ids;
 mod input;
 mod kind;
 mod kinds;
+mod lifecycle;
 mod loading;
 mod marks;
 mod name;

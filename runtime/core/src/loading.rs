@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
+use crate::lifecycle::Event;
 use crate::resource::{Life, Resource, Slot};
 use crate::slots::Slots;
 use crate::{
@@ -153,8 +154,7 @@ impl Core {
             Some(why) => why,
             None => self.rest(slot),
         };
-        self.slots[slot].stage = crate::resource::Stage::Settled(standing.into());
-        self.touch_status(slot);
+        self.on(slot, Event::Settled(standing));
         Ok(())
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
-use crate::resource::{Life, NameId, Rest, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Life, NameId, Slot};
 use crate::timers::Timer;
 use crate::{Reason, Settled, Uid, Why};
 
@@ -209,18 +210,12 @@ impl Core {
         self.release_delete_waits(slot);
         self.clear_times(slot);
         self.write_removal(slot);
-        self.barrier.no_longer_pending(slot);
         self.has_settled(slot);
-        if self.slots[slot].extra().stuck.is_some() && self.slots[slot].is_unsettled() {
-            self.unsettled -= 1;
-            self.slots[slot].stage = Stage::Settled(Rest::IDLE);
-        }
-        if self.unreturned_run(slot).is_some() {
+        self.on(slot, Event::Removed);
+        if self.slots[slot].unreturned().is_some() {
+            // Nothing else runs under its name until its invocation has returned.
             let name = self.slots[slot].name;
-            return self.names.claim(name, slot); // until its invocation has returned (C1)
-        }
-        if self.slots[slot].is_unsettled() {
-            self.unsettled -= 1;
+            return self.names.claim(name, slot);
         }
         self.forget(slot);
     }

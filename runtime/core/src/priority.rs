@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::core::Core;
 use crate::ready::{Rank, Ready};
-use crate::resource::{KindId, Slot, Stage};
+use crate::resource::{KindId, Slot};
 use crate::timers::Timer;
 use crate::{Mono, Phase, Priority, RunResult, Timestamp};
 
@@ -19,9 +19,9 @@ impl Core {
         if resource.listed.ready.replace(phase) == Some(phase) {
             return;
         }
-        let since = match &mut resource.stage {
-            Stage::Pending(pending) => *pending.ready_since.get_or_insert(now),
-            _ => now,
+        let since = match resource.pending_mut() {
+            Some(pending) => *pending.ready_since.get_or_insert(now),
+            None => now,
         };
         let rank = self.rank(slot);
         let resource = &self.slots[slot];
@@ -32,9 +32,9 @@ impl Core {
 
     fn rank(&self, slot: Slot) -> Rank {
         let resource = &self.slots[slot];
-        let level = match &resource.stage {
-            Stage::Pending(pending) => pending.priority.level() - i64::from(pending.promoted),
-            _ => Priority::Normal.level(),
+        let level = match resource.pending() {
+            Some(pending) => pending.priority.level() - i64::from(pending.promoted),
+            None => Priority::Normal.level(),
         };
         Rank {
             level,
@@ -95,10 +95,8 @@ impl Core {
 
     /// The priority that the parents of something pending inherit.
     pub(crate) fn inheritable(&self, slot: Slot) -> Priority {
-        match &self.slots[slot].stage {
-            Stage::Pending(pending) => pending.inheritable,
-            _ => Priority::Background,
-        }
+        let pending = self.slots[slot].pending();
+        pending.map_or(Priority::Background, |pending| pending.inheritable)
     }
 
     /// A request of this priority came for a pending resource: it counts for it, and for what it waits for. Walks only
@@ -106,7 +104,7 @@ impl Core {
     pub(crate) fn raise_priority(&mut self, slot: Slot, priority: Priority) {
         let mut open = vec![slot];
         while let Some(slot) = open.pop() {
-            let Stage::Pending(pending) = &mut self.slots[slot].stage else {
+            let Some(pending) = self.slots[slot].pending_mut() else {
                 continue;
             };
             if !pending.inherit(priority) {
@@ -153,7 +151,7 @@ impl Core {
             return;
         }
         resource.listed.ready = None;
-        if let Stage::Pending(pending) = &mut resource.stage {
+        if let Some(pending) = resource.pending_mut() {
             pending.promoted = pending.promoted.max(steps);
         }
         self.enqueue(ready.slot);

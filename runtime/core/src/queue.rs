@@ -1,7 +1,8 @@
 //! The queue: what is considered, what is ready, and what starts first within the limits (C12).
 
 use crate::core::Core;
-use crate::resource::{Life, NameId, Op, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Life, NameId, Op, Slot};
 use crate::timers::Timer;
 use crate::{Parents, Phase, Required, Revision, RunResult, Settled};
 
@@ -35,7 +36,7 @@ impl Core {
 
     pub(crate) fn verdict(&self, slot: Slot) -> Verdict {
         let resource = &self.slots[slot];
-        let Stage::Pending(pending) = &resource.stage else {
+        let Some(pending) = resource.pending() else {
             return Verdict::Wait;
         };
         if resource.hold > self.commits.durable() {
@@ -207,7 +208,7 @@ impl Core {
         if self.slots[slot].is_live() {
             self.settle(slot, why);
         } else {
-            self.set_stage(slot, Stage::Settled(why.clone().into()));
+            self.on(slot, Event::Settled(why.clone()));
             self.has_settled(slot);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Life, NameId, Slot, Stage};
+use crate::resource::{Cancelled, Life, NameId, Slot};
 use crate::{
     Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Kind, Name, Reason, Refusal,
     StateVersion, Target, Why,
@@ -168,13 +168,11 @@ impl Core {
 
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
-        match &mut self.slots[slot].stage {
-            Stage::Settled(_) => {}
-            Stage::Pending(pending) => {
-                pending.cancelled = true;
-                self.enqueue(slot);
-            }
-            Stage::Running(_) => self.cancel_run(slot, Cancelled::ByCaller),
+        if let Some(pending) = self.slots[slot].pending_mut() {
+            pending.cancelled = true;
+            self.enqueue(slot);
+        } else {
+            self.cancel_run(slot, Cancelled::ByCaller);
         }
     }
 

@@ -1,9 +1,9 @@
 //! One resource as the machine holds it: its row and where it stands.
 
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::lifecycle::Lifecycle;
 use crate::reason::Cancels;
 use crate::{
     Error, InvocationId, Mono, Name, NoOpRun, Phase, Priority, Reason, Required, Revision, Row, Seen,
@@ -48,37 +48,6 @@ pub(crate) enum Life {
     Deleted,
     /// No longer stored; its last invocation has yet to return.
     Gone,
-}
-
-/// Where a resource stands.
-#[derive(Debug)]
-#[cfg_attr(test, derive(Clone))]
-pub(crate) enum Stage {
-    Settled(Rest),
-    Pending(Pending),
-    Running(Box<Running>),
-}
-
-/// How a settled resource stands. Most are idle, and the other answers are larger than all else that a stage has.
-#[derive(Clone, Debug)]
-pub(crate) struct Rest(Option<Box<Settled>>);
-
-impl Rest {
-    pub(crate) const IDLE: Self = Self(None);
-}
-
-impl From<Settled> for Rest {
-    fn from(why: Settled) -> Self {
-        Self((why != Settled::Idle).then(|| Box::new(why)))
-    }
-}
-
-impl Deref for Rest {
-    type Target = Settled;
-
-    fn deref(&self) -> &Settled {
-        self.0.as_deref().unwrap_or(&Settled::Idle)
-    }
 }
 
 /// Asked for.
@@ -224,8 +193,6 @@ pub(crate) struct Extra {
     pub(crate) missed: bool,
     /// To be run once although it is paused.
     pub(crate) forced: bool,
-    /// Its invocation, abandoned and not returned.
-    pub(crate) stuck: Option<Box<Running>>,
     /// Deletes that its own waits for.
     pub(crate) delete_waits: u32,
     /// Why its stored bytes are kept untouched.
@@ -236,7 +203,6 @@ static NOTHING_EXTRA: Extra = Extra {
     failure: None,
     missed: false,
     forced: false,
-    stuck: None,
     delete_waits: 0,
     unreadable: None,
 };
@@ -251,7 +217,7 @@ pub(crate) struct Resource {
     pub(crate) links: Box<[Link]>,
     /// Other names that it still claims: those of its rename mark. Sorted, without its present name.
     pub(crate) claims: Box<[NameId]>,
-    pub(crate) stage: Stage,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) op: Op,
     /// A request of its own that no completed invocation has answered.
     pub(crate) own: bool,
@@ -289,7 +255,7 @@ impl Resource {
             life,
             links: Box::default(),
             claims: Box::default(),
-            stage: Stage::Settled(Rest::IDLE),
+            lifecycle: Lifecycle::default(),
             op: Op::None,
             own: false,
             hold: Revision(0),
@@ -327,33 +293,37 @@ impl Resource {
     }
 
     pub(crate) fn is_unsettled(&self) -> bool {
-        !matches!(self.stage, Stage::Settled(_))
+        self.lifecycle.is_unsettled()
     }
 
-    /// How it stands, if it is settled.
+    /// Why it is settled, if it is.
     pub(crate) fn settled(&self) -> Option<&Settled> {
-        match &self.stage {
-            Stage::Settled(why) => Some(why),
-            _ => None,
-        }
+        self.lifecycle.settled()
+    }
+
+    pub(crate) fn pending(&self) -> Option<&Pending> {
+        self.lifecycle.pending()
+    }
+
+    pub(crate) fn pending_mut(&mut self) -> Option<&mut Pending> {
+        self.lifecycle.pending_mut()
     }
 
     pub(crate) fn is_running(&self) -> bool {
-        matches!(self.stage, Stage::Running(_))
+        self.run().is_some()
     }
 
     pub(crate) fn run(&self) -> Option<&Running> {
-        match &self.stage {
-            Stage::Running(run) => Some(run),
-            _ => None,
-        }
+        self.lifecycle.run()
     }
 
     pub(crate) fn run_mut(&mut self) -> Option<&mut Running> {
-        match &mut self.stage {
-            Stage::Running(run) => Some(run),
-            _ => None,
-        }
+        self.lifecycle.run_mut()
+    }
+
+    /// An invocation that has not returned, abandoned or not.
+    pub(crate) fn unreturned(&self) -> Option<&Running> {
+        self.run().or_else(|| self.lifecycle.abandoned())
     }
 
     /// Whether to those below it is a failed parent.

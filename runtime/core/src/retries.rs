@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Failure, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Cancelled, Failure, Slot};
 use crate::timers::Timer;
 use crate::{Cause, Error, ErrorKind, InvocationId, OnOwned, Reason, RetryPolicy, Settled, Why};
 
@@ -99,7 +100,7 @@ impl Core {
             && *before != rest
             && !resource.has_op()
         {
-            self.set_stage(slot, Stage::Settled(rest.into()));
+            self.on(slot, Event::Settled(rest));
         }
         if exhausted && was_set {
             self.ask_owner(slot);

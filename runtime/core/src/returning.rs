@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Life, Op, Pending, Running, Slot, Stage};
+use crate::lifecycle::Event;
+use crate::resource::{Cancelled, Life, Op, Running, Slot};
 use crate::{
     Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
-    Why, Work,
+    Settled, Why, Work,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -17,11 +18,10 @@ impl Core {
         let Some(slot) = self.runs.remove(&invocation) else {
             return;
         };
-        if let Some(run) = self.slots[slot]
-            .extra
-            .as_mut()
-            .and_then(|extra| extra.stuck.take())
-        {
+        if self.slots[slot].lifecycle.abandoned().is_some() {
+            let Some(run) = self.on(slot, Event::Returned) else {
+                return;
+            };
             let kind = self.slots[slot].kind;
             self.kinds.leave_after_all(kind);
             self.returned_after_all(slot, &run);
@@ -41,18 +41,13 @@ impl Core {
         self.free_names(slot, &run);
     }
 
-    /// Takes the invocation out of the stage; the resource is pending in name until its end is decided.
-    pub(crate) fn take_run(&mut self, slot: Slot) -> Option<Running> {
-        let resource = &mut self.slots[slot];
-        let pending = Pending::new(resource.run()?.reason.clone(), self.now.mono);
-        let Stage::Running(run) = std::mem::replace(&mut resource.stage, Stage::Pending(pending)) else {
-            return None;
-        };
-        self.touch_status(slot);
+    /// Takes over the invocation; what becomes of its resource is decided within the same input.
+    fn take_run(&mut self, slot: Slot) -> Option<Box<Running>> {
+        let run = self.on(slot, Event::Returned)?;
         if run.busy && self.slots[slot].is_live() {
             self.uncount_running(slot);
         }
-        Some(*run)
+        Some(run)
     }
 
     fn conclude(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
@@ -79,7 +74,7 @@ impl Core {
             Err(error) => (RunResult::Failed, Some(error)),
         };
         self.record(slot, run, ended, error);
-        self.unsettled -= 1;
+        self.on(slot, Event::Settled(Settled::Idle));
     }
 
     fn conclude_cancelled(&mut self, slot: Slot, run: &Running) {
@@ -99,7 +94,7 @@ impl Core {
         }
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
         self.set_pending_again(slot, reason);
-        if let Stage::Pending(pending) = &mut self.slots[slot].stage {
+        if let Some(pending) = self.slots[slot].pending_mut() {
             pending.cancelled = run.cancelled == Cancelled::ByCaller;
             pending.since = run.waited_since;
         }
@@ -259,7 +254,7 @@ impl Core {
             let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
             self.set_pending_again(slot, reason);
         } else {
-            self.set_stage(slot, Stage::Settled(crate::Settled::Retrying.into()));
+            self.on(slot, Event::Settled(Settled::Retrying));
             self.has_settled(slot);
         }
     }

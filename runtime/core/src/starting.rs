@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::resource::{Cancelled, Link, Running, Slot, Stage, Under};
+use crate::lifecycle::Event;
+use crate::resource::{Cancelled, Link, Running, Slot, Under};
 use crate::{Effect, InvocationId, KindOptions, Phase, Reason, RefView, Seen, SeenRef, Start, Why};
 
 impl Core {
@@ -20,9 +21,9 @@ impl Core {
         let seen = (phase == Phase::Reconcile).then(|| self.see(slot));
         let resource = &mut self.slots[slot];
         let now = self.now;
-        let (reason, waited_since) = match &resource.stage {
-            Stage::Pending(pending) => (pending.reason.clone(), pending.since),
-            _ => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
+        let (reason, waited_since) = match resource.pending() {
+            Some(pending) => (pending.reason.clone(), pending.since),
+            None => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
         };
         self.set_deadline(slot, invocation);
         let resource = &mut self.slots[slot];
@@ -46,7 +47,7 @@ impl Core {
             progress: None,
         };
         let (kind, row) = (resource.kind, resource.row.clone());
-        self.set_stage(slot, Stage::Running(Box::new(running)));
+        self.on(slot, Event::Started(Box::new(running)));
         self.kinds.enter(kind);
         self.runs.insert(invocation, slot);
         if busy {

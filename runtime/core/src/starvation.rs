@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use crate::QuickHash;
 use crate::core::Core;
-use crate::resource::{Slot, Stage};
+use crate::lifecycle::At;
+use crate::resource::Slot;
 use crate::timers::Timer;
 use crate::{Mono, Uid};
 
@@ -101,10 +102,10 @@ impl Core {
     /// From when until when it has waited, if that is long enough to be starved. It still counts while the invocation
     /// runs that came of it.
     fn long_waiting(&self, slot: Slot) -> Option<(Slot, Mono, Mono)> {
-        let (since, until) = match &self.slots[slot].stage {
-            Stage::Settled(_) => return None,
-            Stage::Pending(pending) => (pending.since, self.now.mono),
-            Stage::Running(run) => (run.waited_since, run.begun),
+        let (since, until) = match self.slots[slot].lifecycle.at() {
+            At::Settled(_) | At::Concluding => return None,
+            At::Pending(pending) => (pending.since, self.now.mono),
+            At::Running(run) => (run.waited_since, run.begun),
         };
         let long = self.slots[slot].is_live() && until.since(since) >= self.timed_patience(slot);
         long.then_some((slot, since, until))

@@ -158,7 +158,7 @@ impl Core {
     fn unreturned(&self) -> Vec<Unreturned> {
         let describe = |(invocation, slot): (&crate::InvocationId, &Slot)| {
             let resource = &self.slots[*slot];
-            let phase = self.unreturned_run(*slot)?.phase;
+            let phase = resource.unreturned()?.phase;
             Some(Unreturned {
                 invocation: *invocation,
                 uid: resource.row.uid,

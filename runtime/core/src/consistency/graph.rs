@@ -9,7 +9,7 @@ use crate::core::Core;
 use crate::cycles::CYCLE_CODE;
 use crate::graph::index_u32;
 use crate::reason::Cancels;
-use crate::resource::{Cancelled, Resource, Slot, Stage};
+use crate::resource::{Cancelled, Resource, Slot};
 
 impl Core {
     /// `unsettled_parents`, `busy_children` and `running` are what they stand for.
@@ -65,9 +65,9 @@ impl Core {
 
     /// Below what was asked for by a request that cancels all, no regular invocation goes on.
     fn check_swept(&self, findings: &mut Findings) {
-        let is_swept = |(slot, it): (Slot, &Resource)| match &it.stage {
-            Stage::Pending(pending) if it.is_live() && pending.swept == Cancels::All => Some(slot),
-            _ => None,
+        let is_swept = |(slot, it): (Slot, &Resource)| {
+            let pending = it.pending().filter(|_| it.is_live())?;
+            (pending.swept == Cancels::All).then_some(slot)
         };
         let mut open: Vec<Slot> = self.slots.iter().filter_map(is_swept).collect();
         let mut seen = HashSet::new();

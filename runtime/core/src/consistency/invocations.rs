@@ -23,12 +23,10 @@ impl Core {
         let mut unreturned = 0;
         let mut under: HashMap<NameId, Slot> = HashMap::new();
         for (slot, resource) in self.slots.iter() {
-            let stuck = resource.extra().stuck.as_deref();
-            let both = resource.run().is_some() && stuck.is_some();
-            findings.ensure_of(self, slot, !both, || {
-                "runs although an invocation of it was abandoned".into()
+            findings.ensure_of(self, slot, !resource.lifecycle.is_concluding(), || {
+                "has an end that was never decided".into()
             });
-            for run in resource.run().into_iter().chain(stuck) {
+            if let Some(run) = resource.unreturned() {
                 unreturned += 1;
                 let known = self.runs.get(&run.invocation) == Some(&slot);
                 findings.ensure_of(self, slot, known, || format!("{:?} is lost", run.invocation));
@@ -89,7 +87,7 @@ impl Core {
     pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
         for (slot, resource) in self.slots.iter() {
-            if let Some(run) = &resource.extra().stuck {
+            if let Some(run) = resource.lifecycle.abandoned() {
                 abandoned.insert(run.invocation, slot);
                 findings.ensure_of(self, slot, run.cancelled != Cancelled::No, || {
                     format!("{:?} is abandoned and not cancelled", run.invocation)
@@ -148,7 +146,7 @@ impl Core {
             if resource.is_running() {
                 *of_kind.entry(resource.kind).or_insert(0) += 1;
             }
-            let keeps = resource.extra().stuck.is_some() && pool.is_some_and(|pool| pool.exclusive);
+            let keeps = resource.lifecycle.abandoned().is_some() && pool.is_some_and(|pool| pool.exclusive);
             if let Some(pool) = pool.filter(|_| resource.is_running() || keeps) {
                 *in_pool.entry(pool.name.clone()).or_insert(0) += 1;
             }

@@ -3,7 +3,7 @@
 use super::Findings;
 use crate::core::Core;
 use crate::queue::Verdict;
-use crate::resource::{Op, Slot, Stage};
+use crate::resource::{Op, Slot};
 
 impl Core {
     /// Whatever is pending waits for something that will have it considered.
@@ -20,7 +20,7 @@ impl Core {
             findings.ensure_of(self, slot, !resource.listed.queued, || {
                 "is listed as queued and is not".into()
             });
-            if let Stage::Pending(_) = resource.stage {
+            if resource.pending().is_some() {
                 self.check_pending(slot, findings);
             }
         }
@@ -28,7 +28,7 @@ impl Core {
         let pending = self.slots.iter().filter(|(_, it)| at_rest && it.is_unsettled());
         for (slot, resource) in pending {
             findings.ensure_of(self, slot, false, || {
-                format!("waits for nothing: {:?}", resource.stage)
+                format!("waits for nothing: {:?}", resource.lifecycle)
             });
         }
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::{finds, finds_only, rest, run, slot, world};
+use crate::lifecycle::Lifecycle;
 use crate::reason::Cancels;
-use crate::resource::{Cancelled, Op, Pending, Slot, Stage};
+use crate::resource::{Cancelled, Op, Pending, Slot};
 use crate::testing::Bench;
 use crate::timers::Timer;
 use crate::{CallId, Core, InvocationId, Mono, Revision, Rule, Settled, SpecVersion, Timestamp};
@@ -22,9 +23,9 @@ fn what_runs_is_checked() {
     });
     finds(world, Rule::OneRunPerPath, |core| {
         let other = slot(core, "e");
-        let stage = std::mem::replace(&mut core.slots[other].stage, Stage::Settled(Settled::Idle.into()));
+        let stage = std::mem::take(&mut core.slots[other].lifecycle);
         let below = slot(core, "c");
-        core.slots[below].stage = stage;
+        core.slots[below].lifecycle = stage;
     });
     finds_only(world, Rule::RunsSeeThePresent, |core| {
         let seen = run(core, "a").seen.as_mut().expect("it sees");
@@ -41,14 +42,11 @@ fn what_runs_is_checked() {
         let holder = core.slots[slot].row.uid;
         let key = core.slots[slot].row.key();
         let invocation = InvocationId(99);
-        core.slots[slot].stage = Stage::Settled(
-            Settled::Abandoned {
-                invocation,
-                holder,
-                key,
-            }
-            .into(),
-        );
+        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::Abandoned {
+            invocation,
+            holder,
+            key,
+        });
     });
     finds_only(world, Rule::ConcurrencyLimits, |core| {
         let kind = core.slots[slot(core, "a")].kind;
@@ -75,11 +73,11 @@ fn the_graph_is_checked() {
     }
     finds(world, Rule::PendingBelow, |core| {
         let slot = slot(core, "c");
-        core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
+        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::Idle);
     });
     finds_only(&Bench::with_one_below().core, Rule::PendingBelow, |core| {
         let slot = slot(core, "a");
-        if let Stage::Pending(pending) = &mut core.slots[slot].stage {
+        if let Some(pending) = core.slots[slot].pending_mut() {
             pending.swept = Cancels::All;
         }
     });
@@ -99,7 +97,7 @@ fn the_graph_is_checked() {
     finds(world, Rule::NoRunOnCycles, |core| {
         let slot = slot(core, "x");
         let reason = Arc::new(crate::Reason::bare(crate::Why::Nudge));
-        core.slots[slot].stage = Stage::Pending(Pending::new(reason, Mono(0)));
+        core.slots[slot].lifecycle = Lifecycle::pending_as(Pending::new(reason, Mono(0)));
     });
     finds(world, Rule::EdgesAgree, |core| {
         let slot = slot(core, "b");
@@ -150,7 +148,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     finds_only(world, Rule::DeletesThenRenames, |core| {
         let slot = slot(core, "f");
         let (holder, key) = (core.slots[slot].row.uid, core.slots[slot].row.key());
-        core.slots[slot].stage = Stage::Settled(Settled::WaitingForName { holder, key }.into());
+        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::WaitingForName { holder, key });
     });
     finds(world, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "f");
@@ -185,7 +183,7 @@ fn what_waits_and_what_is_marked_is_checked() {
     });
     finds_only(world, Rule::PausedStays, |core| {
         let slot = slot(core, "f");
-        core.slots[slot].stage = Stage::Settled(Settled::Paused.into());
+        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::Paused);
     });
     finds(world, Rule::StartupBarrier, |core| {
         core.gate.insert(slot(core, "f"));

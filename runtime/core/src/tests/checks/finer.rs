@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{finds, finds_only, rest, run, slot, world};
-use crate::resource::{Op, Stage};
+use crate::lifecycle::Lifecycle;
+use crate::resource::Op;
 use crate::testing::{Bench, Store, target};
 use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revision, Rule, SeenRef, Settled};
 
@@ -67,7 +68,7 @@ fn places_are_those_of_what_runs() {
     // With nothing that runs, what is ready waits for nothing, for the pool has a place.
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.slots[slot].stage = Stage::Settled(Settled::Idle.into());
+        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::Idle);
         core.runs.clear();
         core.kinds.leave(kind);
         core.unsettled -= 1;

@@ -7,7 +7,8 @@ use super::graphs::permutations;
 use super::model::{NODES_MAX, SPARE};
 use super::world::{Stands, World, number};
 use crate::Phase;
-use crate::resource::{Cancelled, Op, Slot, Stage};
+use crate::lifecycle::At;
+use crate::resource::{Cancelled, Op, Slot};
 
 /// One resource: numbers that mean the same whatever resources are called, and sets that must be renamed.
 #[derive(Clone, Copy, Default)]
@@ -124,7 +125,7 @@ impl World {
         let mut flags = 1;
         let mut add = |width: u32, value: u64| flags = flags << width | value;
         add(3, stands(self.stands[index]));
-        add(10, self.stage(&resource.stage));
+        add(10, stage(resource.lifecycle.at()));
         add(2, op(resource.op));
         add(1, u64::from(resource.own));
         add(1, u64::from(item.deleted));
@@ -146,27 +147,27 @@ impl World {
             ],
         }
     }
+}
 
-    fn stage(&self, stage: &Stage) -> u64 {
-        match stage {
-            Stage::Settled(_) => 0,
-            Stage::Pending(pending) => 1 | u64::from(pending.cancelled) << 1,
-            Stage::Running(run) => {
-                let phase = match run.phase {
-                    Phase::Delete => 0,
-                    Phase::Rename => 1,
-                    Phase::Reconcile => 2,
-                };
-                let cancelled = match run.cancelled {
-                    Cancelled::No => 0,
-                    Cancelled::ToRunAgain => 1,
-                    Cancelled::ByCaller => 2,
-                    Cancelled::ByDeadline | Cancelled::ByShutdown => 3,
-                };
-                let again = u64::from(run.again.is_some());
-                let busy = u64::from(run.busy) | u64::from(run.answers) << 1;
-                1 << 9 | phase << 7 | cancelled << 5 | again << 3 | busy
-            }
+fn stage(stage: At<'_>) -> u64 {
+    match stage {
+        At::Settled(_) | At::Concluding => 0,
+        At::Pending(pending) => 1 | u64::from(pending.cancelled) << 1,
+        At::Running(run) => {
+            let phase = match run.phase {
+                Phase::Delete => 0,
+                Phase::Rename => 1,
+                Phase::Reconcile => 2,
+            };
+            let cancelled = match run.cancelled {
+                Cancelled::No => 0,
+                Cancelled::ToRunAgain => 1,
+                Cancelled::ByCaller => 2,
+                Cancelled::ByDeadline | Cancelled::ByShutdown => 3,
+            };
+            let again = u64::from(run.again.is_some());
+            let busy = u64::from(run.busy) | u64::from(run.answers) << 1;
+            1 << 9 | phase << 7 | cancelled << 5 | again << 3 | busy
         }
     }
 }

@@ -1,0 +1,408 @@
+//! The lifecycle of one resource: in which stage it is, and what moves it to another.
+//!
+//! Every change of stage goes through [`next`], one match over stage and event. What a stage needs lies inside it, so no
+//! stage is derived from anything else.
+//!
+//! Invariants:
+//! 1. `Concluding` lasts within one input: the invocation has returned, and what follows from that is being decided.
+//! 2. An abandoned invocation is never in the way of the stage beside it, `then`: that settles as if nothing ran, until
+//!    the invocation returns after all.
+
+use std::ops::Deref;
+
+use crate::Settled;
+use crate::core::Core;
+use crate::resource::{Pending, Running, Slot};
+
+/// The stage of a resource. Only an [`Event`] changes it.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Lifecycle(Stage);
+
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+enum Stage {
+    Settled(Rest),
+    Pending(Pending),
+    Running(Box<Running>),
+    Concluding,
+    Abandoned { run: Box<Running>, then: Then },
+}
+
+/// What goes on beside an abandoned invocation.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+enum Then {
+    Settled(Rest),
+    Pending(Pending),
+}
+
+/// The reason why something is settled. Most resources are idle, and the other reasons are larger than all else that a
+/// stage has.
+#[derive(Clone, Debug)]
+struct Rest(Option<Box<Settled>>);
+
+impl Rest {
+    const IDLE: Self = Self(None);
+}
+
+impl From<Settled> for Rest {
+    fn from(why: Settled) -> Self {
+        Self((why != Settled::Idle).then(|| Box::new(why)))
+    }
+}
+
+impl Deref for Rest {
+    type Target = Settled;
+
+    fn deref(&self) -> &Settled {
+        self.0.as_deref().unwrap_or(&Settled::Idle)
+    }
+}
+
+/// What moves a resource from one stage to another.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// Something asks for it.
+    Asked(Pending),
+    /// Its invocation starts.
+    Started(Box<Running>),
+    /// Its invocation has returned, be it abandoned or not.
+    Returned,
+    /// Its invocation has not returned for too long.
+    Abandoned,
+    /// It has nothing to do, or may not do it.
+    Settled(Settled),
+    /// It is taken out of the catalog; an invocation of it may still run.
+    Removed,
+}
+
+/// The stage as the scheduler needs it.
+#[derive(Debug)]
+pub(crate) enum At<'a> {
+    Settled(&'a Settled),
+    Pending(&'a Pending),
+    Running(&'a Running),
+    Concluding,
+}
+
+/// The stage that follows, and the invocation that the event ends. Gives back the stage alone where the two don't go
+/// together.
+fn next(stage: Stage, event: Event) -> Result<(Stage, Option<Box<Running>>), Stage> {
+    let stage = match (stage, event) {
+        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Asked(pending)) => {
+            Stage::Pending(pending)
+        }
+        (Stage::Pending(_), Event::Started(run)) => Stage::Running(run),
+        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Settled(why)) => {
+            Stage::Settled(why.into())
+        }
+        (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Removed) => {
+            Stage::Settled(Rest::IDLE)
+        }
+        (Stage::Running(run), Event::Returned) => return Ok((Stage::Concluding, Some(run))),
+        (Stage::Running(run), Event::Abandoned) => Stage::Abandoned {
+            run,
+            then: Then::Settled(Rest::IDLE),
+        },
+        // It is forgotten once its invocation has returned.
+        (Stage::Running(run), Event::Removed) => Stage::Running(run),
+        (Stage::Abandoned { run, .. }, Event::Asked(pending)) => Stage::Abandoned {
+            run,
+            then: Then::Pending(pending),
+        },
+        (Stage::Abandoned { run, .. }, Event::Settled(why)) => Stage::Abandoned {
+            run,
+            then: Then::Settled(why.into()),
+        },
+        (Stage::Abandoned { run, .. }, Event::Removed) => Stage::Abandoned {
+            run,
+            then: Then::Settled(Rest::IDLE),
+        },
+        (Stage::Abandoned { run, then }, Event::Returned) => {
+            let stage = match then {
+                Then::Settled(rest) => Stage::Settled(rest),
+                Then::Pending(pending) => Stage::Pending(pending),
+            };
+            return Ok((stage, Some(run)));
+        }
+        (
+            stage @ (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding),
+            Event::Returned | Event::Abandoned,
+        )
+        | (stage @ (Stage::Settled(_) | Stage::Concluding), Event::Started(_))
+        | (stage @ Stage::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
+        | (stage @ Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned) => return Err(stage),
+    };
+    Ok((stage, None))
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Self(Stage::Settled(Rest::IDLE))
+    }
+}
+
+impl Lifecycle {
+    /// Moves to the next stage; returns the invocation that is over by that.
+    fn on(&mut self, event: Event) -> Option<Box<Running>> {
+        let stage = std::mem::replace(&mut self.0, Stage::Concluding);
+        match next(stage, event) {
+            Ok((stage, run)) => {
+                self.0 = stage;
+                run
+            }
+            Err(stage) => {
+                debug_assert!(false, "an event that does not go with {stage:?}");
+                self.0 = stage;
+                None
+            }
+        }
+    }
+
+    /// The stage. What goes on beside an abandoned invocation counts, and not the invocation.
+    pub(crate) fn at(&self) -> At<'_> {
+        match &self.0 {
+            Stage::Settled(rest)
+            | Stage::Abandoned {
+                then: Then::Settled(rest),
+                ..
+            } => At::Settled(rest),
+            Stage::Pending(pending)
+            | Stage::Abandoned {
+                then: Then::Pending(pending),
+                ..
+            } => At::Pending(pending),
+            Stage::Running(run) => At::Running(run),
+            Stage::Concluding => At::Concluding,
+        }
+    }
+
+    pub(crate) fn pending(&self) -> Option<&Pending> {
+        match self.at() {
+            At::Pending(pending) => Some(pending),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn pending_mut(&mut self) -> Option<&mut Pending> {
+        match &mut self.0 {
+            Stage::Pending(pending)
+            | Stage::Abandoned {
+                then: Then::Pending(pending),
+                ..
+            } => Some(pending),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn settled(&self) -> Option<&Settled> {
+        match self.at() {
+            At::Settled(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// Its invocation, unless that is abandoned.
+    pub(crate) fn run(&self) -> Option<&Running> {
+        match &self.0 {
+            Stage::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn run_mut(&mut self) -> Option<&mut Running> {
+        match &mut self.0 {
+            Stage::Running(run) => Some(run),
+            _ => None,
+        }
+    }
+
+    /// Its abandoned invocation.
+    pub(crate) fn abandoned(&self) -> Option<&Running> {
+        match &self.0 {
+            Stage::Abandoned { run, .. } => Some(run),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn is_unsettled(&self) -> bool {
+        !matches!(self.at(), At::Settled(_))
+    }
+
+    pub(crate) fn is_concluding(&self) -> bool {
+        matches!(self.0, Stage::Concluding)
+    }
+}
+
+impl Core {
+    /// Moves a resource to its next stage, and keeps what counts stages; returns the invocation that is over by that.
+    pub(crate) fn on(&mut self, slot: Slot, event: Event) -> Option<Box<Running>> {
+        let lifecycle = &mut self.slots[slot].lifecycle;
+        let before = lifecycle.is_unsettled();
+        let run = lifecycle.on(event);
+        let (after, pending) = (lifecycle.is_unsettled(), lifecycle.pending().is_some());
+        match (before, after) {
+            (false, true) => {
+                if self.unsettled == 0 {
+                    self.starvation.restless(self.now.mono);
+                }
+                self.unsettled += 1;
+            }
+            (true, false) => self.unsettled -= 1,
+            _ => {}
+        }
+        if !pending {
+            self.barrier.no_longer_pending(slot);
+        }
+        self.touch_status(slot);
+        run
+    }
+}
+
+#[cfg(test)]
+impl Lifecycle {
+    pub(crate) fn settled_as(why: Settled) -> Self {
+        Self(Stage::Settled(why.into()))
+    }
+
+    pub(crate) fn pending_as(pending: Pending) -> Self {
+        Self(Stage::Pending(pending))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::resource::{NameId, Under};
+    use crate::{InvocationId, Mono, Phase, Reason, Timestamp, Why};
+
+    fn pending() -> Pending {
+        Pending::new(Arc::new(Reason::bare(Why::Nudge)), Mono(0))
+    }
+
+    fn run() -> Box<Running> {
+        Box::new(Running {
+            invocation: InvocationId(1),
+            phase: Phase::Reconcile,
+            reason: Arc::new(Reason::bare(Why::Nudge)),
+            started_at: Timestamp(0),
+            begun: Mono(0),
+            waited_since: Mono(0),
+            cancelled: crate::resource::Cancelled::No,
+            again: None,
+            under: Under {
+                name: NameId(0),
+                claims: Box::default(),
+            },
+            seen: None,
+            answers: false,
+            busy: true,
+            progress: None,
+        })
+    }
+
+    fn stages() -> Vec<Stage> {
+        let abandoned = |then| Stage::Abandoned { run: run(), then };
+        vec![
+            Stage::Settled(Rest::IDLE),
+            Stage::Pending(pending()),
+            Stage::Running(run()),
+            Stage::Concluding,
+            abandoned(Then::Settled(Rest::IDLE)),
+            abandoned(Then::Pending(pending())),
+        ]
+    }
+
+    fn events() -> [fn() -> Event; 6] {
+        [
+            || Event::Asked(pending()),
+            || Event::Started(run()),
+            || Event::Returned,
+            || Event::Abandoned,
+            || Event::Settled(Settled::Failed),
+            || Event::Removed,
+        ]
+    }
+
+    fn word(stage: &Stage) -> &'static str {
+        match stage {
+            Stage::Settled(_) => "settled",
+            Stage::Pending(_) => "pending",
+            Stage::Running(_) => "running",
+            Stage::Concluding => "concluding",
+            Stage::Abandoned {
+                then: Then::Settled(_),
+                ..
+            } => "aside, settled",
+            Stage::Abandoned {
+                then: Then::Pending(_),
+                ..
+            } => "aside, pending",
+        }
+    }
+
+    /// Each stage with what asked, started, returned, abandoned, settled and removed make of it.
+    const TABLE: [(&str, [&str; 6]); 6] = [
+        ("settled", ["pending", "-", "-", "-", "settled", "settled"]),
+        ("pending", ["pending", "running", "-", "-", "settled", "settled"]),
+        (
+            "running",
+            ["-", "-", "concluding", "aside, settled", "-", "running"],
+        ),
+        ("concluding", ["pending", "-", "-", "-", "settled", "settled"]),
+        (
+            "aside, settled",
+            [
+                "aside, pending",
+                "-",
+                "settled",
+                "-",
+                "aside, settled",
+                "aside, settled",
+            ],
+        ),
+        (
+            "aside, pending",
+            [
+                "aside, pending",
+                "-",
+                "pending",
+                "-",
+                "aside, settled",
+                "aside, settled",
+            ],
+        ),
+    ];
+
+    #[test]
+    fn every_stage_and_every_event_stand_in_the_table() {
+        for (stage, (name, row)) in stages().into_iter().zip(TABLE) {
+            assert_eq!(word(&stage), name);
+            for (event, expected) in events().into_iter().zip(row) {
+                let before = word(&stage);
+                match next(stage.clone(), event()) {
+                    Ok((after, over)) => {
+                        assert_eq!(word(&after), expected, "{before}, {:?}", event());
+                        let returns = matches!(event(), Event::Returned);
+                        assert_eq!(over.is_some(), returns, "only a return ends an invocation");
+                    }
+                    Err(stage) => assert_eq!((expected, word(&stage)), ("-", before)),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_goes_on_beside_an_abandoned_invocation_counts() {
+        for (stage, unsettled) in stages().into_iter().zip([false, true, true, true, false, true]) {
+            let lifecycle = Lifecycle(stage);
+            assert_eq!(lifecycle.is_unsettled(), unsettled, "{lifecycle:?}");
+            let has_one = lifecycle.run().is_some() || lifecycle.abandoned().is_some();
+            let runs = matches!(lifecycle.0, Stage::Running(_) | Stage::Abandoned { .. });
+            assert_eq!(has_one, runs);
+        }
+    }
+}
