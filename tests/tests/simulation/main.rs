@@ -1,6 +1,7 @@
 //! The simulator: random worlds, each decided by one number, every rule checked after every step.
 //!
-//! `WATERSHED_SIM_STEPS` sets how many steps are made (default 1,000,000), `WATERSHED_SIM_FROM` the first seed
+//! An ordinary run takes a few seconds, one with `WATERSHED_PROOF=ci` a minute of one core; `WATERSHED_SIM_STEPS` says
+//! how many steps to make instead (`scripts/prove simulation` makes 60 million). `WATERSHED_SIM_FROM` is the first seed
 //! (without it every run takes a fresh one, which it prints), `WATERSHED_SIM_SEED` replays the one world of that
 //! seed. A failure prints the seed and the end of the trace; seeds that once failed stand in `seeds.txt` and are
 //! replayed every time.
@@ -24,13 +25,14 @@ mod takeover;
 mod world;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rand::Rng;
 use world::World;
 
-/// Steps in an ordinary test run: what CI promises.
-const STEPS_DEFAULT: u64 = 1_000_000;
+/// How long an ordinary run goes on, and one of CI.
+const ORDINARY: Duration = Duration::from_secs(5);
+const CI: Duration = Duration::from_secs(60);
 
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;
@@ -81,6 +83,38 @@ fn number(variable: &str) -> Option<u64> {
         .map(|text| text.parse().expect("a whole number"))
 }
 
+/// How much a run does: a number of steps that was asked for, or what fits into a time.
+#[derive(Clone, Copy)]
+enum Budget {
+    Steps(u64),
+    Until(Instant),
+}
+
+impl Budget {
+    fn of_this_run() -> Self {
+        let time = match std::env::var("WATERSHED_PROOF").as_deref() {
+            Ok("ci") => CI,
+            _ => ORDINARY,
+        };
+        number("WATERSHED_SIM_STEPS").map_or_else(|| Self::Until(Instant::now() + time), Self::Steps)
+    }
+
+    fn allows_more(self, done: u64) -> bool {
+        match self {
+            Self::Steps(wanted) => done < wanted,
+            Self::Until(end) => Instant::now() < end,
+        }
+    }
+
+    /// One core for a time, every core for a number.
+    fn threads(self) -> usize {
+        match self {
+            Self::Steps(_) => std::thread::available_parallelism().map_or(1, usize::from),
+            Self::Until(_) => 1,
+        }
+    }
+}
+
 #[test]
 fn seeds_that_once_failed_pass() {
     let seeds = include_str!("seeds.txt")
@@ -119,15 +153,14 @@ fn every_rule_holds_in_every_step_of_random_worlds() {
         replay(seed);
         return;
     }
-    let wanted = number("WATERSHED_SIM_STEPS").unwrap_or(STEPS_DEFAULT);
+    let budget = Budget::of_this_run();
     let first = first_seed();
-    println!("worlds from seed {first} on, {wanted} steps");
+    println!("worlds from seed {first} on");
     let (next, done, failed) = (AtomicU64::new(first), AtomicU64::new(0), AtomicBool::new(false));
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..budget.threads() {
             scope.spawn(|| {
-                while done.load(Ordering::Relaxed) < wanted && !failed.load(Ordering::Relaxed) {
+                while budget.allows_more(done.load(Ordering::Relaxed)) && !failed.load(Ordering::Relaxed) {
                     let seed = next.fetch_add(1, Ordering::Relaxed);
                     let steps = std::panic::catch_unwind(|| replay(seed));
                     match steps {

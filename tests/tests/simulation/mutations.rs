@@ -2,7 +2,7 @@
 //!
 //! They are made in a copy, so nothing of them is in the core itself. The copy has all of them at once, each behind a
 //! switch, so it is compiled once; `WATERSHED_MUTANT` says which one is on. Run by hand, for it takes a while:
-//! `cargo test -p watershed-tests --test simulation -- --ignored --nocapture every_mutation`.
+//! `scripts/prove mutations`.
 //! `WATERSHED_MUTATIONS` picks those whose name contains it.
 
 use std::fs;
@@ -181,7 +181,7 @@ fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usi
     command
         .env("WATERSHED_SIM_STEPS", STEPS)
         .env("RUST_BACKTRACE", "0");
-    command.env_remove("WATERSHED_EXHAUSTIVE");
+    command.env_remove("WATERSHED_PROOF");
     if let Some(mutant) = mutant {
         command.env("WATERSHED_MUTANT", mutant.to_string());
         command.stdout(Stdio::null()).stderr(Stdio::null());

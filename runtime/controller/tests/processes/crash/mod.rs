@@ -4,7 +4,7 @@
 //! acknowledged. They are killed with SIGKILL after a random number of acknowledgements; then the catalog is compared
 //! with the notes: all that was acknowledged is there, and of what was under way all or nothing.
 //!
-//! `WATERSHED_CRASH_ROUNDS` says how often, `WATERSHED_CRASH_SEED` from which seed on; a failure prints its own.
+//! `WATERSHED_CRASH_ROUNDS` says how often (30 times with `WATERSHED_PROOF=ci`), `WATERSHED_CRASH_SEED` from which seed on; a failure prints its own.
 
 use std::io::{BufRead, BufReader, Lines};
 use std::os::unix::process::ExitStatusExt;
@@ -25,8 +25,9 @@ mod writer;
 
 use self::notes::{Model, Notes};
 
-/// Rounds of an ordinary run; CI asks for more.
+/// Rounds of an ordinary run, and of one of CI.
 const ROUNDS: u64 = 3;
+const CI_ROUNDS: u64 = 30;
 /// The most acknowledgements before a process is killed.
 const ACKNOWLEDGED_MAX: usize = 150;
 /// How long a lease of Postgres lasts here: a killed holder's has to run out before anybody can look.
@@ -72,7 +73,8 @@ async fn of_two_processes_killed_at_any_moment_both_find_what_was_acknowledged()
 
 async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dyn Store>) {
     let first = number(SEED).unwrap_or_else(|| watershed_controller::fresh_uid().0.as_u64_pair().1 >> 32);
-    let count = number("WATERSHED_CRASH_ROUNDS").unwrap_or(ROUNDS);
+    let is_ci = std::env::var("WATERSHED_PROOF").is_ok_and(|proof| proof == "ci");
+    let count = number("WATERSHED_CRASH_ROUNDS").unwrap_or(if is_ci { CI_ROUNDS } else { ROUNDS });
     let mut before = Model::default();
     let mut acknowledged = 0;
     let is_shared = catalog.starts_with("postgres:");
