@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::batch::Step;
 use crate::core::Core;
 use crate::lifecycle::Event;
-use crate::resource::{Life, Running, Slot};
+use crate::resource::{Life, Pending, Running, Slot};
 use crate::timers::Timer;
 use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
 
@@ -38,7 +38,11 @@ impl Core {
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
         let (under, since, answers) = (run.under.clone(), run.waited_since, run.answers);
         let busy = run.busy && self.slots[slot].is_live();
-        self.on(slot, Event::Abandoned);
+        let is_gone = self.slots[slot].life == Life::Gone;
+        let mut pending = Pending::new(reason, self.now.mono);
+        pending.since = since;
+        // In one step: something that stays unsettled has never settled in between.
+        self.on(slot, Event::Abandoned((!is_gone).then_some(pending)));
         if busy {
             self.uncount_running(slot);
         }
@@ -47,15 +51,12 @@ impl Core {
         self.kinds.abandon(kind);
         self.abandoned += 1;
         self.slots[slot].own |= answers;
-        if self.slots[slot].life == Life::Gone {
+        if is_gone {
             let why = self.kept_out(slot).unwrap_or(Settled::Idle);
             self.on(slot, Event::Settled(why));
         } else {
             self.stop_counting(slot);
-            self.set_pending(slot, reason);
-            if let Some(pending) = self.slots[slot].pending_mut() {
-                pending.since = since;
-            }
+            self.enqueue(slot);
         }
         for name in under.iter() {
             for other in self.claimants(name) {

@@ -69,8 +69,8 @@ pub(crate) enum Event {
     Started(Box<Running>),
     /// Its invocation has returned, be it abandoned or not.
     Returned,
-    /// Its invocation has not returned for too long.
-    Abandoned,
+    /// Its invocation has not returned for too long; it is asked for beside that, unless it is gone.
+    Abandoned(Option<Pending>),
     /// It has nothing to do, or may not do it.
     Settled(Settled),
     /// It is taken out of the catalog; an invocation of it may still run.
@@ -101,9 +101,9 @@ fn next(stage: Stage, event: Event) -> Result<(Stage, Option<Box<Running>>), Sta
             Stage::Settled(Rest::IDLE)
         }
         (Stage::Running(run), Event::Returned) => return Ok((Stage::Concluding, Some(run))),
-        (Stage::Running(run), Event::Abandoned) => Stage::Abandoned {
+        (Stage::Running(run), Event::Abandoned(pending)) => Stage::Abandoned {
             run,
-            then: Then::Settled(Rest::IDLE),
+            then: pending.map_or(Then::Settled(Rest::IDLE), Then::Pending),
         },
         // It is forgotten once its invocation has returned.
         (Stage::Running(run), Event::Removed) => Stage::Running(run),
@@ -128,11 +128,11 @@ fn next(stage: Stage, event: Event) -> Result<(Stage, Option<Box<Running>>), Sta
         }
         (
             stage @ (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding),
-            Event::Returned | Event::Abandoned,
+            Event::Returned | Event::Abandoned(_),
         )
         | (stage @ (Stage::Settled(_) | Stage::Concluding), Event::Started(_))
         | (stage @ Stage::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
-        | (stage @ Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned) => return Err(stage),
+        | (stage @ Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned(_)) => return Err(stage),
     };
     Ok((stage, None))
 }
@@ -321,7 +321,7 @@ mod tests {
             || Event::Asked(pending()),
             || Event::Started(run()),
             || Event::Returned,
-            || Event::Abandoned,
+            || Event::Abandoned(Some(pending())),
             || Event::Settled(Settled::Failed),
             || Event::Removed,
         ]
@@ -350,7 +350,7 @@ mod tests {
         ("pending", ["pending", "running", "-", "-", "settled", "settled"]),
         (
             "running",
-            ["-", "-", "concluding", "aside, settled", "-", "running"],
+            ["-", "-", "concluding", "aside, pending", "-", "running"],
         ),
         ("concluding", ["pending", "-", "-", "-", "settled", "settled"]),
         (
