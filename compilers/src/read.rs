@@ -4,3 +4,4 @@ mod annotations;
 pub(crate) mod env_file;
 pub(crate) mod group;
 pub(crate) mod manifest;
+pub(crate) mod problem;

@@ -88,6 +88,11 @@ codes! {
         example: "models/daily.sql/",
         fix: "Rename the folder.",
     }
+    NotAFile = Error "not-a-file" {
+        meaning: "A named pipe, a socket or a device has the name of a project file. It is never opened.",
+        example: "mkfifo models/daily.sql",
+        fix: "Put a regular file in its place.",
+    }
     LinkLoop = Error "link-loop" {
         meaning: "A symbolic link leads back to a folder above it.",
         fix: "Remove the link.",

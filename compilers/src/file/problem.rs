@@ -7,6 +7,8 @@ pub enum FileProblem {
     TooLarge(u64),
     /// A folder has the name of a project file.
     Folder,
+    /// A named pipe, a socket or a device has the name of a project file; in words, with an article.
+    Special(String),
     /// A symbolic link that leads back to a folder above it.
     LinkLoop,
     /// The system refused; its message.

@@ -225,9 +225,11 @@ impl Project {
         for batch in unknown.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
             for ((cache_key, text), answer) in batch.iter().zip(parser.parse(&texts)) {
-                let lasting = !matches!(answer, Err(SqlError::Failed { .. }));
-                self.cache
-                    .insert(*cache_key, SqlAnalysis::read(text, &answer), lasting);
+                let analysis = SqlAnalysis::read(text, &answer);
+                // What outlives the process lies in a file, where no value of a variable belongs.
+                let is_told = self.variables.values().any(|value| analysis.quotes(value));
+                let lasting = !matches!(answer, Err(SqlError::Failed { .. })) && !is_told;
+                self.cache.insert(*cache_key, analysis, lasting);
             }
         }
         for key in &work.groups {

@@ -6,8 +6,8 @@ use super::{Project, Source, Trust, work::Work};
 use crate::{
     diagnostics::{At, Code, Finding, Findings, Role},
     draft::{Manifest, reads},
-    file::{EnvFile, FileEvent, MANIFESTS},
-    read::{env_file, manifest},
+    file::{EnvFile, FileEvent, FileProblem, MANIFESTS},
+    read::{env_file, manifest, problem},
     text::Text,
 };
 
@@ -19,10 +19,14 @@ impl Project {
             .collect();
         let unreadable = MANIFESTS
             .into_iter()
-            .find(|path| matches!(self.files.get(path), Some(Err(_))));
+            .find_map(|path| Some((path, self.files.get(path)?.err()?.clone())));
         let mut findings = Findings::default();
-        let mut path = present.first().copied().or(unreadable).unwrap_or("rill.yaml");
-        let read = match (present.as_slice(), unreadable) {
+        let mut path = present
+            .first()
+            .copied()
+            .or(unreadable.as_ref().map(|(path, _)| *path))
+            .unwrap_or("rill.yaml");
+        let read = match (present.as_slice(), &unreadable) {
             ([one], None) => self.read_manifest(one, &mut findings),
             ([], None) => {
                 let message =
@@ -31,17 +35,18 @@ impl Project {
                 findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
                 None
             }
-            ([], Some(_)) => {
-                findings.add(
-                    At::start(Role::Manifest),
-                    Code::Unreadable,
-                    "the manifest can't be read",
-                );
+            ([], Some((_, problem))) => {
+                let (code, message) = problem::finding(problem);
+                findings.add(At::start(Role::Manifest), code, message);
                 None
             }
             (several, other) => {
                 path = several.last().copied().unwrap_or(path);
-                let names: Vec<&str> = several.iter().copied().chain(other).collect();
+                let names: Vec<&str> = several
+                    .iter()
+                    .copied()
+                    .chain(other.as_ref().map(|(path, _)| *path))
+                    .collect();
                 let message = format!("the project has several manifests: `{}`", names.join("`, `"));
                 let at = At::start(Role::Manifest);
                 findings.add_with_hint(at, Code::ManifestTwice, message, "keep one of them");
@@ -165,7 +170,8 @@ impl Project {
         let read = match self.files.get(path) {
             None => None,
             Some(Ok(bytes)) if bytes.len() > FileEvent::MAX_BYTES => {
-                findings.add(At::start(Role::Yaml), Code::FileTooLarge, "the file is too large");
+                let (code, message) = problem::finding(&FileProblem::TooLarge(bytes.len() as u64));
+                findings.add(At::start(Role::Yaml), code, message);
                 Some(BTreeMap::new())
             }
             Some(Ok(bytes)) => match Text::read(bytes) {
@@ -182,8 +188,9 @@ impl Project {
                     Some(BTreeMap::new())
                 }
             },
-            Some(Err(_)) => {
-                findings.add(At::start(Role::Yaml), Code::Unreadable, "the file can't be read");
+            Some(Err(problem)) => {
+                let (code, message) = problem::finding(problem);
+                findings.add(At::start(Role::Yaml), code, message);
                 Some(BTreeMap::new())
             }
         };

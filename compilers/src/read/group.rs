@@ -8,7 +8,7 @@ use crate::{
     },
     file::FileProblem,
     kinds::{self, COMMON, PARSER},
-    read::annotations,
+    read::{annotations, problem},
     resource::{FileKind, Kind, Spec, file_kind::WORDS},
     template::{Facts, is_template},
     text::{Span, Text, names},
@@ -144,7 +144,9 @@ impl Group<'_> {
 
     fn text<'t>(&mut self, content: Content<'t>, role: Role) -> Option<Text<'t>> {
         let (code, message) = match content {
-            Ok(bytes) if bytes.len() > crate::file::FileEvent::MAX_BYTES => too_large(bytes.len() as u64),
+            Ok(bytes) if bytes.len() > crate::file::FileEvent::MAX_BYTES => {
+                problem::finding(&FileProblem::TooLarge(bytes.len() as u64))
+            }
             Ok(bytes) => match Text::read(bytes) {
                 Ok(text) => return Some(text),
                 Err(span) => {
@@ -153,16 +155,7 @@ impl Group<'_> {
                     return None;
                 }
             },
-            Err(FileProblem::TooLarge(size)) => too_large(*size),
-            Err(FileProblem::Folder) => (
-                Code::IsFolder,
-                "a folder has the name of a project file".to_owned(),
-            ),
-            Err(FileProblem::LinkLoop) => (
-                Code::LinkLoop,
-                "the link leads back to a folder above it".to_owned(),
-            ),
-            Err(FileProblem::Io(message)) => (Code::Unreadable, format!("the file can't be read: {message}")),
+            Err(problem) => problem::finding(problem),
         };
         self.findings.add(At::start(role), code, message);
         None
@@ -495,14 +488,6 @@ struct Common {
     refs: Vec<RawRef>,
     version: u32,
     display_name: String,
-}
-
-fn too_large(size: u64) -> (Code, String) {
-    let most = crate::file::FileEvent::MAX_BYTES;
-    (
-        Code::FileTooLarge,
-        format!("the file has {size} bytes, more than {most}"),
-    )
 }
 
 /// The last part of a path.

@@ -64,21 +64,24 @@ macro_rules! specs {
                 self
             }
 
-            pub(crate) fn set_meaning(&mut self, meaning: Fingerprint) {
+            /// Sets the fingerprint of all that the spec says.
+            pub fn set_meaning(&mut self, meaning: Fingerprint) {
                 match self {
                     $(Spec::$kind(spec) => spec.meaning = Some(meaning),)+
                     Spec::None => {}
                 }
             }
 
-            pub(crate) fn set_variables(&mut self, variables: BTreeMap<String, String>) {
+            /// Sets the values of the variables that its templates read.
+            pub fn set_variables(&mut self, variables: BTreeMap<String, String>) {
                 match self {
                     $(Spec::$kind(spec) => spec.variables = variables,)+
                     Spec::None => {}
                 }
             }
 
-            pub(crate) fn variables(&self) -> Option<&BTreeMap<String, String>> {
+            /// The values of the variables that its templates read; none where nothing is known.
+            pub fn variables(&self) -> Option<&BTreeMap<String, String>> {
                 match self {
                     $(Spec::$kind(spec) => Some(&spec.variables),)+
                     Spec::None => None,

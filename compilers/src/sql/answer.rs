@@ -7,6 +7,16 @@ use super::{
 };
 
 impl SqlAnalysis {
+    /// Whether a value, or a line of it, stands in what is kept of the statement's text. Values of fewer than four characters
+    /// stand everywhere, and are nothing to hide.
+    pub(crate) fn quotes(&self, value: &str) -> bool {
+        let files = self.files.iter().map(String::as_str);
+        let tables = self.tables.iter().map(|table| table.name.as_str());
+        let mut kept = std::iter::once(self.message.as_str()).chain(files).chain(tables);
+        let lines = || value.lines().filter(|line| line.len() >= 4);
+        kept.any(|kept| lines().any(|line| kept.contains(line)))
+    }
+
     /// Reads the engine's answer about a statement.
     pub fn read(statement: &str, answer: &Result<Tree, SqlError>) -> Self {
         match answer {

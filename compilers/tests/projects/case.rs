@@ -87,6 +87,7 @@ fn content_of(special: Option<&str>, content: &str) -> Result<Arc<[u8]>, FilePro
         None => Ok(Arc::from(content.as_bytes())),
         Some("escaped") => Ok(unescaped(content.trim_end_matches('\n')).into()),
         Some("folder") => Err(FileProblem::Folder),
+        Some("pipe") => Err(FileProblem::Special("a named pipe".into())),
         Some("loop") => Err(FileProblem::LinkLoop),
         Some("io") => Err(FileProblem::Io("permission denied".into())),
         Some("large") => Ok("-- large\n".repeat(200_000 / 9).as_bytes().into()),

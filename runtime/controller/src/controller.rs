@@ -126,6 +126,10 @@ impl Controller {
                 ..
             }) => Err(ShutdownError::StoreFailed { message }),
             Some(Stop {
+                reason: StopReason::StoreFull(message),
+                ..
+            }) => Err(ShutdownError::StoreFull { message }),
+            Some(Stop {
                 reason: StopReason::LeaseLost,
                 ..
             }) => Err(ShutdownError::LeaseLost),

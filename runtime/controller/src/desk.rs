@@ -239,7 +239,7 @@ pub(crate) async fn give(
             match exchange.answer(epoch, &whole).await {
                 Ok(()) => break,
                 Err(CommitError::LeaseLost) => return,
-                Err(CommitError::Failed(message)) => {
+                Err(CommitError::Failed(message) | CommitError::Full(message)) => {
                     tracing::debug!(error = %message, "answers are given again");
                     sleep(RETRY).await;
                 }

@@ -289,6 +289,12 @@ pub enum ShutdownError {
         /// Its last error.
         message: String,
     },
+    /// The store has no room left; what was not acknowledged is lost.
+    #[error("the store has no room left: {message}")]
+    StoreFull {
+        /// Its error.
+        message: String,
+    },
     /// Another controller has taken the instance.
     #[error("the lease of the instance is lost")]
     LeaseLost,

@@ -138,7 +138,9 @@ impl Shared {
         let _ = self.stopped.set(reason.clone());
         let refusal = match reason {
             StopReason::LeaseLost => Refusal::LeaseLost,
-            StopReason::Shutdown | StopReason::StoreFailed(_) => Refusal::ShuttingDown,
+            StopReason::Shutdown | StopReason::StoreFailed(_) | StopReason::StoreFull(_) => {
+                Refusal::ShuttingDown
+            }
         };
         inbox.commands.close();
         while let Some(command) = inbox.commands.recv().await {

@@ -447,6 +447,7 @@ fn log_failure(error: &CommitError) {
         CommitError::Failed(message) => {
             tracing::warn!(error = %message, "a commit failed and is tried again")
         }
+        CommitError::Full(message) => tracing::error!(error = %message, "the store has no room left"),
         CommitError::LeaseLost => tracing::error!("another controller has taken the instance"),
     }
 }

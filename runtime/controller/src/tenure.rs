@@ -66,7 +66,7 @@ pub(crate) async fn keep(
         let signal = match timeout(lease.term / RENEW, catalog.renew()).await {
             Ok(Ok(())) => Signal::Renewed,
             Ok(Err(CommitError::LeaseLost)) => Signal::LeaseLost,
-            Ok(Err(CommitError::Failed(message))) => {
+            Ok(Err(CommitError::Failed(message) | CommitError::Full(message))) => {
                 tracing::warn!(error = %message, "the lease was not renewed and is tried again");
                 sleep(lease.term / RETRY).await;
                 continue;

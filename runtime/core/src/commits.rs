@@ -267,10 +267,14 @@ impl Core {
         else {
             return;
         };
-        let CommitError::Failed(message) = error else {
-            // Refused at the first try, it is certainly not in the store; at a later one the first may be.
-            flight.refused = flight.failing.is_none();
-            return self.stop(StopReason::LeaseLost);
+        let message = match error {
+            CommitError::Failed(message) => message,
+            CommitError::Full(message) => return self.stop(StopReason::StoreFull(message)),
+            CommitError::LeaseLost => {
+                // Refused at the first try, it is certainly not in the store; at a later one the first may be.
+                flight.refused = flight.failing.is_none();
+                return self.stop(StopReason::LeaseLost);
+            }
         };
         let (since, failures) = flight.failing.unwrap_or((now, 0));
         flight.failing = Some((since, failures + 1));

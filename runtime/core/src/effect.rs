@@ -278,6 +278,8 @@ pub enum StopReason {
     Shutdown,
     /// The store failed for too long; the text is its last error.
     StoreFailed(String),
+    /// The store has no room left; the text is its error.
+    StoreFull(String),
     /// Another controller took the instance.
     LeaseLost,
 }

@@ -99,6 +99,8 @@ pub enum Returned {
 pub enum CommitError {
     /// The store failed, or it is not known whether it did. The same commit is asked for again.
     Failed(String),
+    /// The store has no room for it. Not tried again: whoever could make room is not here.
+    Full(String),
     /// The store holds another epoch. Not tried again.
     LeaseLost,
 }

@@ -3,12 +3,13 @@
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
-//! `checkpoint` keeps the file small, `give_back` the memory. `sys` is the only place that calls the C interface.
+//! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;
 mod checkpoint;
+mod compact;
 mod engine;
 mod failure;
 mod give_back;
@@ -26,10 +27,12 @@ mod schema;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod verify;
 mod work;
 
 #[cfg(feature = "by-hand")]
 pub use by_hand::ByHand;
+pub use compact::Compacted;
 pub use engine::Engine;
 pub use options::{Access, Options};
 pub use parser::Parser;

@@ -1,13 +1,17 @@
-//! The outside world: an analytical engine behind a trait, and folders that are watched.
+//! The outside world: an analytical engine behind a trait, files, and folders that are watched.
 //!
 //! - [`olap`]: what the reconcilers ask of an engine ([`olap::Olap`]), in plain types.
 //! - [`duckdb`]: DuckDB behind it, and its parser.
+//! - [`regular`]: regular files, read up to a bound.
+//! - [`volume`]: the room that is left where a path is.
 //! - [`watch`]: which paths in folders were touched.
 //!
 //! Work that blocks runs off the async threads, bounded; see each module.
 
 pub mod duckdb;
 pub mod olap;
+pub mod regular;
+pub mod volume;
 pub mod watch;
 
 mod crash;

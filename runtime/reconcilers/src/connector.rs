@@ -76,7 +76,9 @@ impl Reconciler for ConnectorReconciler {
             paths: &context.row().paths,
         };
         let proof = proof(spec, &context);
-        let target = trial.target()?;
+        let secrets = self.outputs.secrets();
+        let redact = |error| secrets.redact_error(error);
+        let target = trial.target().map_err(redact)?;
         let known = context.state().is_some_and(|state| state.0.proof == proof);
         if known && target.is_there() {
             return Ok(Outcome::default());
@@ -85,7 +87,8 @@ impl Reconciler for ConnectorReconciler {
             outputs: &self.outputs,
             cancel: context.cancellation(),
         };
-        let answered = trial.run(&target, engine).await?;
+        let answered = trial.run(&target, engine).await.map_err(redact)?;
+        let answered = secrets.redact(&answered).into_owned();
         let state = Proto(ConnectorState { proof, answered });
         let written = context.set_state(&state).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
@@ -175,7 +178,7 @@ impl Trial<'_> {
         };
         let scope = Scope {
             environment: self.connectors.environment.clone(),
-            variables: self.spec.variables.clone(),
+            variables: self.connectors.outputs.secrets().open(&self.spec.variables)?,
             ..Scope::default()
         };
         let rendered = render_text(text, &scope).map_err(|error| Error {

@@ -12,7 +12,7 @@
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
-//! plain functions. All kinds share the [`outputs`] in the engine, which is opened only when something is to be done in it.
+//! plain functions. What is stored and said holds no value of [`secrets`]. All kinds share the [`outputs`] in the engine, which is opened only when something is to be done in it.
 
 #![allow(
     clippy::result_large_err,
@@ -29,6 +29,7 @@ pub mod migration;
 pub mod model;
 pub mod outputs;
 pub mod project_parser;
+pub mod secrets;
 pub mod setup;
 pub mod sql_parser;
 pub mod theme;

@@ -126,7 +126,15 @@ impl Reconciler for MetricsViewReconciler {
             paths,
             models: &|| models(&context),
         };
-        let found = check.run(&whole).await?;
+        let secrets = self.outputs.secrets();
+        let mut found = check
+            .run(&whole)
+            .await
+            .map_err(|error| secrets.redact_error(error))?;
+        for problem in &mut found.problems {
+            problem.message = secrets.redact(&problem.message).into_owned();
+            problem.hint = secrets.redact(&problem.hint).into_owned();
+        }
         let error = check::error(&found.problems);
         let valid = if found.problems.is_empty() {
             Some(whole.spec)

@@ -89,7 +89,7 @@ impl MigrationReconciler {
         }
         let scope = Scope {
             environment: self.environment.clone(),
-            variables: spec.variables.clone(),
+            variables: self.outputs.secrets().open(&spec.variables)?,
             version: Some(version),
             ..Scope::default()
         };
@@ -105,51 +105,8 @@ impl Reconciler for MigrationReconciler {
     type State = Proto<MigrationState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        let spec = &context.spec().0;
-        if let Some(fault) = &spec.fault {
-            return Err(failure::of_fault(fault));
-        }
-        refs::check(context.refs())?;
-        if !spec.driver.is_empty() {
-            return Err(other_system(spec, &context.row().paths));
-        }
-        let proof = proof(spec);
-        let last = self.last(&context, &proof).await?;
-        let mut done = false;
-        for version in wanted(spec.version, last.as_ref(), &proof)? {
-            let sql = self.sql(spec, version, &context.row().paths)?;
-            context.progress(format!("version {version}"));
-            let migration = Migration {
-                uid: context.uid().0,
-                version,
-                proof: proof.clone(),
-                sql,
-            };
-            let run = self.outputs.migrate(&migration, context.cancellation()).await;
-            run.map_err(|failure| self.placed(&context, &failure, &migration.sql))?;
-            done = true;
-        }
-        let state = Proto(MigrationState {
-            version: spec.version,
-            proof,
-        });
-        let is_new = context.state() != Some(&state);
-        if is_new {
-            let written = context.set_state(&state).await;
-            written.map_err(|error| Error::transient("state", error.to_string()))?;
-        }
-        if done {
-            ask_who_may_have_waited(&context).await;
-        }
-        let work = match (done, is_new) {
-            (true, _) => Work::Built,
-            (false, true) => Work::Checked,
-            (false, false) => Work::None,
-        };
-        Ok(Outcome {
-            work,
-            retrigger: None,
-        })
+        let done = self.run(&context).await;
+        done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
     /// What it did stays; only the record of it goes.
@@ -172,6 +129,54 @@ impl Reconciler for MigrationReconciler {
 }
 
 impl MigrationReconciler {
+    async fn run(&self, context: &Context<Self>) -> Result<Outcome, Error> {
+        let spec = &context.spec().0;
+        if let Some(fault) = &spec.fault {
+            return Err(failure::of_fault(fault));
+        }
+        refs::check(context.refs())?;
+        if !spec.driver.is_empty() {
+            return Err(other_system(spec, &context.row().paths));
+        }
+        let proof = proof(spec);
+        let last = self.last(context, &proof).await?;
+        let mut done = false;
+        for version in wanted(spec.version, last.as_ref(), &proof)? {
+            let sql = self.sql(spec, version, &context.row().paths)?;
+            context.progress(format!("version {version}"));
+            let migration = Migration {
+                uid: context.uid().0,
+                version,
+                proof: proof.clone(),
+                sql,
+            };
+            let run = self.outputs.migrate(&migration, context.cancellation()).await;
+            run.map_err(|failure| self.placed(context, &failure, &migration.sql))?;
+            done = true;
+        }
+        let state = Proto(MigrationState {
+            version: spec.version,
+            proof,
+        });
+        let is_new = context.state() != Some(&state);
+        if is_new {
+            let written = context.set_state(&state).await;
+            written.map_err(|error| Error::transient("state", error.to_string()))?;
+        }
+        if done {
+            ask_who_may_have_waited(context).await;
+        }
+        let work = match (done, is_new) {
+            (true, _) => Work::Built,
+            (false, true) => Work::Checked,
+            (false, false) => Work::None,
+        };
+        Ok(Outcome {
+            work,
+            retrigger: None,
+        })
+    }
+
     fn placed(&self, context: &Context<Self>, failure: &Failure, sent: &str) -> Error {
         let Failure::Sql(error) = failure else {
             return failure::of_failure(failure);

@@ -103,15 +103,18 @@ impl Reconciler for ModelReconciler {
     type State = Proto<ModelState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        Run::new(self, &context).reconcile().await
+        let done = Run::new(self, &context).reconcile().await;
+        done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
     async fn rename(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        Run::new(self, &context).rename().await
+        let done = Run::new(self, &context).rename().await;
+        done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        Run::new(self, &context).delete().await
+        let done = Run::new(self, &context).delete().await;
+        done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 }
 

@@ -28,6 +28,11 @@ use watershed_drivers::{
 
 use known::{About, Known};
 
+use crate::secrets::Secrets;
+
+/// More than a proof ever takes, in bytes.
+const LARGEST_PROOF: usize = 64 << 10;
+
 /// An output as the catalog speaks of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -44,6 +49,7 @@ pub struct Outputs {
     olap: Arc<dyn Olap>,
     proof: PathBuf,
     as_left: bool,
+    secrets: Secrets,
     /// Never locked across an await.
     known: Mutex<Known>,
     /// Held by whoever lists, so that all others wait for that one listing.
@@ -70,9 +76,23 @@ impl Outputs {
             olap,
             proof,
             as_left,
+            secrets: Secrets::default(),
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
         }
+    }
+
+    /// The same with the secrets of the project, which whatever runs in the engine may quote.
+    #[must_use]
+    pub fn with_secrets(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// The project's secrets.
+    #[must_use]
+    pub fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     /// The engine itself, for reading.
@@ -347,7 +367,7 @@ fn leaves_doubt(failure: &Failure) -> bool {
 }
 
 fn is_as_left(file: &Path, proof: &Path) -> bool {
-    let left = fs::read(proof)
+    let left = watershed_drivers::regular::read(proof, LARGEST_PROOF)
         .ok()
         .and_then(|text| serde_json::from_slice::<Option<FileProof>>(&text).ok());
     let Some(left) = left else { return false };

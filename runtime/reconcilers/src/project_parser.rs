@@ -24,7 +24,6 @@ mod origins;
 mod sweep;
 
 use std::{
-    collections::BTreeMap,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -41,7 +40,7 @@ use watershed_controller::{
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
 
-use crate::{messages::Proto, outputs::Outputs};
+use crate::{messages::Proto, outputs::Outputs, secrets::Secrets};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
@@ -133,7 +132,8 @@ impl ProjectParser {
     /// Looks at the files and works out what they change in `listing`.
     async fn parse(&self, context: &Context<Self>, listing: Listing) -> Result<Parse, Error> {
         let (root, cache) = (self.root.clone(), self.cache.clone());
-        let options = options_of(&context.spec().0);
+        let secrets = self.outputs.secrets().clone();
+        let options = options_of(&context.spec().0, &secrets);
         let compilation = Arc::clone(&self.compilation);
         let parser = context.uid();
         let touched = self.touched.clone();
@@ -161,7 +161,8 @@ impl ProjectParser {
             if let (true, Some(last_parse)) = (is_first, last_parse) {
                 compilation.forget_unchanged_since(last_parse, &rows);
             }
-            Ok(compare(compilation, &rows, parser))
+            secrets.learn(compilation.project().variables());
+            Ok(compare(compilation, &rows, parser, &secrets))
         };
         let done = tokio::task::spawn_blocking(work).await;
         let parsed = done.map_err(|panic| Error::permanent("panic", panic.to_string()))?;
@@ -262,22 +263,24 @@ impl Reconciler for ProjectParser {
     }
 }
 
-fn options_of(spec: &ProjectParserSpec) -> Options {
+fn options_of(spec: &ProjectParserSpec, secrets: &Secrets) -> Options {
     Options {
         environment: spec.environment.clone(),
-        variables: spec
-            .variables
-            .iter()
-            .map(|(name, value)| (name.clone(), value.clone()))
-            .collect::<BTreeMap<_, _>>(),
+        variables: secrets.open_given(&spec.variables),
         ..Options::default()
     }
 }
 
-fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
+fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &Secrets) -> Parse {
     let project = compilation.project();
+    secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
+    let sealed: Vec<_> = project
+        .resources()
+        .map(|resource| secrets.seal_resource(resource))
+        .collect();
     let broken_paths = project.broken_paths();
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
+    redact(&mut diagnostics, secrets);
     let mut state = ProjectParserState {
         display_name: project.display_name().to_owned(),
         files: u32::try_from(compilation.files()).unwrap_or(u32::MAX),
@@ -290,7 +293,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
         }
         None => {
             let parsed = Parsed {
-                resources: project.resources().collect(),
+                resources: sealed.iter().map(AsRef::as_ref).collect(),
                 broken_paths: broken_paths.iter().map(String::as_str).collect(),
                 diagnostics: &diagnostics,
             };
@@ -302,6 +305,14 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid) -> Parse {
     };
     state.diagnostics = diagnostics;
     Parse { batch, state }
+}
+
+/// Findings quote what they are about.
+pub fn redact(diagnostics: &mut [Diagnostic], secrets: &Secrets) {
+    for found in diagnostics {
+        found.message = secrets.redact(&found.message).into_owned();
+        found.hint = secrets.redact(&found.hint).into_owned();
+    }
 }
 
 /// Why a parse is not to be applied: its first finding about the manifest, or what is wrong with the listing.

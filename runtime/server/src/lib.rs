@@ -13,6 +13,7 @@
 pub mod cli;
 pub mod documents;
 pub mod exit;
+mod hiding;
 pub mod instance;
 pub mod logs;
 mod render;

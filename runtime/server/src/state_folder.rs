@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,10 @@ pub const STATE_FOLDER: &str = ".watershed";
 
 /// Everything in the state folder is made anew from the project, so nothing of it belongs into version control.
 const GITIGNORE: &str = "# Written by watershed: state of this machine, made anew from the project.\n*\n";
+
+/// Modes of the folder and of the files in it: what they hold is for their owner.
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
 
 /// How often a lock that somebody else holds is tried again. An OS lock can't be awaited with a deadline.
 const LOCK_POLL: Duration = Duration::from_millis(20);
@@ -91,6 +95,11 @@ impl StateFolder {
         self.root.join("parse-cache")
     }
 
+    /// The key by which specs hold what stands for a value.
+    pub fn key(&self) -> PathBuf {
+        self.path().join("key")
+    }
+
     /// What invocations said: a file or two for each resource.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
@@ -108,7 +117,12 @@ impl StateFolder {
     pub fn create(&self) -> Result<(), Error> {
         self.create_root()?;
         let path = self.path();
-        fs::create_dir_all(&path).map_err(|source| Error::Write { path, source })
+        make_private(&path).map_err(|source| Error::Write {
+            path: path.clone(),
+            source,
+        })?;
+        tighten(&path);
+        Ok(())
     }
 
     /// Makes the folder that all environments share, with its `.gitignore`.
@@ -120,7 +134,11 @@ impl StateFolder {
             let path = path.to_path_buf();
             move |source| Error::Write { path, source }
         };
-        fs::create_dir_all(&self.root).map_err(write(&self.root))?;
+        make_private(&self.root).map_err(write(&self.root))?;
+        // A folder that a person named may hold something else.
+        if self.root.file_name().is_some_and(|name| name == STATE_FOLDER) {
+            set_mode(&self.root, FOLDER_MODE);
+        }
         let ignore = self.root.join(".gitignore");
         if !ignore.exists() {
             fs::write(&ignore, GITIGNORE).map_err(write(&ignore))?;
@@ -162,6 +180,36 @@ impl StateFolder {
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(source)) => Err(Error::Lock { path, source }),
         }
+    }
+}
+
+/// Makes a folder that its owner alone can look into, if it is not there.
+fn make_private(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(FOLDER_MODE);
+    builder.create(path)
+}
+
+/// Lets nobody but its owner look into an environment's folder and its files, whatever made them.
+pub(crate) fn tighten(folder: &Path) {
+    set_mode(folder, FOLDER_MODE);
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries {
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => set_mode(&entry.path(), FILE_MODE),
+            Ok(kind) if kind.is_dir() => set_mode(&entry.path(), FOLDER_MODE),
+            _ => {}
+        }
+    }
+}
+
+/// What belongs to somebody else keeps its mode.
+fn set_mode(path: &Path, mode: u32) {
+    let is_other = |metadata: &fs::Metadata| metadata.permissions().mode() & 0o777 != mode;
+    if fs::symlink_metadata(path).is_ok_and(|found| is_other(&found))
+        && let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(mode))
+    {
+        tracing::debug!(path = %path.display(), %error, "the mode could not be set");
     }
 }
 

@@ -100,12 +100,12 @@ async fn a_controller_whose_disk_is_full() {
         matches!(refused, EditError::Refused(Refusal::OutcomeUnknown)),
         "{refused:?}"
     );
-    assert!(matches!(controller.stopped(), Some(StopReason::StoreFailed(_))));
     // Reads go on, of what was acknowledged.
     assert_eq!(controller.list(Hidden::Leave).resources.len(), acknowledged);
     let stopped = controller.shutdown(SOON).await;
     assert!(
-        matches!(stopped, Err(ShutdownError::StoreFailed { .. })),
+        matches!(stopped, Err(ShutdownError::StoreFull { .. })),
         "{stopped:?}"
     );
+    assert!(matches!(controller.stopped(), Some(StopReason::StoreFull(_))));
 }

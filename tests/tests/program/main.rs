@@ -5,6 +5,7 @@
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `broken` | one of each common mistake, and what is said about it |
+//! | `care` | full disks, damaged files, room given back |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `crashes` | the program dead at each named point around a commit |
@@ -16,17 +17,20 @@
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
+//! | `odd_files` | pipes and devices among the files, and what never returns |
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
 //! | `renames` | renames of every kind, live and between runs |
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
+//! | `secrets` | values that are neither printed nor stored |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
 mod assertions;
 mod broken;
+mod care;
 mod changes;
 mod commands;
 mod crashes;
@@ -39,11 +43,13 @@ mod kills;
 mod live;
 mod looks;
 mod mends;
+mod odd_files;
 mod operating;
 mod pages;
 mod renames;
 mod retries;
 mod sandbox;
+mod secrets;
 mod storms;
 mod together;
 mod world;

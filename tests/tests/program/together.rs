@@ -96,6 +96,64 @@ fn a_killed_owner_leaves_a_socket_that_is_in_nobodys_way() {
 }
 
 #[test]
+fn the_second_of_two_runs_goes_on_when_the_first_is_stopped_or_killed() {
+    for how in ["stopped", "killed"] {
+        let project = project(ENDLESS);
+        let mut first = Going::run(&project);
+        first.until(&[QUICK_FINISHED, SLOW_STARTED]);
+        let mut second = Going::run(&project);
+        assert_eq!(
+            second.next()["event"],
+            "run_started",
+            "{how}: it follows the first"
+        );
+        project.write("models/slow.sql", "-- @materialize: true\nSELECT 2 AS s");
+        match how {
+            "stopped" => {
+                first.signal(Signal::INT);
+                assert_eq!(first.code(), Some(130));
+            }
+            _ => first.kill(),
+        }
+        let document = second.document();
+        assert_eq!(healths(&document), ["below ok", "quick ok", "slow ok"], "{how}");
+        assert_eq!(second.code(), Some(0), "{how}");
+        assert_eq!(
+            project.query("SELECT s FROM below")["rows"],
+            json!([[2]]),
+            "{how}"
+        );
+    }
+}
+
+#[test]
+fn a_run_beside_a_start_leaves_no_runs_that_nobody_cancelled() {
+    let project = project("-- @materialize: true\nSELECT 3 AS s");
+    for n in 0..8 {
+        let below = if n == 0 {
+            "below".to_owned()
+        } else {
+            format!("m{}", n - 1)
+        };
+        project.write(&format!("models/m{n}.sql"), &format!("SELECT * FROM {below}"));
+    }
+    let start = Going::settled(&project);
+    for _ in 0..5 {
+        assert_eq!(project.call(&["run"]).code, Some(0));
+        assert_eq!(
+            project.call(&["refresh", "quick", "slow", "--downstream"]).code,
+            Some(0)
+        );
+    }
+    let history = project.call(&["history", "--json", "--limit", "1000"]).json();
+    let runs = history["runs"].as_array().cloned().unwrap_or_default();
+    assert!(!runs.is_empty());
+    let cancelled: Vec<_> = runs.iter().filter(|run| run["outcome"] == "cancelled").collect();
+    assert!(cancelled.is_empty(), "{cancelled:#?}");
+    start.stop();
+}
+
+#[test]
 fn another_environment_is_another_state() {
     let project = project(ENDLESS);
     let mut run = Going::run(&project);

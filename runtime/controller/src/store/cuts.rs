@@ -57,11 +57,16 @@ impl Cuts {
 #[derive(Debug)]
 pub(super) enum Failure {
     LeaseLost,
+    Full(String),
     Failed(String),
 }
 
 impl From<sqlx::Error> for Failure {
     fn from(error: sqlx::Error) -> Self {
+        #[cfg(feature = "sqlite")]
+        if super::sqlite::is_full(&error) {
+            return Self::Full(error.to_string());
+        }
         Self::Failed(error.to_string())
     }
 }
@@ -76,6 +81,7 @@ impl From<Failure> for CommitError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::LeaseLost => CommitError::LeaseLost,
+            Failure::Full(message) => CommitError::Full(message),
             Failure::Failed(message) => CommitError::Failed(message),
         }
     }

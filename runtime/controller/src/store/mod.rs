@@ -275,4 +275,14 @@ impl StoreError {
             _ => false,
         }
     }
+
+    /// Whether there was no room to write.
+    pub fn is_full(&self) -> bool {
+        match self {
+            StoreError::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,
+            #[cfg(feature = "sqlite")]
+            StoreError::Database { source, .. } => source.downcast_ref().is_some_and(sqlite::is_full),
+            _ => false,
+        }
+    }
 }

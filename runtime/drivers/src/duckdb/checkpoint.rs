@@ -120,7 +120,7 @@ impl Engine {
 }
 
 /// Bytes of the file and its log.
-fn size_on_disk(path: &Path) -> u64 {
+pub(super) fn size_on_disk(path: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     size(path) + size(&wal_path(path))
 }

@@ -364,6 +364,21 @@ impl Engine {
         }
     }
 
+    /// Closes the file, which the next work opens anew. The gate is held whole.
+    pub(super) fn forget_file(&self) {
+        let mut pool = self.pool();
+        if let Pool::Open { idle, .. } = &*pool
+            && let Some(connection) = idle.first()
+            && self.options().access == Access::ReadWrite
+        {
+            self.write_log_into_file(connection);
+        }
+        if !matches!(*pool, Pool::Closed) {
+            *pool = Pool::Unopened;
+            self.shared.opened.store(false, Ordering::Release);
+        }
+    }
+
     /// Nothing more is done in the file before it has been opened anew.
     pub(super) fn declare_broken(&self) {
         self.shared.broken.store(true, Ordering::Release);

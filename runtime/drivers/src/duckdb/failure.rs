@@ -3,7 +3,7 @@
 //! Connections have `errors_as_json` set, so most errors are `Class Error: {...}` with fields; some of the engine's
 //! layers know nothing of the setting and write `Class Error: text`. Both are read here and nowhere else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -82,6 +82,10 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
     if is_disk_full(&message) {
         return (Failure::DiskFull { message }, aftermath);
     }
+    if message.contains("Corrupt database file") {
+        let path = PathBuf::new();
+        return (Failure::Open(OpenError::Damaged { path, message }), aftermath);
+    }
     let failure = match class.as_str() {
         "interrupt" => Failure::Interrupted,
         "out-of-memory" => out_of_memory(message),
@@ -132,7 +136,7 @@ pub(super) fn classify_open(raw: &RawError, path: &Path) -> OpenError {
 }
 
 fn is_disk_full(message: &str) -> bool {
-    ["No space left on device", "Disk quota exceeded"]
+    ["No space left on device", "Disk quota exceeded", "File too large"]
         .iter()
         .any(|words| message.contains(words))
 }

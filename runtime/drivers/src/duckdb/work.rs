@@ -1,12 +1,14 @@
 //! One unit of work on one connection: statements, and the transaction around them.
 
 use std::cell::Cell;
+use std::path::Path;
 
 use super::failure::{Aftermath, Source, classify};
 use super::running::Running;
 use super::sys::{Answer, Connection, Param, RawError};
 use crate::crash::{self, Around};
-use crate::olap::{Failure, Value};
+use crate::olap::{Failure, OpenError, Value};
+use crate::volume::Volume;
 
 /// A connection at work.
 pub(super) struct Work<'a> {
@@ -75,7 +77,14 @@ impl<'a> Work<'a> {
         if aftermath == Aftermath::Broken {
             self.aftermath.set(Aftermath::Broken);
         }
-        failure
+        match (failure, self.connection.path()) {
+            (Failure::DiskFull { message }, Some(path)) => disk_full(message, path),
+            (Failure::Open(OpenError::Damaged { message, .. }), Some(path)) => {
+                let path = path.to_owned();
+                Failure::Open(OpenError::Damaged { path, message })
+            }
+            (failure, _) => failure,
+        }
     }
 
     /// All of `body` in one transaction, or nothing of it. A cancelled token undoes it until the commit begins; from
@@ -125,4 +134,19 @@ impl<'a> Work<'a> {
             running.disarm();
         }
     }
+}
+
+/// A write that found no room, with the room that there is.
+fn disk_full(said: String, path: &Path) -> Failure {
+    let message = match Volume::of(path) {
+        // Something else than the volume bounds what may be written: a quota, or the size of one file.
+        Ok(volume) if volume.missing() == 0 => format!("{volume}, and yet: {}", first_line(&said)),
+        Ok(volume) => volume.to_string(),
+        Err(_) => first_line(&said).to_owned(),
+    };
+    Failure::DiskFull { message }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
 }

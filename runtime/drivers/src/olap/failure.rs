@@ -85,7 +85,7 @@ pub enum Failure {
     /// No space is left where the engine writes. What was there can still be read.
     #[error("the disk is full: {message}")]
     DiskFull {
-        /// What the engine said.
+        /// The volume and the room on it, or what the engine said.
         message: String,
     },
     /// The statement needs an extension that is not installed.
@@ -136,11 +136,22 @@ impl Failure {
                 "memory_limit" => "raise `--memory-limit`, or build less at once".to_owned(),
                 _ => format!("make room on the disk of the state folder, or raise `{setting}`"),
             }),
-            Self::DiskFull { .. } => Some("make room on the disk of the state folder".to_owned()),
+            Self::DiskFull { .. } => Some(
+                "make room there, or `watershed gc` if the engine's file holds much that is free; \
+                 `--state-dir DIR` keeps state on another disk"
+                    .to_owned(),
+            ),
             Self::MissingExtension { extension, .. } => {
                 Some(format!("install it once: `duckdb -c \"install {extension}\"`"))
             }
             Self::Sql(error) => error.hint.clone(),
+            Self::Open(OpenError::Damaged { .. }) => Some(
+                "`watershed doctor --repair` sets the file aside; the next `watershed run` makes everything anew"
+                    .to_owned(),
+            ),
+            Self::Open(OpenError::Newer { .. }) => {
+                Some("use the newer version of watershed; nothing was touched".to_owned())
+            }
             _ => None,
         }
     }

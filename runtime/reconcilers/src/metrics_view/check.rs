@@ -49,7 +49,7 @@ impl Check<'_> {
         let render = Variables {
             scope: Scope {
                 environment: self.environment.to_owned(),
-                variables: whole.spec.variables.clone(),
+                variables: self.engine.outputs.secrets().open(&whole.spec.variables)?,
                 ..Scope::default()
             },
         };

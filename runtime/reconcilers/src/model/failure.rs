@@ -43,7 +43,7 @@ pub(crate) fn of_unchecked(to: &Ref) -> Error {
 pub(super) fn of_files(error: &FilesError) -> Error {
     let (code, kind) = match error {
         FilesError::Missing { .. } | FilesError::NoMatch { .. } => ("missing-file", ErrorKind::Permanent),
-        FilesError::Folder { .. } => ("not-a-file", ErrorKind::Permanent),
+        FilesError::Folder { .. } | FilesError::Odd { .. } => ("not-a-file", ErrorKind::Permanent),
         FilesError::TooMany { .. } => ("too-many-files", ErrorKind::Permanent),
         FilesError::Pattern { .. } => ("bad-pattern", ErrorKind::Permanent),
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),

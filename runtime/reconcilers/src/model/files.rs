@@ -4,7 +4,8 @@
 //! All of this blocks, so it runs on a thread for blocking work.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
     time::{SystemTime, UNIX_EPOCH},
 };
@@ -12,6 +13,7 @@ use std::{
 use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
 use walkdir::WalkDir;
+use watershed_drivers::regular::{self, Oddity, ReadError};
 
 use super::plan::FileNow;
 
@@ -32,6 +34,14 @@ pub enum FilesError {
     Folder {
         /// The path as the model says it.
         path: String,
+    },
+    /// What stands there is no regular file, so that reading it may never end.
+    #[error("\"{path}\" is {oddity}, expected a regular file")]
+    Odd {
+        /// The path as the model says it, or as it was found.
+        path: String,
+        /// What it is.
+        oddity: Oddity,
     },
     /// The pattern matches no file.
     #[error("no file matches \"{pattern}\"")]
@@ -80,14 +90,19 @@ pub fn look(root: &Path, pattern: &str) -> Result<Vec<FileNow>, FilesError> {
 /// # Errors
 /// When it can't be read.
 pub fn hash(root: &Path, path: &str) -> Result<[u8; 32], FilesError> {
-    let hashed = fs::File::open(root.join(path)).and_then(|file| {
+    let hashed = regular::open(&root.join(path)).and_then(|(file, size)| {
         let mut hasher = blake3::Hasher::new();
-        hasher.update_reader(file)?;
+        // What is appended meanwhile gives the file another time, so it is noticed by whoever looks again.
+        hasher.update_reader(file.take(size))?;
         Ok(hasher.finalize().into())
     });
-    hashed.map_err(|source| FilesError::Io {
-        path: path.to_owned(),
-        source,
+    let path = path.to_owned();
+    hashed.map_err(|error| match error {
+        ReadError::Odd(oddity) => FilesError::Odd { path, oddity },
+        error => FilesError::Io {
+            path,
+            source: error.into(),
+        },
     })
 }
 
@@ -108,10 +123,14 @@ fn look_at(root: &Path, path: &str) -> Result<FileNow, FilesError> {
             source,
         },
     })?;
-    if metadata.is_dir() {
-        return Err(FilesError::Folder {
-            path: path.to_owned(),
-        });
+    let path_said = path.to_owned();
+    match Oddity::of(metadata.file_type()) {
+        None => {}
+        Some(Oddity::Folder) => return Err(FilesError::Folder { path: path_said }),
+        Some(oddity) => {
+            let path = path_said;
+            return Err(FilesError::Odd { path, oddity });
+        }
     }
     Ok(file_now(root, Path::new(path), &metadata))
 }
@@ -152,9 +171,15 @@ fn look_below(root: &Path, pattern: &str, base: &str) -> Result<Vec<FileNow>, Fi
             Err(error) => return Err(walk_error(pattern, error)),
         };
         let path = entry.path().strip_prefix(&folder).unwrap_or(entry.path());
-        if entry.file_type().is_file() && matcher.is_match(path) {
+        if !entry.file_type().is_dir() && matcher.is_match(path) {
             let metadata = entry.metadata().map_err(|error| walk_error(pattern, error))?;
-            found.push(file_now(root, entry.path(), &metadata));
+            let file = file_now(root, entry.path(), &metadata);
+            // The engine, which is handed the pattern, would open it.
+            if let Some(oddity) = Oddity::of(metadata.file_type()) {
+                let path = file.path;
+                return Err(FilesError::Odd { path, oddity });
+            }
+            found.push(file);
         }
         if found.len() > MAX_MATCHES {
             return Err(FilesError::TooMany {

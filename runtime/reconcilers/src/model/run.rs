@@ -271,6 +271,14 @@ impl Run<'_> {
         &self.context.spec().0
     }
 
+    /// The spec with the values of its variables, which is not to be stored.
+    fn opened_spec(&self) -> Result<ModelSpec, Error> {
+        Ok(ModelSpec {
+            variables: self.model.outputs.secrets().open(&self.spec().variables)?,
+            ..self.spec().clone()
+        })
+    }
+
     fn name(&self) -> &str {
         self.context.name().as_str()
     }

@@ -2,18 +2,23 @@
 //! processes.
 
 use std::{
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use watershed_compilers::{Changes, Options, Project};
+use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project};
 use watershed_core::{Batch, Row, Timestamp};
+use watershed_drivers::regular;
 
 use super::folder::{Folder, FolderError};
 use super::origins::Changed;
 use super::touched::Scope;
 use crate::sql_parser::EngineParser;
+
+/// More than the largest project needs, in bytes.
+const LARGEST_CACHE: usize = 256 << 20;
 
 /// A project's folder and what it declares.
 #[derive(Debug)]
@@ -32,7 +37,10 @@ impl Compilation {
     #[must_use]
     pub fn new(root: impl Into<PathBuf>, options: Options, cache: Option<PathBuf>) -> Self {
         let mut project = Project::new(options);
-        if let Some(bytes) = cache.as_ref().and_then(|cache| fs::read(cache).ok()) {
+        if let Some(bytes) = cache
+            .as_ref()
+            .and_then(|cache| regular::read(cache, LARGEST_CACHE).ok())
+        {
             project.import_cache(&bytes);
         }
         Self {
@@ -93,16 +101,28 @@ impl Compilation {
     }
 }
 
+/// The variables of the project below `root`, from its manifest and its `.env` files alone. Blocks.
+///
+/// # Errors
+/// When the folder can't be listed.
+pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, String>, FolderError> {
+    let mut events = Folder::default().look(root, &Scope::Everything)?;
+    events.retain(|event| {
+        let path = match event {
+            FileEvent::Written { path, .. } => path,
+            FileEvent::Removed { .. } | FileEvent::Unreadable { .. } => return false,
+        };
+        path.ends_with(".env") || MANIFESTS.contains(&path.as_str())
+    });
+    let mut project = Project::new(options);
+    project.apply(events, &EngineParser::default());
+    Ok(project.variables().clone())
+}
+
 /// Writes a file that others may be reading: by rename, under a name that nobody else writes to.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut fresh = path.as_os_str().to_owned();
-    fresh.push(format!(".{}.new", uuid::Uuid::now_v7()));
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let written = fs::write(&fresh, bytes).and_then(|()| fs::rename(&fresh, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&fresh);
-    }
-    written
+    crate::secrets::write_for_owner(path, bytes)
 }

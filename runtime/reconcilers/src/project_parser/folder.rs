@@ -18,6 +18,7 @@ use std::{
 use thiserror::Error;
 use walkdir::WalkDir;
 use watershed_compilers::{FileEvent, FileProblem, IGNORED, Project};
+use watershed_drivers::regular::{self, Oddity, ReadError};
 
 use super::touched::Scope;
 
@@ -184,10 +185,12 @@ fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Se
             Ok(entry) if !is_project_file(entry.path()) => {}
             Ok(entry) => {
                 let seen = match entry.metadata() {
-                    Ok(metadata) if metadata.is_dir() => Seen::Problem(FileProblem::Folder),
-                    Ok(metadata) => Seen::File {
-                        stamp: Stamp::of(&metadata),
-                        at,
+                    Ok(metadata) => match Oddity::of(metadata.file_type()) {
+                        Some(oddity) => Seen::Problem(problem_of(oddity)),
+                        None => Seen::File {
+                            stamp: Stamp::of(&metadata),
+                            at,
+                        },
                     },
                     // Gone since it was listed.
                     Err(_) => continue,
@@ -225,31 +228,29 @@ fn problem(root: &Path, place: &Path, error: walkdir::Error) -> Result<Option<(S
 
 fn read(root: &Path, path: &str, seen: &Seen) -> FileEvent {
     let path = path.to_owned();
-    let stamp = match seen {
-        Seen::Problem(problem) => {
-            return FileEvent::Unreadable {
-                path,
-                problem: problem.clone(),
-            };
-        }
-        Seen::File { stamp, .. } => stamp,
-    };
-    if stamp.size > FileEvent::MAX_BYTES as u64 {
-        return FileEvent::Unreadable {
-            path,
-            problem: FileProblem::TooLarge(stamp.size),
-        };
+    if let Seen::Problem(problem) = seen {
+        let problem = problem.clone();
+        return FileEvent::Unreadable { path, problem };
     }
-    match fs::read(root.join(&path)) {
-        Ok(content) => FileEvent::Written {
-            path,
-            content: Arc::from(content),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => FileEvent::Removed { path },
-        Err(error) => FileEvent::Unreadable {
-            path,
-            problem: FileProblem::Io(error.to_string()),
-        },
+    let problem = match regular::read(&root.join(&path), FileEvent::MAX_BYTES) {
+        Ok(content) => {
+            let content = Arc::from(content);
+            return FileEvent::Written { path, content };
+        }
+        Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            return FileEvent::Removed { path };
+        }
+        Err(ReadError::Odd(oddity)) => problem_of(oddity),
+        Err(ReadError::TooLarge(size)) => FileProblem::TooLarge(size),
+        Err(ReadError::Io(error)) => FileProblem::Io(error.to_string()),
+    };
+    FileEvent::Unreadable { path, problem }
+}
+
+fn problem_of(oddity: Oddity) -> FileProblem {
+    match oddity {
+        Oddity::Folder => FileProblem::Folder,
+        other => FileProblem::Special(other.to_string()),
     }
 }
 
@@ -366,6 +367,7 @@ mod tests {
             FileEvent::Unreadable { path, problem } => match problem {
                 FileProblem::TooLarge(size) => format!("too large {path} {size}"),
                 FileProblem::Folder => format!("folder {path}"),
+                FileProblem::Special(what) => format!("{what} {path}"),
                 FileProblem::LinkLoop => format!("loop {path}"),
                 FileProblem::Io(_) => format!("unreadable {path}"),
             },

@@ -75,6 +75,10 @@ pub(super) enum Command {
     Stats(Stats),
     /// Look whether the program itself holds together.
     Debug(Debug),
+    /// Look for damage in what the project keeps, and set it aside.
+    Doctor(Doctor),
+    /// Give back the room that nothing uses.
+    Gc(Gc),
     /// Print the JSON Schema of a kind's files, for editors.
     Schema(Schema),
     /// Print completions for a shell, names of resources included.
@@ -452,6 +456,18 @@ pub(super) enum Debugging {
     /// Check every rule of the controller, and the stored catalog against the loaded one.
     Check,
 }
+
+/// `doctor`
+#[derive(Debug, Args)]
+pub(super) struct Doctor {
+    /// Set damaged files aside, so that the next run makes them anew.
+    #[arg(long)]
+    pub repair: bool,
+}
+
+/// `gc`
+#[derive(Debug, Args)]
+pub(super) struct Gc {}
 
 /// `man`
 #[derive(Debug, Args)]

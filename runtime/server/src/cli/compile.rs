@@ -18,7 +18,7 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
     let format = choose_format(shared, &known, Format::Text)?;
     let location = Location::find(shared, args.folder.as_deref())?;
     let options = super::options(shared, &location);
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let occasion = instance::begin_validation();
         let compilation = instance::compile(&options, &location.state)
             .await
@@ -76,7 +76,7 @@ pub(super) fn compile(console: &mut Console, shared: &Shared, args: &Compile) ->
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
     let options = super::options(shared, &location);
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let compilation = instance::compile(&options, &location.state)
             .await
             .map_err(failure)?;

@@ -1,6 +1,6 @@
 //! Logs of the program on standard error, and those that are kept of each resource.
 
-use std::io::IsTerminal as _;
+use std::io::{self, IsTerminal as _, Write};
 
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -25,7 +25,7 @@ pub(super) fn begin(shared: &Shared) {
     let colour =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty());
     let shown = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
+        .with_writer(|| Hiding(std::io::stderr()))
         .with_ansi(colour);
     let shown = match shared.log_format {
         LogFormat::Text => shown.with_target(false).with_filter(filter).boxed(),
@@ -36,4 +36,21 @@ pub(super) fn begin(shared: &Shared) {
         .with(shown)
         .with(logs::layer())
         .try_init();
+}
+
+/// Standard error without secrets. An event is written in one piece.
+struct Hiding(io::Stderr);
+
+impl Write for Hiding {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.0.write_all(crate::hiding::of_all(text).as_bytes())?,
+            Err(_) => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }

@@ -133,7 +133,7 @@ pub(super) fn look(
     request: Request,
 ) -> Result<Exit, Failure> {
     let location = Location::find(shared, None)?;
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
         // Where nothing was ever run there is no folder to share, and none is made for a look.
         let session = match location.state.exists() {

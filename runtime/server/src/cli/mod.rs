@@ -1,6 +1,7 @@
 //! The program: command line, output, exit codes.
 
 mod args;
+mod care;
 mod compile;
 mod completions;
 mod console;
@@ -18,12 +19,14 @@ mod present;
 mod project;
 mod rounds;
 mod session;
+mod signals;
 mod start;
 mod values;
 mod work;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory as _, FromArgMatches as _};
 
@@ -125,10 +128,24 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Logs(args) => logs::logs(console, shared, args),
         Command::Stats(args) => operate::stats(console, shared, args),
         Command::Debug(args) => debug::debug(console, shared, args),
+        Command::Doctor(args) => care::doctor(console, shared, args),
+        Command::Gc(args) => care::gc(console, shared, args),
         Command::Schema(args) => compile::schema(console, shared, args),
         Command::Completions(args) => completions::run(console, args),
         Command::Man(args) => man::run(args),
     }
+}
+
+/// How long threads that read or write are waited for when a command is over. What a disk that does not answer holds
+/// up has nothing to do with how the command ended.
+const LEFT_OVER: Duration = Duration::from_secs(1);
+
+/// Runs a command's work to its end.
+fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = runtime()?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_timeout(LEFT_OVER);
+    done
 }
 
 /// The threads that the commands run on.

@@ -46,7 +46,7 @@ pub(super) fn operate(
     if operation == Operation::Cancel || !location.state.exists() {
         return look(console, shared, format, request);
     }
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);
         let presenter = Presenter::new(console, format, location.root.clone());
         match Session::open(&location, Purpose::Work, wait).await? {
@@ -69,6 +69,6 @@ async fn alone(
 ) -> Result<crate::socket::Answer, Failure> {
     instance::operate_alone(&options.project(), &location.state, operation, names)
         .await
-        .map_err(session::open_failure)?
+        .map_err(|error| session::open_failure(error, &location.state.path()))?
         .map_err(present::failure)
 }

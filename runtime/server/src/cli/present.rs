@@ -15,7 +15,7 @@ use crate::render::diagnostics::Drawing;
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
-use crate::render::{check, explain, logs, operate, rows, status, units};
+use crate::render::{care, check, explain, logs, operate, rows, status, units};
 use crate::report::problems::problems;
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -221,6 +221,18 @@ impl<'a> Presenter<'a> {
                 };
                 Ok(exit)
             }
+            Answer::Doctor(document) => {
+                let exit = exit_of(document.exit_code);
+                match self.format {
+                    Format::Json => self.written(&document)?,
+                    _ => self.text(&care::doctor(&document))?,
+                };
+                Ok(exit)
+            }
+            Answer::Gc(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&care::gc(&document)),
+            },
             Answer::Logs(document) => self.end_logs(*document),
             Answer::Operate(document) => match self.format {
                 Format::Json => self.written(&document),
@@ -288,7 +300,7 @@ impl<'a> Presenter<'a> {
             }
             _ => {
                 let table = rows::table(&self.columns, &self.rows, self.console.result_width());
-                self.console.result(&table)?;
+                self.console.rows(&table)?;
                 let number = units::count(self.rows.len() as u64, "row");
                 let said = if more {
                     format!("{number}, and there are more: `--limit N` shows them")
@@ -315,9 +327,17 @@ impl<'a> Presenter<'a> {
     }
 }
 
+/// The process that did the work ended before it was done.
+#[derive(Debug, thiserror::Error)]
+#[error("the work is not done")]
+pub(super) struct OwnerEnded;
+
 /// A refused request, as the program ends with it.
 pub(super) fn failure(refusal: Refusal) -> Failure {
-    let failure = Failure::new(exit_of(refusal.exit_code), refusal.message);
+    let mut failure = Failure::new(exit_of(refusal.exit_code), refusal.message);
+    if refusal.owner_ended {
+        failure.error = failure.error.context(OwnerEnded);
+    }
     match refusal.hint {
         Some(hint) => failure.hint(hint),
         None => failure,

@@ -1,15 +1,18 @@
 //! Who works on a folder for a command: this process, or the one that owns the folder.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use watershed_controller::ShutdownError;
+use watershed_drivers::volume::{Bytes, Volume};
 
 use super::failure::Failure;
 use super::project::{Location, state_failure};
 use crate::documents::Command;
 use crate::exit::Exit;
-use crate::instance::{Instance, OpenError, Runtime};
+use crate::instance::{CloseError, Instance, OpenError, Runtime};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
 use crate::state_folder::{Lock, Patience};
 
@@ -112,7 +115,7 @@ pub(super) async fn open_instance(
     let opened = Runtime::new()
         .open_owned(options, location.state.clone(), lock)
         .await
-        .map_err(open_failure)?;
+        .map_err(|error| open_failure(error, &location.state.path()))?;
     let instance = Arc::new(opened);
     // Without a socket others wait until this command has ended.
     let listener = Listener::bind(Address::of(&location.state), Arc::clone(&instance))
@@ -126,12 +129,33 @@ pub(super) async fn close_instance(instance: &Instance, listener: Option<Listene
     if let Some(listener) = listener {
         listener.finish().await;
     }
-    instance.close(GRACE).await.map_err(|error| Failure {
-        exit: Exit::NotNow,
-        error: error.into(),
-        hint: None,
+    instance.close(GRACE).await.map_err(|error| match error {
+        CloseError::Controller(ShutdownError::StoreFull { .. }) => no_room(instance.state_path()),
+        error => Failure {
+            exit: Exit::NotNow,
+            error: error.into(),
+            hint: None,
+        },
     })
 }
+
+/// A state folder that can't grow, as the program ends with it.
+fn no_room(folder: &Path) -> Failure {
+    let context = "the disk of the state folder is full";
+    let message = match Volume::of(folder) {
+        Ok(volume) if volume.missing() > 0 => {
+            let missing = Bytes(volume.missing());
+            format!("{context}: {volume}, at least {missing} more are needed")
+        }
+        Ok(volume) => format!("{context}, or may hold no more of yours: {volume}"),
+        Err(_) => context.to_owned(),
+    };
+    Failure::new(Exit::NotNow, message).hint(ROOM)
+}
+
+/// What to do about a disk that is full.
+const ROOM: &str = "make room there and run again, nothing that was built is lost; `watershed gc` gives back what the \
+                    engine's file holds without need, `--state-dir DIR` keeps state on another disk";
 
 /// Starts work whose replies are rendered meanwhile.
 pub(super) fn spawn<F>(
@@ -151,18 +175,27 @@ pub(super) async fn ask(connection: Connection, request: &Request) -> mpsc::Rece
 }
 
 /// A folder that could not be opened, as the program ends with it.
-pub(super) fn open_failure(error: OpenError) -> Failure {
+pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
     use watershed_controller::StartError;
     match error {
         OpenError::State(error) => state_failure(error),
         OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
-            store_failure(error)
+            store_failure(error, folder)
         }
         OpenError::Start(StartError::Catalog { .. }) => Failure {
             exit: Exit::StateFolder,
             error: error.into(),
             hint: Some(DAMAGED.to_owned()),
         },
+        OpenError::Engine(error) => {
+            let failure = watershed_drivers::olap::Failure::Open(error);
+            let hint = failure.hint();
+            Failure {
+                exit: Exit::StateFolder,
+                error: failure.into(),
+                hint,
+            }
+        }
         OpenError::Owned(_) | OpenError::Declare(_) => Failure {
             exit: Exit::NotNow,
             error: error.into(),
@@ -175,7 +208,10 @@ pub(super) fn open_failure(error: OpenError) -> Failure {
 const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
 
 /// A catalog that could not be opened, as the program ends with it.
-pub(super) fn store_failure(error: watershed_controller::store::StoreError) -> Failure {
+pub(super) fn store_failure(error: watershed_controller::store::StoreError, folder: &Path) -> Failure {
+    if error.is_full() {
+        return no_room(folder);
+    }
     use watershed_controller::store::StoreError;
     let (exit, hint) = match &error {
         error if error.is_damage() => (Exit::StateFolder, Some(DAMAGED)),

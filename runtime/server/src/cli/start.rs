@@ -8,7 +8,7 @@ use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
 use super::project::Location;
-use super::{memory, session, work};
+use super::{memory, session, signals};
 use crate::exit::Exit;
 use crate::instance::{Stayed, Stop};
 use crate::socket::RunRequest;
@@ -22,9 +22,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 pub(super) fn start(console: &mut Console, shared: &Shared, args: &Start) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     let location = Location::find(shared, args.folder.as_deref())?;
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let stop = Stop::default();
-        work::stop_on_signals(stop.clone())?;
+        signals::stop_on_signals(stop.clone())?;
         loop {
             let lock = session::own(&location, shared.wait.map(|wait| wait.0)).await?;
             if let Some(exit) = once(console, shared, &location, lock, format, &stop).await? {

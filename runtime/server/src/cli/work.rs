@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use tokio::signal::unix::{SignalKind, signal};
-
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
 use super::failure::Failure;
-use super::present::Presenter;
+use super::present::{OwnerEnded, Presenter};
 use super::project::Location;
 use super::session::{self, Purpose, Session};
+use super::signals;
 use crate::exit::Exit;
-use crate::instance::{Stop, Stopping};
+use crate::instance::Stop;
 use crate::socket::{Connection, Request, RunRequest};
 use crate::state_folder::Lock;
 
@@ -60,11 +59,30 @@ fn work(
         warn_error: shared.warn_error,
         all: shared.all,
     });
-    super::runtime()?.block_on(async {
+    super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);
-        match Session::open(&location, Purpose::Work, wait).await? {
-            Session::Here(lock) => here(console, shared, &location, lock, request, format).await,
-            Session::There(connection) => there(console, &location, connection, &request, format).await,
+        let stop = Stop::default();
+        let mut listens = false;
+        loop {
+            let session = Session::open(&location, Purpose::Work, wait).await?;
+            if !std::mem::replace(&mut listens, true) {
+                signals::stop_on_signals(stop.clone())?;
+            }
+            match session {
+                Session::Here(lock) => {
+                    return here(console, shared, &location, lock, request, format, &stop).await;
+                }
+                Session::There(connection) => {
+                    let shown = there(console, &location, connection, &request, format, &stop).await;
+                    if !shown
+                        .as_ref()
+                        .is_err_and(|failure| failure.error.is::<OwnerEnded>())
+                    {
+                        return shown;
+                    }
+                    console.note("the process that did the work has ended; going on\n");
+                }
+            }
         }
     })
 }
@@ -77,9 +95,8 @@ async fn here(
     lock: Lock,
     request: Request,
     format: Format,
+    stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let stop = Stop::default();
-    stop_on_signals(stop.clone())?;
     let (instance, listener) =
         session::open_instance(location, super::options(shared, location), lock).await?;
     let (working, replies) = session::spawn({
@@ -109,9 +126,8 @@ async fn there(
     connection: Connection,
     request: &Request,
     format: Format,
+    stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let stop = Stop::default();
-    stop_on_signals(stop.clone())?;
     if format == Format::Text && console.verbosity > Verbosity::Quiet {
         let owner = connection
             .owner()
@@ -124,34 +140,4 @@ async fn there(
         shown = presenter.show(replies) => shown,
         () = stop.asked() => Ok(stop.exit().unwrap_or(Exit::Interrupted)),
     }
-}
-
-/// The first signal stops in order, a second one ends at once: whatever was acknowledged is on disk.
-pub(super) fn stop_on_signals(stop: Stop) -> Result<(), Failure> {
-    let listen = |kind| {
-        signal(kind).map_err(|error| Failure {
-            exit: Exit::NotNow,
-            error: anyhow::Error::new(error).context("can't listen for signals"),
-            hint: None,
-        })
-    };
-    let (mut interrupt, mut terminate) = (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?);
-    // Lives as long as the program; it holds nothing.
-    tokio::spawn(async move {
-        let mut asked = false;
-        loop {
-            let why = tokio::select! {
-                _ = interrupt.recv() => Stopping::Interrupted,
-                _ = terminate.recv() => Stopping::Terminated,
-            };
-            if asked {
-                let exit = stop.exit().unwrap_or(Exit::Interrupted);
-                #[allow(clippy::disallowed_methods, reason = "a second signal means at once")]
-                std::process::exit(i32::from(exit.code()));
-            }
-            asked = true;
-            stop.ask(why);
-        }
-    });
-    Ok(())
 }

@@ -4,6 +4,7 @@
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
 //! added; none is renamed or removed.
 
+mod care;
 mod check;
 mod compile;
 mod diagnostic;
@@ -21,6 +22,7 @@ mod show;
 mod stats;
 mod time;
 
+pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use diagnostic::{Diagnostic, Severity};
@@ -53,6 +55,8 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("graph", schemars::schema_for!(GraphDocument)),
         ("history", schemars::schema_for!(HistoryDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
+        ("doctor", schemars::schema_for!(DoctorDocument)),
+        ("gc", schemars::schema_for!(GcDocument)),
         ("explain", schemars::schema_for!(ExplainDocument)),
         ("operate", schemars::schema_for!(OperateDocument)),
         ("logs", schemars::schema_for!(LogsDocument)),

@@ -10,8 +10,9 @@ use watershed_controller::{
     Error, ErrorKind, Key, Name, Place, Ref, Refreshes, Revision, Row, SpecVersion, StateVersion, Timestamp,
     Uid,
 };
-use watershed_reconcilers::project_parser::compilation::Compilation;
+use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 use watershed_reconcilers::project_parser::touched::Scope;
+use watershed_reconcilers::secrets::Secrets;
 
 use watershed_core::Marks;
 
@@ -30,11 +31,7 @@ use crate::state_folder::StateFolder;
 /// # Errors
 /// When the project's folder can't be listed.
 pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Compilation, Refusal> {
-    let compiler = watershed_compilers::Options {
-        environment: options.environment.clone(),
-        variables: options.variables.clone(),
-        ..watershed_compilers::Options::default()
-    };
+    let compiler = compiler_options(options);
     // A folder that can't be written costs time, no more.
     let cache = state.create_root().is_ok().then(|| state.parse_cache());
     let root = options.root.clone();
@@ -49,6 +46,14 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
             Exit::NotNow,
             format!("the compiler ended by a defect: {panic}"),
         )),
+    }
+}
+
+fn compiler_options(options: &Options) -> watershed_compilers::Options {
+    watershed_compilers::Options {
+        environment: options.environment.clone(),
+        variables: options.variables.clone(),
+        ..watershed_compilers::Options::default()
     }
 }
 
@@ -152,6 +157,7 @@ pub(crate) fn compiled_sql(
         ));
     };
     let environment = &options.environment;
+    let secrets = secrets_of(project);
     let sql =
         watershed_reconcilers::model::statement::sql(spec, &declared.name, environment, &declared.paths);
     let sql = sql.map_err(|error| {
@@ -159,6 +165,7 @@ pub(crate) fn compiled_sql(
             .place
             .as_ref()
             .map(|place| format!(" ({}:{})", place.path, place.line));
+        let error = secrets.redact_error(error);
         let message = format!(
             "`{typed}` can't be compiled: {}{}",
             error.message,
@@ -174,16 +181,38 @@ pub(crate) fn compiled_sql(
         schema: CompileDocument::SCHEMA.to_owned(),
         resource: resource::name(declared.kind.as_str(), &declared.name),
         connector: spec.output_connector.clone(),
-        sql,
+        sql: secrets.redact(&sql).into_owned(),
     })
 }
 
 /// What is wrong in the files.
 pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
-    project.diagnostics().iter().map(finding).collect()
+    let secrets = secrets_of(project);
+    let found = project.diagnostics().iter();
+    found.map(|found| finding(found, &secrets)).collect()
 }
 
-fn finding(found: &watershed_compilers::Diagnostic) -> Diagnostic {
+/// The secrets that a project's files state, found without compiling what else they say.
+pub(super) async fn secrets_in_files(options: &Options) -> Secrets {
+    let (root, secrets) = (options.root.clone(), Secrets::default());
+    secrets.learn(&options.variables);
+    let compiler = compiler_options(options);
+    let found = tokio::task::spawn_blocking(move || compilation::variables(&root, compiler));
+    if let Ok(Ok(variables)) = found.await {
+        secrets.learn(&variables);
+    }
+    secrets
+}
+
+/// The secrets of a project, for as long as it is looked at.
+fn secrets_of(project: &Project) -> Secrets {
+    let secrets = Secrets::default();
+    secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
+    secrets.learn(project.variables());
+    secrets
+}
+
+fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagnostic {
     Diagnostic {
         severity: match found.severity {
             Severity::Error => documents::Severity::Error,
@@ -196,8 +225,11 @@ fn finding(found: &watershed_compilers::Diagnostic) -> Diagnostic {
         column: found.span.column,
         end_line: found.span.end_line,
         end_column: found.span.end_column,
-        message: found.message.clone(),
-        hint: found.hint.clone(),
+        message: secrets.redact(&found.message).into_owned(),
+        hint: found
+            .hint
+            .as_deref()
+            .map(|hint| secrets.redact(hint).into_owned()),
         resource: found
             .resource
             .as_ref()
@@ -207,9 +239,14 @@ fn finding(found: &watershed_compilers::Diagnostic) -> Diagnostic {
 
 /// The resources that the files declare, as if they stood in a catalog.
 pub(crate) fn entries(project: &Project, built: Built) -> Vec<Entry> {
+    let secrets = secrets_of(project);
     let mut rows: BTreeMap<ResourceKey, Row> = BTreeMap::new();
     for declared in project.resources() {
-        rows.insert(declared.key(), row(project, declared, built));
+        let mut row = row(project, &secrets.seal_resource(declared), built);
+        row.error = row
+            .error
+            .map(|error| Arc::new(secrets.redact_error(Error::clone(&error))));
+        rows.insert(declared.key(), row);
     }
     hold_up(&mut rows);
     rows.into_values()

@@ -1,6 +1,6 @@
 //! Bringing an instance up to date for one command, and telling how that goes.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,7 +118,8 @@ impl Course<'_> {
     /// The exit code of a command that was stopped.
     fn stopped(&self, ended: Ended) -> Option<Exit> {
         match (self.control, ended) {
-            (Control::Own(stop), Ended::Stopped) => stop.exit(),
+            // Where nobody asked for it, the controller gave up by itself: its store failed.
+            (Control::Own(stop), Ended::Stopped) => stop.exit().or(Some(Exit::NotNow)),
             (Control::Foreign, Ended::Stopped) => Some(Exit::NotNow),
             _ => None,
         }
@@ -141,6 +142,9 @@ impl Instance {
         let mut course = self.begin(command, run, control, replies).await;
         let ended = self.follow(wish, &mut course).await?;
         let document = self.conclude(&mut course, ended).await;
+        if matches!(control, Control::Foreign) && ended == Ended::Stopped {
+            return Err(Refusal::owner_ended("the process that did the work was stopped"));
+        }
         for diagnostic in &document.diagnostics {
             let diagnostic = diagnostic.clone();
             course.tell(Event::Diagnostic { diagnostic }).await;
@@ -288,7 +292,8 @@ impl Instance {
             Wish::Refresh(names, how, reach) => {
                 let mut uids = self.named(&names)?;
                 if reach == Reach::Downstream {
-                    uids = with_dependents(&self.entries(), uids);
+                    let entries = self.entries();
+                    uids = parents_first(&entries, with_dependents(&entries, uids));
                 }
                 let asked = uids
                     .iter()
@@ -326,7 +331,13 @@ impl Instance {
                 Err(RequestError::Refused(Unknown(_))) => None,
                 Err(_) => return Err(Halt::Ended),
             };
-            let soon = wait.filter(|wait| *wait <= SOON);
+            // Nobody makes room meanwhile.
+            let is_full = entry
+                .row
+                .error
+                .as_ref()
+                .is_some_and(|error| &*error.code == "disk-full");
+            let soon = wait.filter(|wait| *wait <= SOON && !is_full);
             next = [next, soon].into_iter().flatten().min();
         }
         Ok(next)
@@ -363,11 +374,9 @@ impl Instance {
 
     fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
         let live = |entry: &&Entry| !entry.row.marks.is_deleted() && keep(entry);
-        self.entries()
-            .iter()
-            .filter(live)
-            .map(|entry| entry.row.uid)
-            .collect()
+        let entries = self.entries();
+        let uids = entries.iter().filter(live).map(|entry| entry.row.uid).collect();
+        parents_first(&entries, uids)
     }
 
     /// Asks for resources and waits until they and what is below them have settled.
@@ -390,6 +399,52 @@ async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError
         }
     }
     Ok(())
+}
+
+/// The same resources, each after those that it reads: whoever asks for a resource cancels what runs below it, so a
+/// reader that was asked for first would begin for nothing.
+fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
+    let mut left: BTreeSet<Uid> = uids.into_iter().collect();
+    let asked = |entry: &&Entry| left.contains(&entry.row.uid);
+    let asked: Vec<&Entry> = entries.iter().filter(asked).collect();
+    let by_key: HashMap<Key, usize> = asked
+        .iter()
+        .enumerate()
+        .map(|(at, entry)| (entry.row.key(), at))
+        .collect();
+    let mut waits = vec![0_usize; asked.len()];
+    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, entry) in asked.iter().enumerate() {
+        let parents = entry.row.refs.iter().filter_map(|to| by_key.get(&to.key()));
+        for parent in parents.filter(|parent| **parent != at) {
+            readers.entry(*parent).or_default().push(at);
+            if let Some(waits) = waits.get_mut(at) {
+                *waits += 1;
+            }
+        }
+    }
+    let mut ready: VecDeque<usize> = (0..asked.len()).filter(|at| waits.get(*at) == Some(&0)).collect();
+    let mut sorted = Vec::with_capacity(asked.len());
+    while let Some(at) = ready.pop_front() {
+        if let Some(uid) = asked
+            .get(at)
+            .map(|entry| entry.row.uid)
+            .filter(|uid| left.remove(uid))
+        {
+            sorted.push(uid);
+        }
+        for reader in readers.remove(&at).unwrap_or_default() {
+            if let Some(waits) = waits.get_mut(reader) {
+                *waits -= 1;
+                if *waits == 0 {
+                    ready.push_back(reader);
+                }
+            }
+        }
+    }
+    // What reads itself in the end never runs, so its order is of no interest.
+    sorted.extend(left);
+    sorted
 }
 
 /// The same with every resource that reads them, however far away.

@@ -9,7 +9,7 @@ use watershed_drivers::duckdb::{Access, Engine};
 
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
-use super::{INSTANCE, Options, catalog, check, engine_options, logs, operate, read, stream_query};
+use super::{INSTANCE, Options, care, catalog, check, engine_options, logs, operate, read, stream_query};
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service};
@@ -80,11 +80,16 @@ impl Folder {
                 logs::logs_at_rest(&project, &folder, &entries, recent, &name, limit).await?
             }
             Request::Check => self.check().await?,
+            Request::Doctor => self.doctor().await?,
             Request::Operate { operation, names } => {
                 let entries = self.entries().await?;
                 operate::nothing_runs(&self.options.project(), &entries, operation, &names)?
             }
-            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } | Request::Retry { .. } => {
+            Request::Run(_)
+            | Request::Reconcile { .. }
+            | Request::Refresh { .. }
+            | Request::Retry { .. }
+            | Request::Gc => {
                 return Err(Refusal::new(
                     Exit::NotNow,
                     "a folder without an owner is only looked at",
@@ -162,6 +167,37 @@ impl Folder {
         }
     }
 
+    /// The same, where a file that is no catalog at all is a finding too.
+    async fn check_or_damage(&self) -> Result<Answer, Refusal> {
+        if let Some(file) = self.catalog()
+            && let Err(error) = look(move |runtime| Ok(runtime.block_on(file.integrity()))).await?
+            && error.is_damage()
+        {
+            return Ok(check::unreadable(
+                &self.options.project(),
+                unreadable(error),
+                Vec::new(),
+            ));
+        }
+        self.check().await
+    }
+
+    async fn doctor(&self) -> Result<Answer, Refusal> {
+        let catalog = match self.check_or_damage().await? {
+            Answer::Check(catalog) if self.lock.is_some() => Some(catalog),
+            _ => None,
+        };
+        care::doctor_at_rest(&self.options, &self.state, catalog.as_deref()).await
+    }
+
+    /// Looks for damage, and sets aside what is damaged. The lock is to keep everybody else out.
+    pub(crate) async fn repair(&self) -> Result<Answer, Refusal> {
+        match self.check_or_damage().await? {
+            Answer::Check(catalog) => care::repair(&self.options, &self.state, &catalog).await,
+            _ => Err(Refusal::new(Exit::NotNow, "the catalog was not checked")),
+        }
+    }
+
     fn catalog(&self) -> Option<SqliteReader> {
         self.lock
             .as_ref()
@@ -183,7 +219,8 @@ impl Folder {
             return Err(refusal.hint("`watershed run` builds the project"));
         }
         let engine = Engine::new(engine_options(&self.options, &self.state, Access::ReadOnly));
-        stream_query(&engine, sql, limit, timeout, replies).await;
+        let secrets = compiled::secrets_in_files(&self.options).await;
+        stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
         if let Err(error) = engine.close().await {
             tracing::warn!(%error, "can't close the engine");
         }

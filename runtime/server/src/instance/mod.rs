@@ -19,6 +19,7 @@
 //! Any number of instances live in one process, each on a state folder of its own. Their files are watched: what is
 //! saved converges until the instance is closed.
 
+mod care;
 mod catalog;
 mod check;
 mod compiled;
@@ -47,8 +48,10 @@ use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
+use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{Setup, model, project_parser};
 
+pub(crate) use self::care::gc_alone;
 pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
@@ -114,6 +117,9 @@ pub enum OpenError {
     /// The catalog can't be opened.
     #[error(transparent)]
     Catalog(#[from] watershed_controller::store::StoreError),
+    /// The engine's file is damaged, or a newer version of the engine wrote it. Nothing was touched.
+    #[error(transparent)]
+    Engine(watershed_drivers::olap::OpenError),
     /// The controller did not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -172,10 +178,13 @@ impl Runtime {
             Files::Once => None,
             Files::Watched => Some(live::Begun::new(&options.root, self.watcher(), &touched).await),
         };
-        let (store, found) = catalog::Remembering::new(SqliteStore::open(state.catalog()).await?);
         let engine = duckdb::Engine::new(engine_options(&options, &state, Access::ReadWrite));
         let proof = state.path().join("main.duckdb.proof");
-        let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), &state.engine(), proof));
+        let secrets = secrets_of(&options, &state);
+        let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
+        let outputs = Arc::new(outputs.with_secrets(secrets.clone()));
+        refuse_damage(&engine, &outputs).await?;
+        let (store, found) = catalog::Remembering::new(SqliteStore::open(state.catalog()).await?);
         let setup = Setup {
             root: options.root.clone(),
             environment: options.environment.clone(),
@@ -195,12 +204,13 @@ impl Runtime {
             .store(store)
             .limits(limits);
         let logs = state.logs();
+        crate::hiding::begin(&logs, &secrets);
         let starting = setup.register(builder).start();
         let controller = starting.instrument(self::logs::span(&logs)).await?;
         let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
         let spec = ProjectParserSpec {
             environment: options.environment.clone(),
-            variables: options.variables.clone(),
+            variables: secrets.seal_all(&options.variables),
         };
         let parser = project_parser::declare_parser(&controller, spec)
             .await
@@ -219,6 +229,34 @@ impl Runtime {
             leaving: CancellationToken::new(),
             lock,
         })
+    }
+}
+
+/// The secrets of a project, as far as they are known before its files are read.
+fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
+    let secrets = Secrets::with_key_file(&state.key()).unwrap_or_else(|error| {
+        // Then everything that reads a variable counts as changed by the next process.
+        tracing::warn!(%error, "the key of sealed values can't be kept");
+        Secrets::default()
+    });
+    secrets.learn_names([options.environment.as_str()]);
+    secrets.give(&options.variables);
+    secrets
+}
+
+/// Opens the engine's file if it is not as an orderly close left it: then the first work would, and everything that
+/// is built in it would fail for the same reason.
+async fn refuse_damage(engine: &duckdb::Engine, outputs: &Outputs) -> Result<(), OpenError> {
+    use watershed_drivers::olap::{Failure, OpenError as Unusable};
+    if outputs.were_as_left() || !engine.options().path.exists() {
+        return Ok(());
+    }
+    match engine.open(&CancellationToken::new()).await {
+        Err(Failure::Open(why @ (Unusable::Damaged { .. } | Unusable::Newer { .. }))) => {
+            Err(OpenError::Engine(why))
+        }
+        // Whatever else it is may pass, and is said by what needs the file.
+        _ => Ok(()),
     }
 }
 
@@ -261,6 +299,11 @@ impl Instance {
         }
     }
 
+    /// The folder of its state.
+    pub(crate) fn state_path(&self) -> &std::path::Path {
+        self.engine.options().path.parent().unwrap_or(&self.options.root)
+    }
+
     /// Lets go of what the engine holds in memory without need, if nobody works in it at this moment. Worth a call
     /// whenever nothing is left to do: it costs nothing unless much has been built since.
     pub async fn give_back_memory(&self) {
@@ -294,6 +337,7 @@ impl Instance {
         if let Err(error) = self.outputs.record_close(proof.as_ref(), claims) {
             tracing::warn!(%error, "can't record how the engine's file was left");
         }
+        crate::state_folder::tighten(self.state_path());
         Ok(())
     }
 
@@ -319,6 +363,7 @@ impl Drop for Instance {
         if let Some(watching) = &self.watching {
             watching.stop();
         }
+        crate::hiding::end(&self.logs);
     }
 }
 

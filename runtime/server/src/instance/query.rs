@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::Engine;
 use watershed_drivers::olap::{Olap, Query, QueryError, Rows};
+use watershed_reconcilers::secrets::Secrets;
 
 use crate::documents::Column;
 use crate::exit::Exit;
@@ -13,6 +14,7 @@ use crate::socket::{Answer, Refusal, Replies, Reply};
 /// Runs one read-only statement and sends its rows. Ends early when nobody listens any more.
 pub(crate) async fn stream(
     engine: &Engine,
+    secrets: &Secrets,
     sql: String,
     limit: Option<u64>,
     timeout: Option<Duration>,
@@ -28,7 +30,12 @@ pub(crate) async fn stream(
     let last = tokio::select! {
         answered = answered => match answered {
             Ok(last) => last,
-            Err(error) => Reply::Refused(refusal(&error)),
+            Err(error) => {
+                let mut refusal = refusal(&error);
+                refusal.message = secrets.redact(&refusal.message).into_owned();
+                refusal.hint = refusal.hint.map(|hint| secrets.redact(&hint).into_owned());
+                Reply::Refused(refusal)
+            }
         },
         () = replies.closed() => return,
     };
@@ -60,6 +67,9 @@ fn refusal(error: &QueryError) -> Refusal {
         }
         QueryError::NotReading => Refusal::new(Exit::ProjectError, error.to_string())
             .hint("tables are changed by changing the project's files"),
+        QueryError::Failed(failure @ watershed_drivers::olap::Failure::Open(_)) => {
+            super::care::refusal(failure)
+        }
         error => Refusal::new(Exit::ProjectError, error.to_string()),
     }
 }

@@ -53,6 +53,8 @@ impl Instance {
                 end(replies, answer).await
             }
             Request::Check => end(replies, self.check().await?).await,
+            Request::Doctor => end(replies, self.doctor().await?).await,
+            Request::Gc => end(replies, self.gc().await?).await,
             Request::Stats { form } => end(replies, self.stats(form)).await,
             Request::Query {
                 sql,
@@ -60,7 +62,7 @@ impl Instance {
                 timeout_ms,
             } => {
                 let timeout = timeout_ms.map(Duration::from_millis);
-                stream_query(&self.engine, sql, limit, timeout, replies).await;
+                stream_query(&self.engine, self.outputs.secrets(), sql, limit, timeout, replies).await;
                 Ok(())
             }
             Request::Show { name, limit } => self.show(&name, limit, replies).await,
@@ -127,7 +129,15 @@ impl Instance {
         let entries = self.entries();
         match self.reading(&entries).show(name)? {
             Shown::Rows(sql) => {
-                stream_query(&self.engine, sql, Some(limit), None, replies).await;
+                stream_query(
+                    &self.engine,
+                    self.outputs.secrets(),
+                    sql,
+                    Some(limit),
+                    None,
+                    replies,
+                )
+                .await;
                 Ok(())
             }
             Shown::Document(answer) => end(replies, *answer).await,

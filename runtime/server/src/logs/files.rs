@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -32,6 +33,8 @@ pub(super) fn append(folder: &Path, uid: Uuid, lines: &[u8]) -> io::Result<i64> 
             .create(true)
             .append(true)
             .read(true)
+            // What is said is for the owner of the project.
+            .mode(0o600)
             .open(&path)
     };
     let mut file = match open() {

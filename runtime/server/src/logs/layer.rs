@@ -121,6 +121,12 @@ impl Keeping {
             Some(Value::String(text)) => text,
             _ => String::new(),
         };
+        let hidden = |text: &str| crate::hiding::of_project(&run.folder, text).into_owned();
+        for value in said.0.values_mut() {
+            if let Value::String(text) = value {
+                *text = hidden(text);
+            }
+        }
         LogLine {
             id: self
                 .writer
@@ -129,7 +135,7 @@ impl Keeping {
             level: level(*event.metadata().level()),
             resource: run.resource.clone(),
             run: run.run.clone(),
-            message,
+            message: hidden(&message),
             fields: said.0,
             target: event.metadata().target().to_owned(),
         }

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
+use watershed_drivers::regular;
 
 use crate::documents::{Diagnostic, Severity};
 
 /// Files larger than this are not compiled either.
-const LARGEST_FILE: u64 = 128 * 1024;
+const LARGEST_FILE: usize = 128 * 1024;
 /// Draws findings; reads each file once.
 pub(crate) struct Drawing {
     root: PathBuf,
@@ -31,6 +32,10 @@ impl Drawing {
     }
 
     fn source(&mut self, path: &str) -> Option<&str> {
+        // Its lines are values, which are not shown.
+        if path.ends_with(".env") {
+            return None;
+        }
         let root = &self.root;
         let file = self
             .files
@@ -41,11 +46,7 @@ impl Drawing {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let size = std::fs::metadata(path).ok()?.len();
-    if size > LARGEST_FILE {
-        return None;
-    }
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = regular::read(path, LARGEST_FILE).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }

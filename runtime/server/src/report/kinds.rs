@@ -91,6 +91,12 @@ fn finding(found: watershed_proto::Diagnostic) -> Diagnostic {
 
 /// What is wanted, keys named as in project files; null where it can't be read.
 pub(crate) fn spec(row: &Row) -> Value {
+    let mut spec = stored_spec(row);
+    watershed_reconcilers::secrets::show(&mut spec, "");
+    spec
+}
+
+fn stored_spec(row: &Row) -> Value {
     match row.kind.as_str() {
         MODEL => ModelSpec::decode(row.spec.as_ref())
             .map(|spec| model_spec(&spec))

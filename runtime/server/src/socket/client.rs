@@ -7,7 +7,6 @@ use tokio::sync::mpsc;
 
 use super::protocol::{Hello, Side, Wire, WireError};
 use super::{Address, Owner, Refusal, Reply, Request, replies};
-use crate::exit::Exit;
 
 /// Why the owner can't be asked.
 #[derive(Debug, thiserror::Error)]
@@ -98,9 +97,5 @@ impl Connection {
 }
 
 fn broken(error: &WireError) -> Refusal {
-    Refusal::new(
-        Exit::NotNow,
-        format!("the process that owns the folder went away: {error}"),
-    )
-    .hint("run the command again")
+    Refusal::owner_ended(format!("the process that owns the folder went away: {error}"))
 }

@@ -10,9 +10,9 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    CheckDocument, Column, Command, CompileDocument, Event, ExplainDocument, GraphDocument, HistoryDocument,
-    LogLine, LogsDocument, OperateDocument, Operation, ResourceName, RunDocument, ShowDocument,
-    StatsDocument,
+    CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, GcDocument,
+    GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation, ResourceName,
+    RunDocument, ShowDocument, StatsDocument,
 };
 use crate::exit::Exit;
 
@@ -159,6 +159,10 @@ pub enum Request {
     },
     /// Whether the controller and its catalog hold together.
     Check,
+    /// What is damaged of what the project keeps.
+    Doctor,
+    /// Give back the room that nothing uses.
+    Gc,
     /// The numbers.
     Stats {
         /// In which form.
@@ -250,6 +254,10 @@ pub enum Answer {
     Logs(Box<LogsDocument>),
     /// Of `debug check`.
     Check(Box<CheckDocument>),
+    /// Of `doctor`.
+    Doctor(Box<DoctorDocument>),
+    /// Of `gc`.
+    Gc(GcDocument),
     /// Of `stats`.
     Stats(Box<StatsDocument>),
     /// Of `stats --format prometheus`.
@@ -266,15 +274,27 @@ pub struct Refusal {
     pub message: String,
     /// What may help.
     pub hint: Option<String>,
+    /// The process that was asked has ended: another one may go on where it was.
+    #[serde(default)]
+    pub owner_ended: bool,
 }
 
 impl Refusal {
+    /// The refusal of a process that ends before it is done.
+    pub(crate) fn owner_ended(message: impl Into<String>) -> Self {
+        Self {
+            owner_ended: true,
+            ..Self::new(Exit::NotNow, message).hint("run the command again")
+        }
+    }
+
     /// A refusal that ends the program with `exit`.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit_code: exit.code(),
             message: message.into(),
             hint: None,
+            owner_ended: false,
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteQueryResult};
-use sqlx::{Arguments, AssertSqlSafe, Connection};
+use sqlx::{Arguments, AssertSqlSafe};
 use watershed_core::{Commit, CommitError, Uid};
 
 use super::super::cuts::{Cuts, Failure, invocation};
@@ -14,9 +14,14 @@ use super::statements::Statements;
 use crate::crash::{COMMIT_WITHIN, crash_point};
 
 /// The one connection that writes.
+///
+/// Its transactions are begun and ended by statements of ours. A write that fails for want of room has SQLite end the
+/// transaction by itself; sqlx, which counts them, would take it for open and begin no other.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) connection: SqliteConnection,
+    /// A transaction was begun and is not known to have ended.
+    is_begun: bool,
     cuts: HashMap<Arc<str>, Cuts>,
 }
 
@@ -24,8 +29,39 @@ impl Writer {
     pub(super) fn new(connection: SqliteConnection) -> Self {
         Self {
             connection,
+            is_begun: false,
             cuts: HashMap::new(),
         }
+    }
+
+    /// Begins a transaction that may write, whatever became of the one before.
+    ///
+    /// # Errors
+    /// What the database says. Asked again, it begins anew.
+    pub(super) async fn begin(&mut self) -> Result<(), sqlx::Error> {
+        self.undo().await;
+        self.is_begun = true;
+        self.run("BEGIN IMMEDIATE").await
+    }
+
+    /// Ends a transaction with effect.
+    pub(super) async fn end(&mut self) -> Result<(), sqlx::Error> {
+        self.run("COMMIT").await?;
+        self.is_begun = false;
+        Ok(())
+    }
+
+    /// Ends a transaction without effect, if one is open. SQLite may have ended it by itself, and says so then.
+    pub(super) async fn undo(&mut self) {
+        if std::mem::take(&mut self.is_begun)
+            && let Err(error) = self.run("ROLLBACK").await
+        {
+            tracing::debug!(%error, "there was nothing to roll back");
+        }
+    }
+
+    async fn run(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        sqlx::raw_sql(sql).execute(&mut self.connection).await.map(drop)
     }
 
     /// Writes a commit in one transaction, if the instance still has its epoch.
@@ -35,7 +71,11 @@ impl Writer {
         instance: &Arc<str>,
         commit: &Commit,
     ) -> Result<(), CommitError> {
-        Ok(self.try_commit(statements, instance, commit).await?)
+        let committed = self.try_commit(statements, instance, commit).await;
+        if committed.is_err() {
+            self.undo().await;
+        }
+        Ok(committed?)
     }
 
     async fn try_commit(
@@ -46,9 +86,9 @@ impl Writer {
     ) -> Result<(), Failure> {
         let cuts = self.cuts.entry(Arc::clone(instance)).or_default();
         let (to_cut, to_age) = (cuts.due(&commit.history), cuts.age_due(&commit.history));
-        let mut transaction = self.connection.begin_with("BEGIN IMMEDIATE").await?;
+        self.begin().await?;
         let mut batch = Batch {
-            connection: &mut transaction,
+            connection: &mut self.connection,
             statements,
             instance,
             commit,
@@ -61,7 +101,8 @@ impl Writer {
             batch.age(now).await?;
         }
         crash_point(COMMIT_WITHIN);
-        transaction.commit().await?;
+        self.end().await?;
+        let cuts = self.cuts.entry(Arc::clone(instance)).or_default();
         cuts.done(&commit.history, &to_cut, to_age);
         Ok(())
     }

@@ -198,8 +198,11 @@ impl Store for SqliteStore {
         Box::pin(async move {
             let mut writer = self.database.writer.lock().await;
             let writer = writer.as_mut().ok_or_else(closed)?;
-            let taken = take_lease(&mut writer.connection, &self.database.statements, instance).await?;
-            let (stored, last_removal) = taken;
+            let taken = take_lease(writer, &self.database.statements, instance).await;
+            if taken.is_err() {
+                writer.undo().await;
+            }
+            let (stored, last_removal) = taken?;
             let database = StdMutex::new(Some(Arc::clone(&self.database)));
             Ok(Opened {
                 stored,
@@ -215,18 +218,19 @@ impl Store for SqliteStore {
 
 /// Raises the epoch and reads the rows in one transaction: a catalog that can't be read is left as it is.
 async fn take_lease(
-    connection: &mut SqliteConnection,
+    writer: &mut Writer,
     statements: &Statements,
     instance: &str,
 ) -> Result<(Stored, Revision), StoreError> {
     crash_point(LEASE_BEFORE);
     let failed = database("take the lease");
-    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(&failed)?;
+    writer.begin().await.map_err(&failed)?;
+    let connection = &mut writer.connection;
     let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
-    let lease = lease.fetch_one(&mut *transaction).await.map_err(&failed)?;
-    let stored = load::stored(&mut transaction, &statements.load, instance, &lease).await?;
+    let lease = lease.fetch_one(&mut *connection).await.map_err(&failed)?;
+    let stored = load::stored(connection, &statements.load, instance, &lease).await?;
     let removed = columns::natural(&lease, 2).map_err(load::unreadable("read the catalog"))?;
-    transaction.commit().await.map_err(failed)?;
+    writer.end().await.map_err(failed)?;
     crash_point(LEASE_AFTER);
     Ok((stored, Revision(removed)))
 }
@@ -328,13 +332,34 @@ fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
 
 /// Whether an error of the database says that the file is damaged, or none of SQLite's.
 pub(super) fn is_corrupt(error: &(dyn std::error::Error + 'static)) -> bool {
-    let error = error.downcast_ref::<sqlx::Error>();
-    let error = error.and_then(sqlx::Error::as_database_error);
-    let error = error.and_then(|error| error.try_downcast_ref::<SqliteError>());
-    let code = error.and_then(|error| error.code()?.parse::<u32>().ok());
+    let code = error.downcast_ref::<sqlx::Error>().and_then(code_of);
     // Further codes have more above the lowest byte.
     code.is_some_and(|code| [CORRUPT, NOT_A_DATABASE].contains(&(code & 0xff)))
 }
+
+/// Whether an error of the database says that there is no room to write: on the disk, or in what this process may
+/// write into one file.
+pub(super) fn is_full(error: &sqlx::Error) -> bool {
+    use rustix::process::{Resource, getrlimit};
+    match code_of(error) {
+        Some(FULL | NO_ROOM_FOR_INDEX) => true,
+        Some(NOT_WRITTEN) => getrlimit(Resource::Fsize).current.is_some(),
+        _ => false,
+    }
+}
+
+/// The code of an error that SQLite gave.
+fn code_of(error: &sqlx::Error) -> Option<u32> {
+    let error = error.as_database_error()?.try_downcast_ref::<SqliteError>()?;
+    error.code()?.parse().ok()
+}
+
+/// SQLite's code for a write that found no room.
+const FULL: u32 = 13;
+/// And for a write that failed otherwise, as one beyond the size that a file may have.
+const NOT_WRITTEN: u32 = 10 | 3 << 8;
+/// And for a journal whose index could not grow.
+const NO_ROOM_FOR_INDEX: u32 = 10 | 19 << 8;
 
 /// SQLite's code for pages that contradict one another.
 const CORRUPT: u32 = 11;

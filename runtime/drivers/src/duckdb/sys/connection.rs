@@ -1,7 +1,7 @@
 //! An open database file and connections to it.
 
 use std::ffi::c_char;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -11,7 +11,10 @@ use super::statement::Statement;
 use super::{Answer, Param, RawError, text};
 
 /// An open database. Closes with its last connection; that writes what is left in the log into the file.
-pub(in crate::duckdb) struct Database(ffi::duckdb_database);
+pub(in crate::duckdb) struct Database {
+    raw: ffi::duckdb_database,
+    path: Option<PathBuf>,
+}
 
 // SAFETY: the handle is a pointer to an object that the engine itself shares between threads.
 unsafe impl Send for Database {}
@@ -27,6 +30,7 @@ impl Database {
         path: Option<&Path>,
         settings: &[(&str, String)],
     ) -> Result<Arc<Self>, RawError> {
+        let file = path.map(Path::to_owned);
         let path = match path {
             None => ":memory:",
             Some(path) => path
@@ -47,14 +51,17 @@ impl Database {
                 message.unwrap_or_else(|| "IO Error: the engine gave no reason".to_owned()),
             ));
         }
-        Ok(Arc::new(Self(database)))
+        Ok(Arc::new(Self {
+            raw: database,
+            path: file,
+        }))
     }
 }
 
 impl Drop for Database {
     fn drop(&mut self) {
         // SAFETY: rule 1; all connections hold an `Arc` of this, so none is left.
-        unsafe { ffi::duckdb_close(&mut self.0) };
+        unsafe { ffi::duckdb_close(&mut self.raw) };
     }
 }
 
@@ -95,7 +102,7 @@ pub(in crate::duckdb) struct Connection {
     raw: ffi::duckdb_connection,
     interrupt: Arc<Interrupt>,
     /// Kept open as long as the connection is: dropped after it.
-    _database: Arc<Database>,
+    database: Arc<Database>,
 }
 
 // SAFETY: rule 3; the handle is not bound to the thread that made it.
@@ -106,7 +113,7 @@ impl Connection {
     pub(in crate::duckdb) fn new(database: &Arc<Database>) -> Result<Self, RawError> {
         let mut raw = ptr::null_mut();
         // SAFETY: the database is open; rule 1.
-        if unsafe { ffi::duckdb_connect(database.0, &mut raw) } != ffi::DuckDBSuccess {
+        if unsafe { ffi::duckdb_connect(database.raw, &mut raw) } != ffi::DuckDBSuccess {
             return Err(RawError(
                 "Connection Error: the engine makes no further connection".to_owned(),
             ));
@@ -115,8 +122,13 @@ impl Connection {
         Ok(Self {
             raw,
             interrupt,
-            _database: Arc::clone(database),
+            database: Arc::clone(database),
         })
+    }
+
+    /// The database's file; none if it is in memory.
+    pub(in crate::duckdb) fn path(&self) -> Option<&Path> {
+        self.database.path.as_deref()
     }
 
     /// A handle that interrupts what runs on this connection, from any thread.

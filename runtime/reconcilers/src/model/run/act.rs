@@ -103,7 +103,8 @@ impl Run<'_> {
         kept: Option<BuildId>,
         orphan: Option<Uuid>,
     ) -> Result<Outcome, Error> {
-        let sql = statement::sql(self.spec(), self.name(), &self.model.environment, self.paths())?;
+        let opened = self.opened_spec()?;
+        let sql = statement::sql(&opened, self.name(), &self.model.environment, self.paths())?;
         self.refuse_shared_output().await?;
         let started = Instant::now();
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;

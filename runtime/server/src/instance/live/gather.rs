@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::time::Instant;
+use watershed_drivers::regular;
 use watershed_drivers::watch::{Seen, Subscription};
 
 /// A batch ends when nothing was touched for so long: longer than an editor needs for the steps of one save, short
@@ -11,6 +12,8 @@ use watershed_drivers::watch::{Seen, Subscription};
 const QUIET: Duration = Duration::from_millis(20);
 /// The longest that a batch is held back, whatever still happens.
 const LONGEST: Duration = Duration::from_secs(2);
+/// More than a file takes that says where a repository is, in bytes.
+const LARGEST_POINTER: usize = 64 << 10;
 
 /// A batch that is being gathered.
 #[derive(Debug)]
@@ -92,7 +95,7 @@ fn folder_at(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return Some(git.to_owned());
     }
-    let text = std::fs::read_to_string(git).ok()?;
+    let text = String::from_utf8(regular::read(git, LARGEST_POINTER).ok()?).ok()?;
     let folder = text.trim_end().strip_prefix("gitdir: ")?;
     Some(git.parent()?.join(folder))
 }

@@ -1,0 +1,62 @@
+//! Reading everything in the file, so that what is damaged is found before it is needed.
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine};
+use super::work::Work;
+use crate::olap::{Failure, OpenError, quote_identifier};
+
+/// More of them say no more.
+const MOST_FINDINGS: usize = 20;
+
+const TABLES: &str = "SELECT schema_name, table_name FROM duckdb_tables() \
+                      WHERE database_name = current_database() AND NOT internal ORDER BY ALL";
+
+impl Engine {
+    /// Reads every value of every table and says what can't be read, at most twenty findings. Each block of the file
+    /// has a checksum that is compared when it is read.
+    ///
+    /// # Errors
+    /// When the file can't be used for another reason than that it is damaged, or the token is cancelled.
+    pub async fn verify(&self, cancel: &CancellationToken) -> Result<Vec<String>, Failure> {
+        let verified = self
+            .work(cancel, Company::Others, |work| {
+                let mut findings = Vec::new();
+                for table in tables(work)? {
+                    match read(work, &table) {
+                        Ok(()) => {}
+                        Err(Failure::Interrupted) => return Err(Failure::Interrupted),
+                        Err(failure) => findings.push(format!("table {table}: {failure}")),
+                    }
+                    if findings.len() == MOST_FINDINGS {
+                        break;
+                    }
+                }
+                Ok(findings)
+            })
+            .await;
+        match verified {
+            Err(Failure::Open(damage @ OpenError::Damaged { .. })) => Ok(vec![damage.to_string()]),
+            // It gives up where what it reads makes no sense.
+            Err(Failure::Fatal { message }) => Ok(vec![message]),
+            other => other,
+        }
+    }
+}
+
+fn tables(work: &Work<'_>) -> Result<Vec<String>, Failure> {
+    let rows = work.run(TABLES, &[])?;
+    let name = |row: Vec<crate::olap::Value>| {
+        let parts: Vec<String> = row
+            .iter()
+            .map(|part| quote_identifier(&part.to_string()))
+            .collect();
+        parts.join(".")
+    };
+    Ok(rows.into_iter().map(name).collect())
+}
+
+fn read(work: &Work<'_>, table: &str) -> Result<(), Failure> {
+    work.run(&format!("SELECT bit_xor(hash(t)) FROM {table} t"), &[])
+        .map(drop)
+}

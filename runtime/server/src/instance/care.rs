@@ -1,0 +1,234 @@
+//! Looking after what a project keeps: damage found and set aside, room given back.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tokio_util::sync::CancellationToken;
+use watershed_drivers::duckdb::{Access, Compacted, Engine};
+use watershed_drivers::olap::{Failure, OpenError};
+use watershed_drivers::volume::{Bytes, Volume};
+
+use super::{Instance, Options, engine_options};
+use crate::documents::{CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time};
+use crate::exit::Exit;
+use crate::report::document::Project;
+use crate::report::explain::Life;
+use crate::socket::{Answer, Refusal};
+use crate::state_folder::StateFolder;
+
+/// What stands beside a catalog and belongs to it, and beside an engine's file.
+const BESIDE_CATALOG: [&str; 2] = ["-wal", "-shm"];
+const BESIDE_ENGINE: [&str; 2] = [".wal", ".proof"];
+
+impl Instance {
+    /// Looks for damage while everything goes on.
+    pub(super) async fn doctor(&self) -> Result<Answer, Refusal> {
+        let state = self
+            .options
+            .state_folder()
+            .map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
+        let Answer::Check(catalog) = self.check().await? else {
+            return Err(Refusal::new(Exit::NotNow, "the catalog was not checked"));
+        };
+        let engine = match state.engine().exists() {
+            true => verify(&self.engine).await?,
+            false => Vec::new(),
+        };
+        let checks = checks(&state, &catalog, engine);
+        Ok(doctored(&self.project, checks, Vec::new(), Life::Live))
+    }
+
+    /// Gives room back.
+    pub(super) async fn gc(&self) -> Result<Answer, Refusal> {
+        let compacted = self.engine.compact(&CancellationToken::new()).await;
+        compacted
+            .map(|done| collected(&self.project, done))
+            .map_err(|failure| refusal(&failure))
+    }
+}
+
+/// Looks for damage in a folder that no process runs; `catalog` is what `debug check` says of it.
+pub(super) async fn doctor_at_rest(
+    options: &Options,
+    state: &StateFolder,
+    catalog: Option<&CheckDocument>,
+) -> Result<Answer, Refusal> {
+    let checks = checks_at_rest(options, state, catalog).await?;
+    Ok(doctored(&options.project(), checks, Vec::new(), Life::AtRest))
+}
+
+async fn checks_at_rest(
+    options: &Options,
+    state: &StateFolder,
+    catalog: Option<&CheckDocument>,
+) -> Result<Vec<DoctorCheck>, Refusal> {
+    let mut findings = Vec::new();
+    if state.engine().exists() {
+        let engine = Engine::new(engine_options(options, state, Access::ReadOnly));
+        findings = verify(&engine).await?;
+        if let Err(error) = engine.close().await {
+            tracing::warn!(%error, "can't close the engine");
+        }
+    }
+    Ok(match catalog {
+        Some(catalog) => checks(state, catalog, findings),
+        None => vec![
+            check(Checked::Folder, of_folder(state)),
+            check(Checked::Engine, findings),
+        ],
+    })
+}
+
+/// Looks for damage in a folder that this process holds, and sets aside what is damaged.
+///
+/// # Errors
+/// When something can't be looked at or set aside.
+pub(super) async fn repair(
+    options: &Options,
+    state: &StateFolder,
+    catalog: &CheckDocument,
+) -> Result<Answer, Refusal> {
+    let checks = checks_at_rest(options, state, Some(catalog)).await?;
+    let mut repaired = Vec::new();
+    for check in checks.iter().filter(|check| !check.findings.is_empty()) {
+        let file = match check.what {
+            Checked::Folder => continue,
+            Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
+            Checked::Catalog => (state.catalog(), BESIDE_CATALOG),
+            Checked::Engine => (state.engine(), BESIDE_ENGINE),
+        };
+        let moved = set_aside(check.what, &file.0, &file.1);
+        repaired.push(moved.map_err(|error| {
+            let message = format!("`{}` can't be set aside: {error}", file.0.display());
+            Refusal::new(Exit::NotNow, message)
+        })?);
+    }
+    Ok(doctored(&options.project(), checks, repaired, Life::AtRest))
+}
+
+/// Gives back the room of a folder that this process holds.
+///
+/// # Errors
+/// When the engine's file can't be used, or there is no room for a copy of it.
+pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<Answer, Refusal> {
+    let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
+    let compacted = engine.compact(&CancellationToken::new()).await;
+    let closed = engine.close().await;
+    let compacted = compacted.and_then(|done| closed.map(|_| done));
+    compacted
+        .map(|done| collected(&options.project(), done))
+        .map_err(|failure| refusal(&failure))
+}
+
+/// A failure of the engine, as a command ends with it.
+pub(super) fn refusal(failure: &Failure) -> Refusal {
+    let exit = match failure {
+        Failure::Open(OpenError::Damaged { .. } | OpenError::Newer { .. }) => Exit::StateFolder,
+        _ => Exit::NotNow,
+    };
+    let refusal = Refusal::new(exit, failure.to_string());
+    match failure.hint() {
+        Some(hint) => refusal.hint(hint),
+        None => refusal,
+    }
+}
+
+async fn verify(engine: &Engine) -> Result<Vec<String>, Refusal> {
+    let verified = engine.verify(&CancellationToken::new()).await;
+    verified.map_err(|failure| refusal(&failure))
+}
+
+fn checks(state: &StateFolder, catalog: &CheckDocument, engine: Vec<String>) -> Vec<DoctorCheck> {
+    let of_catalog = catalog.findings.iter().map(|finding| match &finding.resource {
+        Some(resource) => format!("{}: {resource} {}", finding.rule, finding.message),
+        None => format!("{}: {}", finding.rule, finding.message),
+    });
+    vec![
+        check(Checked::Folder, of_folder(state)),
+        check(Checked::Catalog, of_catalog.collect()),
+        check(Checked::Engine, engine),
+    ]
+}
+
+fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
+    DoctorCheck { what, findings }
+}
+
+/// What is wrong with the folder itself.
+fn of_folder(state: &StateFolder) -> Vec<String> {
+    let mut findings = Vec::new();
+    if let Ok(volume) = Volume::of(&state.path())
+        && volume.missing() > 0
+    {
+        let missing = Bytes(volume.missing());
+        findings.push(format!(
+            "little room is left: {volume}, at least {missing} more are needed"
+        ));
+    }
+    findings
+}
+
+/// Gives a file and what belongs to it another name, under which nothing looks for it.
+fn set_aside(what: Checked, file: &Path, beside: &[&str]) -> io::Result<SetAside> {
+    let stamp = Time::now().millis();
+    let named = |file: &Path, end: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let aside = named(file, &format!(".damaged-{stamp}"));
+    // What belongs to it goes first: left alone, it would be taken for that of the new file.
+    for end in beside {
+        match fs::rename(named(file, end), named(&aside, end)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    fs::rename(file, &aside)?;
+    Ok(SetAside {
+        what,
+        from: file.display().to_string(),
+        to: aside.display().to_string(),
+    })
+}
+
+fn doctored(project: &Project, checks: Vec<DoctorCheck>, repaired: Vec<SetAside>, life: Life) -> Answer {
+    let is_damaged = |check: &DoctorCheck| check.what != Checked::Folder && !check.findings.is_empty();
+    let left = checks
+        .iter()
+        .filter(|check| is_damaged(check))
+        .any(|check| !repaired.iter().any(|file| file.what == check.what));
+    let is_tight = checks
+        .iter()
+        .any(|check| !check.findings.is_empty() && !is_damaged(check));
+    let exit = match (left, is_tight) {
+        (true, _) => Exit::StateFolder,
+        (false, true) => Exit::NotNow,
+        (false, false) => Exit::Converged,
+    };
+    Answer::Doctor(Box::new(DoctorDocument {
+        schema: DoctorDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        live: life == Life::Live,
+        checks,
+        repaired,
+        exit_code: exit.code(),
+    }))
+}
+
+fn collected(project: &Project, done: Compacted) -> Answer {
+    Answer::Gc(GcDocument {
+        schema: GcDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        engine_bytes_before: done.before,
+        engine_bytes_after: done.after,
+        exit_code: Exit::Converged.code(),
+    })
+}

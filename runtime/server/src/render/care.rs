@@ -1,0 +1,64 @@
+//! What `doctor` and `gc` come to, for people.
+
+use watershed_drivers::volume::Bytes;
+
+use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
+use super::units::count;
+use crate::documents::{DoctorDocument, GcDocument};
+
+/// A line for each thing that was looked at, its findings, what was set aside, and the verdict.
+pub(crate) fn doctor(document: &DoctorDocument) -> String {
+    let mut out = String::new();
+    for check in &document.checks {
+        let what = check.what.as_str();
+        let mark = match check.findings.is_empty() {
+            true => format!("{GOOD}✓{GOOD:#}"),
+            false => format!("{BAD}✗{BAD:#}"),
+        };
+        out.push_str(&format!("{mark} {what}\n"));
+        for finding in &check.findings {
+            out.push_str(&format!("    {finding}\n"));
+        }
+    }
+    for file in &document.repaired {
+        out.push_str(&format!("  set aside {DIM}as{DIM:#} {}\n", file.to));
+    }
+    let name = format!(
+        "{STRONG}{}{STRONG:#} ({})",
+        document.project, document.environment
+    );
+    let number: usize = document.checks.iter().map(|check| check.findings.len()).sum();
+    if number == 0 {
+        out.push_str(&format!("\n{GOOD}✓{GOOD:#} {name} is sound\n"));
+        return out;
+    }
+    let number = count(number as u64, "finding");
+    if document.repaired.is_empty() {
+        out.push_str(&format!("\n{BAD}✗{BAD:#} {name}: {number}\n"));
+        out.push_str(&format!(
+            " {HINT}hint{HINT:#}: `watershed doctor --repair` sets a damaged file aside; nothing is deleted\n"
+        ));
+    } else {
+        out.push_str(&format!("\n{GOOD}✓{GOOD:#} {name} is repaired: {number}\n"));
+        out.push_str(&format!(
+            " {HINT}hint{HINT:#}: `watershed run` makes anew what was set aside\n"
+        ));
+    }
+    out
+}
+
+/// One line.
+pub(crate) fn gc(document: &GcDocument) -> String {
+    let (before, after) = (document.engine_bytes_before, document.engine_bytes_after);
+    let name = format!("{STRONG}{}{STRONG:#}", document.project);
+    match before.saturating_sub(after) {
+        0 => format!(
+            "{GOOD}✓{GOOD:#} {name}: the engine's file has {}, nothing to give back\n",
+            Bytes(before)
+        ),
+        freed => {
+            let (freed, after) = (Bytes(freed), Bytes(after));
+            format!("{GOOD}✓{GOOD:#} {name}: {freed} given back, the engine's file has {after}\n")
+        }
+    }
+}

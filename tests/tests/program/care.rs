@@ -1,0 +1,243 @@
+//! Disks that are full, files that are damaged, room that is given back.
+
+use std::fs;
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use crate::sandbox::{Said, Sandbox};
+
+/// A small model, and one of some 8 MB that can't be compressed.
+fn project() -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/small.sql", "-- @materialize: true\nSELECT 7 AS x"),
+        (
+            "models/huge.sql",
+            "-- @materialize: true\nSELECT hash(i) AS a, hash(i + 1) AS b FROM range(500000) t(i)",
+        ),
+    ])
+}
+
+/// Runs the program with a bound on the size of each file, which a write meets as it meets a full disk.
+fn run_bounded(sandbox: &Sandbox, blocks: u32) -> Said {
+    let program = sandbox.command(&[]);
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" run");
+    let mut bounded = Command::new("sh");
+    bounded.args(["-c", &script]).arg(program.get_program());
+    for (key, value) in program.get_envs() {
+        match value {
+            Some(value) => bounded.env(key, value),
+            None => bounded.env_remove(key),
+        };
+    }
+    let output: Output = bounded
+        .current_dir(sandbox.path())
+        .output()
+        .expect("a shell can be started");
+    output.into()
+}
+
+fn assert_said_full(said: &Said, took: Duration, story: &str) {
+    assert!(matches!(said.code, Some(1 | 3)), "{story}: {said:?}");
+    assert!(!said.stdout.contains('✓'), "{story}: {}", said.stdout);
+    let text = format!("{}{}", said.stdout, said.stderr);
+    assert!(text.contains("full"), "{story}: {text}");
+    assert!(text.contains("free of"), "the volume is named, {story}: {text}");
+    assert!(!text.contains("transaction"), "{story}: {text}");
+    assert!(took < Duration::from_secs(20), "{story}: {took:?}");
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_point_is_said_at_once_and_costs_nothing_else() {
+    // From too little for an empty catalog to too little for the large model.
+    for blocks in [1, 100, 180, 240, 400, 600, 2_000, 8_000] {
+        let sandbox = project();
+        let begun = Instant::now();
+        let said = run_bounded(&sandbox, blocks);
+        let story = format!("{blocks} blocks");
+        if blocks == 1 {
+            assert_eq!(said.code, Some(3), "{story}: {said:?}");
+        } else {
+            assert_said_full(&said, begun.elapsed(), &story);
+        }
+        sandbox.expect_run(0, &story);
+        assert_eq!(
+            sandbox.query("SELECT count(*) FROM huge")["rows"][0][0],
+            500_000,
+            "{story}"
+        );
+        assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], 7, "{story}");
+        assert!(sandbox.expect_run(0, &story).is_empty(), "{story}");
+    }
+}
+
+/// A volume of 6 MB; none where mounting is not allowed.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(at: &'a Path) -> Option<Self> {
+        fs::create_dir_all(at).expect("a folder can be made");
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", "size=6m", "tmpfs"])
+            .arg(at)
+            .output();
+        mounted
+            .is_ok_and(|output| output.status.success())
+            .then_some(Self(at))
+    }
+
+    /// Makes room.
+    fn grow(&self) {
+        let grown = Command::new("mount")
+            .args(["-o", "remount,size=200m"])
+            .arg(self.0)
+            .output();
+        assert!(
+            grown.is_ok_and(|output| output.status.success()),
+            "the volume can grow"
+        );
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0).output();
+    }
+}
+
+#[test]
+fn a_full_volume_is_named_with_the_room_that_is_missing() {
+    let sandbox = project();
+    let state = sandbox.path().join(".watershed");
+    let Some(disk) = SmallDisk::mount(&state) else {
+        println!("mounting is not allowed here; a bound on the size of files stands for a full disk");
+        return;
+    };
+    for story in ["the first run", "the second run"] {
+        let begun = Instant::now();
+        let said = sandbox.call(&["run"]);
+        assert_said_full(&said, begun.elapsed(), story);
+        let text = format!("{}{}", said.stdout, said.stderr);
+        assert!(
+            text.contains(&format!("`{}`", state.display())),
+            "{story}: {text}"
+        );
+    }
+    disk.grow();
+    sandbox.expect_run(0, "with room again");
+    assert_eq!(sandbox.query("SELECT count(*) FROM huge")["rows"][0][0], 500_000);
+    drop(disk);
+}
+
+#[test]
+fn room_that_a_dropped_model_took_is_given_back_and_nothing_else_changes() {
+    let sandbox = project();
+    sandbox.write("data/a.csv", "n\n1\n2\n");
+    sandbox.write(
+        "sources/a.yaml",
+        "type: source\nconnector: local_file\npath: data/a.csv\n",
+    );
+    sandbox.write("models/view.sql", "SELECT x + 1 AS y FROM small");
+    sandbox.write(
+        "init.sql",
+        "CREATE OR REPLACE MACRO twice(n) AS n * 2; CREATE OR REPLACE TABLE rates AS SELECT 2.5 AS rate;",
+    );
+    sandbox.run(0);
+    sandbox.remove("models/huge.sql");
+    sandbox.run(0);
+    let before = sandbox.tables();
+    let size = || {
+        fs::metadata(sandbox.engine_file())
+            .expect("the file is there")
+            .len()
+    };
+    let large = size();
+    let said = sandbox.call(&["gc", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    let document = said.json();
+    assert_eq!(document["schema"], "watershed.gc/1");
+    assert_eq!(document["engine_bytes_after"], size());
+    assert!(size() * 2 < large, "{large} bytes before, {} after", size());
+    assert_eq!(sandbox.tables(), before);
+    assert_eq!(
+        sandbox.query("SELECT twice(rate) FROM rates")["rows"][0][0].to_string(),
+        "\"5.0\""
+    );
+    assert!(sandbox.run(0).is_empty(), "nothing is to be built after it");
+    let again = sandbox.call(&["gc"]);
+    assert!(again.stdout.contains("nothing to give back"), "{}", again.stdout);
+}
+
+#[test]
+fn a_damaged_engine_file_is_one_error_and_is_repaired_by_building_anew() {
+    let sandbox = project();
+    sandbox.run(0);
+    let before = sandbox.tables().len();
+    let file = fs::File::options().write(true).open(sandbox.engine_file());
+    file.and_then(|file| file.set_len(4_096))
+        .expect("the file can be cut");
+
+    let run = sandbox.call(&["run"]);
+    assert_eq!(run.code, Some(4), "{run:?}");
+    assert_eq!(run.stderr.matches("error").count(), 1, "{}", run.stderr);
+    assert!(run.stderr.contains("damaged"), "{}", run.stderr);
+    assert!(run.stderr.contains("watershed doctor --repair"), "{}", run.stderr);
+    assert_eq!(sandbox.call(&["query", "SELECT 1"]).code, Some(4));
+
+    let found = sandbox.call(&["doctor", "--json"]);
+    assert_eq!(found.code, Some(4), "{}", found.stderr);
+    let document = found.json();
+    assert_eq!(document["schema"], "watershed.doctor/1");
+    assert_eq!(document["checks"][2]["what"], "engine");
+    assert_eq!(
+        document["checks"][2]["findings"].as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(
+        document["checks"][1]["findings"].as_array().map(Vec::len),
+        Some(0)
+    );
+
+    let repaired = sandbox.call(&["doctor", "--repair", "--json"]);
+    assert_eq!(repaired.code, Some(0), "{}", repaired.stderr);
+    let aside = repaired.json()["repaired"][0]["to"].as_str().map(str::to_owned);
+    assert!(Path::new(&aside.expect("it says where the file is")).exists());
+    assert_eq!(sandbox.done(0), "huge:built small:built");
+    assert_eq!(sandbox.tables().len(), before);
+    assert_eq!(sandbox.call(&["doctor"]).code, Some(0));
+}
+
+#[test]
+fn a_damaged_block_is_found_by_reading_everything() {
+    let sandbox = project();
+    sandbox.run(0);
+    assert_eq!(sandbox.call(&["doctor"]).code, Some(0));
+    let mut file = fs::File::options()
+        .write(true)
+        .open(sandbox.engine_file())
+        .expect("the file can be opened");
+    let middle = file.metadata().expect("the file is there").len() / 2;
+    file.seek(SeekFrom::Start(middle)).expect("the file has a middle");
+    file.write_all(&[0xa5; 4_096]).expect("the file can be written");
+    drop(file);
+    let found = sandbox.call(&["doctor"]);
+    assert_eq!(found.code, Some(4), "{found:?}");
+    assert_eq!(sandbox.call(&["doctor", "--repair"]).code, Some(0));
+    sandbox.expect_run(0, "everything anew");
+    assert_eq!(sandbox.query("SELECT count(*) FROM huge")["rows"][0][0], 500_000);
+}
+
+#[test]
+fn a_damaged_catalog_is_set_aside_and_what_was_built_is_adopted() {
+    let sandbox = project();
+    sandbox.run(0);
+    let catalog = sandbox.path().join(".watershed/dev/catalog.db");
+    fs::write(&catalog, vec![0x5a; 20_000]).expect("the catalog can be spoiled");
+    assert_eq!(sandbox.call(&["run"]).code, Some(4));
+    let repaired = sandbox.call(&["doctor", "--repair"]);
+    assert_eq!(repaired.code, Some(0), "{repaired:?}");
+    assert!(sandbox.run(0).is_empty(), "what stands in the engine is adopted");
+    assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], 7);
+}

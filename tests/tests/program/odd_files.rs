@@ -1,0 +1,150 @@
+//! What is no regular file is told and never opened; two signals end what never returns.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::sandbox::{Said, Sandbox};
+
+fn pipe(sandbox: &Sandbox, file: &str) {
+    let path = sandbox.path().join(file);
+    fs::create_dir_all(path.parent().expect("a file stands in a folder")).expect("a folder can be made");
+    mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe can be made");
+}
+
+fn codes(said: &Said) -> Vec<String> {
+    let document = said.json();
+    let found = document["diagnostics"].as_array().cloned().unwrap_or_default();
+    let mut codes: Vec<String> = found
+        .iter()
+        .map(|found| format!("{} {}", found["path"], found["code"]).replace('"', ""))
+        .collect();
+    codes.sort();
+    codes
+}
+
+#[test]
+fn pipes_and_devices_among_project_files_are_errors_and_the_rest_is_built() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/good.sql", "-- @materialize: true\nSELECT 1 AS x"),
+    ]);
+    pipe(&sandbox, "models/a.sql");
+    pipe(&sandbox, ".env");
+    symlink("/dev/zero", sandbox.path().join("models/zero.sql")).expect("a link can be made");
+    let expected = [
+        ".env not-a-file",
+        "models/a.sql not-a-file",
+        "models/zero.sql not-a-file",
+    ];
+    let validated = sandbox.call(&["validate", "--json"]);
+    assert_eq!(
+        (validated.code, codes(&validated)),
+        (Some(1), expected.map(String::from).to_vec())
+    );
+    let run = sandbox.call(&["run", "--json"]);
+    assert_eq!(
+        (run.code, codes(&run)),
+        (Some(1), expected.map(String::from).to_vec())
+    );
+    assert_eq!(sandbox.tables(), ["good: {'x': 1}"]);
+    sandbox.remove(".env");
+    sandbox.remove("models/a.sql");
+    sandbox.remove("models/zero.sql");
+    assert_eq!(sandbox.run(0).len(), 0);
+}
+
+#[test]
+fn a_manifest_that_is_a_pipe_is_told_and_deletes_nothing() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/good.sql", "-- @materialize: true\nSELECT 1 AS x"),
+    ]);
+    sandbox.run(0);
+    sandbox.remove("watershed.yaml");
+    pipe(&sandbox, "watershed.yaml");
+    let run = sandbox.call(&["run", "--json", "-C", "."]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert_eq!(codes(&run), ["watershed.yaml not-a-file"]);
+    assert_eq!(sandbox.tables(), ["good: {'x': 1}"]);
+}
+
+#[test]
+fn data_that_is_no_regular_file_fails_its_source_and_keeps_the_last_rows() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "sources/one.yaml",
+            "type: source\nconnector: local_file\npath: data/one.csv\n",
+        ),
+        (
+            "sources/all.yaml",
+            "type: source\nconnector: local_file\npath: data/all/*.csv\n",
+        ),
+        ("data/one.csv", "x\n1\n"),
+        ("data/all/a.csv", "x\n1\n"),
+    ]);
+    sandbox.run(0);
+    let before = sandbox.tables();
+    sandbox.remove("data/one.csv");
+    pipe(&sandbox, "data/one.csv");
+    pipe(&sandbox, "data/all/b.csv");
+    let run = sandbox.call(&["run", "--json"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    let document = run.json();
+    for resource in document["resources"].as_array().expect("resources are listed") {
+        assert_eq!(resource["error"]["code"], "not-a-file", "{resource}");
+    }
+    assert_eq!(sandbox.tables(), before);
+}
+
+#[test]
+fn a_second_signal_ends_at_once_what_never_returns() {
+    for command in ["run", "start"] {
+        let sandbox = Sandbox::with(&[
+            ("watershed.yaml", ""),
+            (
+                "init.sql",
+                "CREATE OR REPLACE TABLE t AS SELECT * FROM read_csv('stuck.pipe')",
+            ),
+        ]);
+        pipe(&sandbox, "stuck.pipe");
+        let mut child = sandbox.start(&[command]);
+        // Opens once the engine has it open; with nothing written, its read never returns.
+        let writer = open_for_writing(&sandbox.path().join("stuck.pipe"));
+        let begun = Instant::now();
+        terminate(&child);
+        terminate_until_gone(&mut child);
+        let took = begun.elapsed();
+        assert!(took < Duration::from_secs(5), "{command}: {took:?}");
+        drop(writer);
+    }
+}
+
+fn open_for_writing(path: &Path) -> fs::File {
+    fs::File::options()
+        .write(true)
+        .open(path)
+        .expect("the pipe can be opened")
+}
+
+fn terminate(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let _ = kill_process(pid.expect("a child has a process id"), Signal::TERM);
+}
+
+/// Two signals that come at once may count as one, so the second is sent until it has worked.
+fn terminate_until_gone(child: &mut Child) {
+    loop {
+        terminate(child);
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            return assert_eq!(status.code(), Some(143));
+        }
+        std::thread::yield_now();
+    }
+}
