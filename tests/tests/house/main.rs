@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
+//! | `openings` | summaries begin with a verb or a noun phrase |
 //! | `sources` | files stay short and say what they are |
 //! | `versions` | the engine's version is the same everywhere |
 
 mod documents;
 mod imports;
+mod openings;
 mod sources;
 mod versions;
 
