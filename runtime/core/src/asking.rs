@@ -360,13 +360,13 @@ impl Core {
                 }
             }
             self.store_requeue(member);
-            self.has_settled(member);
+            self.on_settled(member);
         }
         self.slots[rep].busy_children = 0;
     }
 
     /// What follows for waits and gates when a resource has settled, or has gone.
-    pub(crate) fn has_settled(&mut self, slot: Slot) {
+    pub(crate) fn on_settled(&mut self, slot: Slot) {
         if self.slots[slot].gates {
             self.slots[slot].gates = false;
             self.gate.remove(&slot);

@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::backoff;
 use crate::core::Core;
 use crate::edit::unless_empty;
 use crate::lifecycle::At;
@@ -281,7 +282,7 @@ impl Core {
         if now.since(since) >= self.limits.commit_patience {
             return self.stop(StopReason::StoreFailed(message));
         }
-        let wait = RETRY_BASE.saturating_mul(1 << failures.min(10)).min(RETRY_CAP);
+        let wait = backoff(RETRY_BASE, RETRY_CAP, failures + 1);
         self.timers.set(Timer::CommitRetry, now.after(wait));
     }
 

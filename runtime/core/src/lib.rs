@@ -41,6 +41,7 @@
 mod abandoning;
 mod apply;
 mod asking;
+mod backoff;
 mod barrier;
 mod batch;
 mod bytes;

@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::backoff;
 use crate::components::components;
 use crate::core::Core;
 use crate::graph::index_u32;
@@ -19,8 +20,7 @@ const RETRY_CAP: Duration = Duration::from_secs(300);
 
 /// How long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
 pub(crate) fn op_backoff(attempts: u32) -> Duration {
-    let doublings = attempts.saturating_sub(1).min(16);
-    RETRY_BASE.saturating_mul(1 << doublings).min(RETRY_CAP)
+    backoff(RETRY_BASE, RETRY_CAP, attempts)
 }
 
 /// Which deletes wait for the delete of a resource.
@@ -210,7 +210,7 @@ impl Core {
         self.release_delete_waits(slot);
         self.clear_times(slot);
         self.write_removal(slot);
-        self.has_settled(slot);
+        self.on_settled(slot);
         self.on(slot, Event::Removed);
         if self.slots[slot].unreturned().is_some() {
             // Nothing else runs under its name until its invocation has returned.

@@ -209,7 +209,7 @@ impl Core {
             self.settle(slot, why);
         } else {
             self.on(slot, Event::Settled(why.clone()));
-            self.has_settled(slot);
+            self.on_settled(slot);
         }
     }
 

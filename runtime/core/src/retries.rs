@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::backoff::backoff;
 use crate::core::Core;
 use crate::lifecycle::Event;
 use crate::resource::{Cancelled, Failure, Slot};
@@ -78,8 +79,7 @@ impl Core {
         if failures >= attempts {
             return true;
         }
-        let doublings = failures.saturating_sub(1).min(31);
-        let wait = base.saturating_mul(1 << doublings).min(cap);
+        let wait = backoff(base, cap, failures);
         let wait = failure.retry_after.unwrap_or_else(|| self.spread(slot, wait));
         let at = failure.at.after(wait).max(self.now.mono);
         self.timers.set(Timer::Retry(slot), at);

@@ -255,7 +255,7 @@ impl Core {
             self.set_pending_again(slot, reason);
         } else {
             self.on(slot, Event::Settled(Settled::Retrying));
-            self.has_settled(slot);
+            self.on_settled(slot);
         }
     }
 
