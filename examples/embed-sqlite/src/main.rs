@@ -29,10 +29,7 @@ impl Reconciler for Counter {
             .set_state(&state)
             .await
             .map_err(|e| Error::transient("state", e.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 }
 

@@ -26,18 +26,12 @@ impl Reconciler for Folders {
             return Ok(Outcome::default());
         }
         std::fs::create_dir(&context.spec().path).map_err(|e| Error::transient("create", e.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         std::fs::remove_dir(&context.spec().path).map_err(|e| Error::transient("remove", e.to_string()))?;
-        Ok(Outcome {
-            work: Work::Dropped,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Dropped))
     }
 }
 

@@ -32,10 +32,7 @@ impl Reconciler for Publisher {
         }
         let stored = context.set_state(&published).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 }
 

@@ -45,10 +45,7 @@ impl Reconciler for Dialler {
         }
         let stored = context.set_state(&Reached(attempt)).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 }
 

@@ -106,20 +106,14 @@ impl Reconciler for Keeper {
                 }
             })
             .await;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if let Some(id) = self.find(&context).await {
             self.buckets.call(|buckets| buckets.remove(&id)).await;
         }
-        Ok(Outcome {
-            work: Work::Dropped,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Dropped))
     }
 }
 

@@ -25,10 +25,7 @@ impl Reconciler for Capitals {
         let capitals = Text(context.spec().0.to_uppercase());
         let stored = context.set_state(&capitals).await;
         stored.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 }
 

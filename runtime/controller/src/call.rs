@@ -159,11 +159,19 @@ impl OpenCalls {
         given
     }
 
-    /// Hands an answer to its caller; after the last one the call is closed.
-    pub(crate) fn answer(&mut self, id: CallId, answer: Answer, revision: Revision) {
+    /// Hands an answer to its caller; after the last one the call is closed. How many other calls are open is said
+    /// before that: the caller may want to know at once.
+    pub(crate) fn answer(
+        &mut self,
+        id: CallId,
+        answer: Answer,
+        revision: Revision,
+        left: impl FnOnce(usize),
+    ) {
         let Some(reply) = self.remove(id) else {
             return;
         };
+        left(self.len());
         if let Some(rest) = reply.answer(answer, revision) {
             self.insert(id, rest);
         }

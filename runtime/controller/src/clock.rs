@@ -17,6 +17,12 @@ pub trait Clock: Send + Sync + 'static {
 
     /// The moment at which [`Now::mono`] was zero.
     fn start(&self) -> Instant;
+
+    /// Whether a test moves this clock. Waits before retries are then exact, instead of spread over their second half
+    /// ([`Limits::jitter`](watershed_core::Limits::jitter)).
+    fn is_simulated(&self) -> bool {
+        false
+    }
 }
 
 /// The machine's clocks.
@@ -113,6 +119,10 @@ impl Clock for TokioClock {
             wall: self.wall.after(Duration::from_millis(mono.0)),
             mono,
         }
+    }
+
+    fn is_simulated(&self) -> bool {
+        true
     }
 
     fn start(&self) -> Instant {

@@ -28,7 +28,7 @@ use crate::sync::Mutex;
 ///
 /// ```
 /// use std::time::Duration;
-/// use watershed_controller::{Context, Error, Outcome, Reconciler, Work, json_message, state_of};
+/// use watershed_controller::{Context, Error, Outcome, Reconciler, json_message, state_of};
 ///
 /// #[derive(PartialEq, serde::Serialize, serde::Deserialize)]
 /// struct Total(u64);
@@ -54,9 +54,8 @@ use crate::sync::Mutex;
 ///         if context.state() == Some(&Total(total)) {
 ///             return Ok(Outcome::default());
 ///         }
-///         context.set_state(&Total(total)).await.map_err(|e| Error::transient("state", e.to_string()))?;
-///         let tomorrow = context.now().after(Duration::from_secs(24 * 60 * 60));
-///         Ok(Outcome { work: Work::Built, retrigger: Some(tomorrow) })
+///         context.set_state(&Total(total)).await?;
+///         Ok(Outcome::changed().requeue_after(Duration::from_secs(24 * 60 * 60)))
 ///     }
 /// }
 /// ```
@@ -216,7 +215,7 @@ impl<R: Reconciler> Context<R> {
 
     /// The time of day by the controller's clock, which is simulated in tests: retrigger times count from it.
     pub fn now(&self) -> Timestamp {
-        self.link.shared.clock.now().wall
+        self.link.now()
     }
 
     /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.
@@ -284,6 +283,11 @@ impl Link {
             progress: Mutex::new(None),
             state_write: AsyncMutex::new(None),
         }
+    }
+
+    /// The time of day by the controller's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.shared.clock.now().wall
     }
 
     pub(crate) fn is_cancelled(&self) -> bool {

@@ -259,8 +259,10 @@ impl Builder {
     pub fn kind<R: Reconciler>(mut self, mut options: KindOptions, reconciler: R) -> Self {
         options.spec_format = R::Spec::FORMAT;
         options.state_format = R::State::FORMAT;
-        self.runners
-            .insert(options.kind.clone(), Arc::new(Typed::new(reconciler)));
+        self.runners.insert(
+            options.kind.clone(),
+            Arc::new(Typed::new(reconciler, options.blocking)),
+        );
         self.kinds.push(options);
         self
     }
@@ -369,6 +371,13 @@ impl Builder {
         role: Role,
     ) -> (Member, Inbox, Ends) {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let mut limits = self.limits;
+        if !clock.is_simulated() {
+            // Controllers that failed together must not try again together.
+            limits
+                .jitter
+                .get_or_insert_with(|| uuid::Uuid::now_v7().as_u64_pair().1);
+        }
         let (commands, commands_in) = mpsc::channel(COMMANDS);
         let (forgotten, forgotten_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
@@ -390,7 +399,7 @@ impl Builder {
             span: tracing::info_span!("controller", instance = %self.instance),
             instance: self.instance,
             store: self.store,
-            limits: self.limits,
+            limits,
             kinds: self.kinds,
             runners: Arc::new(self.runners),
             clock,
@@ -428,5 +437,31 @@ impl Ends {
             shutdown: self.shutdown,
             ended,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_core::Timestamp;
+
+    use super::*;
+    use crate::TokioClock;
+
+    fn jitter(builder: Builder) -> Option<u64> {
+        let (member, _, _) = builder.member(&Stored::default(), None, Role::Hold);
+        member.limits.jitter
+    }
+
+    #[tokio::test]
+    async fn retries_are_spread_by_a_number_of_each_controller_unless_the_clock_is_simulated() {
+        let (one, other) = (jitter(Controller::builder()), jitter(Controller::builder()));
+        assert!(one.is_some() && one != other);
+        let simulated = Controller::builder().clock(TokioClock::starting_at(Timestamp(0)));
+        assert_eq!(jitter(simulated), None);
+        let chosen = Limits {
+            jitter: Some(7),
+            ..Limits::default()
+        };
+        assert_eq!(jitter(Controller::builder().limits(chosen)), Some(7));
     }
 }

@@ -169,6 +169,19 @@ impl From<EncodeError> for SetStateError {
     }
 }
 
+/// A state that could not be written fails the run: for good if the state has no bytes, else it may be tried again.
+impl From<SetStateError> for watershed_core::Error {
+    fn from(error: SetStateError) -> Self {
+        match &error {
+            SetStateError::Encode(_) => Self::permanent(STATE_CODE, error.to_string()),
+            SetStateError::Refused(_) => Self::transient(STATE_CODE, error.to_string()),
+        }
+    }
+}
+
+/// The code of the error of a run whose state could not be written.
+const STATE_CODE: &str = "state";
+
 /// Why the history of a resource could not be read.
 ///
 /// ```

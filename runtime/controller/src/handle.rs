@@ -163,9 +163,14 @@ impl Shared {
             .clone()
     }
 
-    pub(crate) fn opened(&self, catalog: Arc<dyn Catalog>) {
+    #[must_use]
+    pub(crate) fn opened(self: &Arc<Self>, catalog: Arc<dyn Catalog>) -> OpenedCatalog {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog);
         self.holds.store(true, Ordering::SeqCst);
+        OpenedCatalog {
+            shared: Arc::clone(self),
+            is_closed: false,
+        }
     }
 
     /// The lease, while this process holds one that can run out.
@@ -187,7 +192,7 @@ impl Shared {
         match (&self.exchange, self.catalog()) {
             (_, Some(catalog)) => catalog.history(uid, limit).await,
             (Some(exchange), None) => exchange.history(uid, limit).await,
-            (None, None) => Ok(Vec::new()),
+            (None, None) => Err(StoreError::Closed),
         }
     }
 
@@ -195,7 +200,30 @@ impl Shared {
         match (&self.exchange, self.catalog()) {
             (_, Some(catalog)) => catalog.recent(limit).await,
             (Some(exchange), None) => exchange.recent(limit).await,
-            (None, None) => Ok(Vec::new()),
+            (None, None) => Err(StoreError::Closed),
+        }
+    }
+}
+
+/// Closes the catalog to handles when the loop goes without closing it, with the runtime for example: whatever the
+/// catalog holds, the lock on a file for example, goes with the loop, however many handles are left.
+#[derive(Debug)]
+pub(crate) struct OpenedCatalog {
+    shared: Arc<Shared>,
+    pub(crate) is_closed: bool,
+}
+
+impl Drop for OpenedCatalog {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            let mut held = self
+                .shared
+                .catalog
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
+            let catalog = held.take();
+            drop(held);
+            drop(catalog);
         }
     }
 }

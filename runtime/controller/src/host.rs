@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Span;
 use watershed_core::{
-    Answer, Call, CallId, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
-    Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
+    Answer, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono,
+    Now, Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::committer::{self, Begun};
 use crate::context::Link;
 use crate::gathering::Gathering;
-use crate::handle::Shared;
+use crate::handle::{OpenedCatalog, Shared};
 use crate::nudges::Nudges;
 use crate::runner::{Invocation, Runner};
 use crate::store::{Catalog, Lease};
@@ -76,7 +76,33 @@ pub(crate) struct Host {
     /// Those that write commits and keep the lease.
     pub(crate) tasks: Vec<OnlyWhileHeld<()>>,
     pub(crate) effects: Vec<Effect>,
+    /// Taken from its queue by a caller's turn, and left for the next turn of the loop's own task.
+    pub(crate) left: Option<Taken>,
+    /// Rows of the commit under way.
+    pub(crate) commit_rows: usize,
+    /// Closes the catalog to handles when the loop goes without [`end`](Self::end).
+    pub(crate) opened: OpenedCatalog,
 }
+
+/// Something that a turn has taken from a queue.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Signal(Signal),
+    Call(Command),
+}
+
+/// The task in which a turn is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The loop's own, which may take its time.
+    Own,
+    /// Somebody else's, who waits for an answer or has other work: what reaches [`MANY`] things is left to the loop's
+    /// own task, so that such a turn stays under a millisecond.
+    Lent,
+}
+
+/// The most edits, rows, or edges of the graph that a lent turn works on for one input.
+pub(crate) const MANY: usize = 512;
 
 /// Where what handles ask for comes from. It outlives the loop where a process takes part in an instance for longer
 /// than it holds it.
@@ -107,6 +133,8 @@ pub(crate) enum Pace {
     Again,
     /// Another turn after other tasks had theirs: they are about to call.
     Gathers,
+    /// A turn of the loop's own task: a lent one has met something that takes long.
+    Left,
     /// The end.
     Over(Stop),
 }
@@ -131,13 +159,15 @@ impl Host {
     }
 
     /// Takes what is there and carries out what comes of it.
-    pub(crate) fn turn(&mut self) -> Pace {
+    pub(crate) fn turn(&mut self, turn: Turn) -> Pace {
         if let Some(stop) = &self.stop {
             return Pace::Over(stop.clone());
         }
         let now = self.clock.now();
+        self.note_most();
+        let is_left = self.drain(now, turn);
+        // Noted before anybody is answered, who may read it at once.
         self.note_lengths();
-        self.drain(now);
         if self.certainty() == Certainty::Over {
             tracing::error!("the lease could not be renewed in time");
             self.core.handle(now, Input::LeaseLost, &mut self.effects);
@@ -153,6 +183,7 @@ impl Host {
         self.note_lengths();
         match &self.stop {
             Some(stop) => Pace::Over(stop.clone()),
+            None if is_left => Pace::Left,
             None if self.has_more() => Pace::Again,
             None if waits => Pace::Gathers,
             None => Pace::Rests,
@@ -165,28 +196,38 @@ impl Host {
     }
 
     fn has_more(&self) -> bool {
-        !self.committed.is_empty()
+        self.left.is_some()
+            || !self.committed.is_empty()
             || !self.signals.urgent.is_empty()
             || !self.signals.ordinary.is_empty()
             || !self.inbox.forgotten.is_empty()
             || (self.core.accepts_calls() && !self.inbox.commands.is_empty())
     }
 
-    /// Says how much waits: what came since the last look, or what is left at the end of a turn.
+    /// Says how much waits once a turn has taken what it could.
     fn note_lengths(&self) {
         let lengths = &self.shared.metrics.lengths;
         lengths.calls.note(self.inbox.commands.len());
         lengths.answers.note(self.calls.len());
-        lengths
-            .signals
-            .note(self.signals.urgent.len() + self.signals.ordinary.len());
+        lengths.signals.note(self.waiting_signals());
         lengths.forgotten.note(self.inbox.forgotten.len());
+        lengths.begins.note(self.starting.len() + self.workers.backlog());
+    }
+
+    /// Says how much came since the last turn.
+    fn note_most(&self) {
+        let lengths = &self.shared.metrics.lengths;
+        lengths.calls.note_most(self.inbox.commands.len());
+        lengths.signals.note_most(self.waiting_signals());
+        lengths.forgotten.note_most(self.inbox.forgotten.len());
+    }
+
+    fn waiting_signals(&self) -> usize {
+        self.signals.urgent.len() + self.signals.ordinary.len()
     }
 
     /// Looks after the workers, and says when to make a turn though nothing has come.
     pub(crate) fn look_ahead(&mut self) -> Option<Instant> {
-        let begins = self.starting.len() + self.workers.backlog();
-        self.shared.metrics.lengths.begins.note(begins);
         let look = self.workers.look();
         self.alarm = [look, self.due(), self.doubt()].into_iter().flatten().min();
         self.alarm
@@ -209,23 +250,59 @@ impl Host {
         self.lease.map(|lease| lease.next_change(Instant::now()))
     }
 
-    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out.
-    fn drain(&mut self, now: Now) {
+    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out. Says
+    /// whether something was left to the loop's own task, and everything behind it with it.
+    fn drain(&mut self, now: Now, turn: Turn) -> bool {
+        if let Some(left) = self.left.take() {
+            self.input(now, left);
+        }
         if let Some(signal) = self.committed.pop_front() {
-            self.take(now, signal);
+            self.input(now, Taken::Signal(signal));
         }
-        for _ in 0..TURN {
-            let Ok(signal) = self.signals.urgent.try_recv() else {
-                break;
-            };
-            self.take(now, signal);
+        let sources = [Self::next_urgent, Self::next_ordinary, Self::next_call];
+        for (index, next) in sources.into_iter().enumerate() {
+            if index == 2 {
+                self.drain_forgotten(now);
+            }
+            for _ in 0..TURN {
+                let Some(taken) = next(self) else { break };
+                if turn == Turn::Lent && self.takes_long(&taken) {
+                    self.left = Some(taken);
+                    return true;
+                }
+                self.input(now, taken);
+            }
         }
-        for _ in 0..TURN {
-            let Ok(signal) = self.signals.ordinary.try_recv() else {
-                break;
-            };
-            self.take(now, signal);
+        let is_due = |due: Option<Mono>| due.is_some_and(|due| due <= now.mono);
+        if turn == Turn::Lent && (is_due(self.timer) || is_due(self.nudges.due())) {
+            // Any number of things may fall due at once.
+            return true;
         }
+        if is_due(self.timer) {
+            self.timer = None;
+            self.core.handle(now, Input::Time, &mut self.effects);
+        }
+        while let Some(uid) = self.nudges.take(now.mono) {
+            self.core.handle(now, Input::Nudge(uid), &mut self.effects);
+        }
+        false
+    }
+
+    fn next_urgent(&mut self) -> Option<Taken> {
+        self.signals.urgent.try_recv().ok().map(Taken::Signal)
+    }
+
+    fn next_ordinary(&mut self) -> Option<Taken> {
+        self.signals.ordinary.try_recv().ok().map(Taken::Signal)
+    }
+
+    fn next_call(&mut self) -> Option<Taken> {
+        let accepts = self.core.accepts_calls();
+        let taken = accepts.then(|| self.inbox.commands.try_recv().ok());
+        taken.flatten().map(Taken::Call)
+    }
+
+    fn drain_forgotten(&mut self, now: Now) {
         for _ in 0..TURN {
             let Ok(call) = self.inbox.forgotten.try_recv() else {
                 break;
@@ -233,21 +310,39 @@ impl Host {
             self.calls.forget(call);
             self.core.handle(now, Input::Forget(call), &mut self.effects);
         }
-        for _ in 0..TURN {
-            if !self.core.accepts_calls() {
-                break;
+    }
+
+    fn input(&mut self, now: Now, taken: Taken) {
+        match taken {
+            Taken::Signal(signal) => self.take(now, signal),
+            Taken::Call(command) => self.call(now, command),
+        }
+    }
+
+    /// Whether an input may keep a turn busy for more than a millisecond.
+    fn takes_long(&self, taken: &Taken) -> bool {
+        match taken {
+            Taken::Signal(Signal::Returned { invocation, .. }) => {
+                self.core.return_reaches_more_than(*invocation, MANY)
             }
-            let Ok(command) = self.inbox.commands.try_recv() else {
-                break;
-            };
-            self.call(now, command);
-        }
-        if self.timer.is_some_and(|due| due <= now.mono) {
-            self.timer = None;
-            self.core.handle(now, Input::Time, &mut self.effects);
-        }
-        while let Some(uid) = self.nudges.take(now.mono) {
-            self.core.handle(now, Input::Nudge(uid), &mut self.effects);
+            Taken::Signal(Signal::Committed { .. }) => self.commit_rows > MANY,
+            Taken::Signal(_) => false,
+            Taken::Call(command) => match &command.call {
+                Call::Apply(batch) => {
+                    let wide = |edit: &Edit| self.core.reaches_more_than(&edit.target, MANY);
+                    batch.edits.len() > MANY || batch.edits.iter().any(wide)
+                }
+                Call::Reconcile(target)
+                | Call::Refresh { target, .. }
+                | Call::Nudge(target)
+                | Call::Cancel(target)
+                | Call::Retry(target)
+                | Call::Pause(target)
+                | Call::Resume(target)
+                | Call::ReconcileOnce(target) => self.core.reaches_more_than(target, MANY),
+                Call::NudgeAll | Call::Check(_) => true,
+                Call::Explain(_) | Call::WaitUntilIdle | Call::WriteState { .. } => false,
+            },
         }
     }
 
@@ -351,7 +446,9 @@ impl Host {
                         self.begin_starting();
                     }
                     let revision = self.shared.view.revision();
-                    self.calls.answer(call, answer, revision);
+                    let lengths = &self.shared.metrics.lengths.answers;
+                    self.calls
+                        .answer(call, answer, revision, |left| lengths.note(left));
                 }
                 Effect::Publish(publish) => self.shared.publish(publish),
                 Effect::Stopped { reason, unreturned } => stop = Some(Stop { reason, unreturned }),
@@ -363,6 +460,7 @@ impl Host {
     }
 
     fn commit(&mut self, commit: Commit) {
+        self.commit_rows = commit.writes.len() + commit.history.len();
         let answers = self.core.answers_through(commit.revision);
         let answers = self.calls.with_commit(answers, commit.revision);
         match committer::begin(&self.shared, &self.catalog, commit, answers) {
@@ -383,7 +481,7 @@ impl Host {
     fn begin_starting(&mut self) {
         if !self.starting.is_empty() && self.certainty() == Certainty::Sure {
             let begins = self.workers.begin(&mut self.starting);
-            self.shared.metrics.lengths.begins.note(begins);
+            self.shared.metrics.lengths.begins.note_most(begins);
         }
     }
 
@@ -422,6 +520,7 @@ impl Host {
         // Whatever they do now is of no use: everything is committed, or nothing more can be.
         self.tasks.clear();
         // A store that hangs may hang here as well; what it holds goes with the process then.
+        self.opened.is_closed = true;
         let closed = tokio::time::timeout(CLOSE_PATIENCE, self.catalog.close()).await;
         if closed.is_err() {
             tracing::warn!("the store did not close in time");

@@ -7,7 +7,7 @@
 //! ```
 //! use std::time::Duration;
 //! use watershed_controller::{
-//!     Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, Work, declare, json_message,
+//!     Context, Controller, Error, KindOptions, Outcome, Reconciler, declare, json_message,
 //! };
 //!
 //! #[derive(serde::Serialize, serde::Deserialize)]
@@ -23,10 +23,10 @@
 //!     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 //!         let greeting = format!("{}, {}", context.spec().0, context.name());
 //!         if context.state().is_some_and(|said| said.0 == greeting) {
-//!             return Ok(Outcome::default());
+//!             return Ok(Outcome::unchanged());
 //!         }
-//!         context.set_state(&Greeting(greeting)).await.map_err(|e| Error::transient("state", e.to_string()))?;
-//!         Ok(Outcome { work: Work::Built, retrigger: None })
+//!         context.set_state(&Greeting(greeting)).await?;
+//!         Ok(Outcome::changed())
 //!     }
 //! }
 //!
@@ -36,7 +36,7 @@
 //! controller.create(declare("greeting", "world", &Greeting("hello".into()))?).await?;
 //! controller.wait_until_idle(Duration::from_secs(10)).await?;
 //!
-//! let world = controller.get(Key::new("greeting", "world"))?;
+//! let world = controller.get("greeting/world")?;
 //! assert_eq!(world.state::<Greeting>()?.expect("it was greeted").0, "hello, world");
 //! # Ok(())
 //! # }
@@ -60,6 +60,8 @@
 mod alarm;
 mod attached;
 mod backlog;
+#[cfg(test)]
+mod blocking;
 mod call;
 mod clock;
 mod committer;
@@ -91,6 +93,7 @@ mod runner;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
 pub mod stats;
+mod stealable;
 mod steering;
 pub mod store;
 mod sync;
@@ -124,10 +127,11 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Compared, Consistency, Cut, Edit, Epoch, Error,
-    ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key, Kind, KindOptions, LastRun,
-    Limits, Link, Name, NewResource, NoOpRun, Nudging, OnOwned, OnTimedAncestor, Outcome, Parents, Phase,
-    Place, Pool, Priority, Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row,
-    Rule, RunOutcome, RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion,
-    Status, StatusUpdate, StopReason, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
+    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared, Consistency,
+    Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key,
+    Kind, KindOptions, LastRun, Limits, Link, Mono, Name, NewResource, NoOpRun, Now, Nudging, OnOwned,
+    OnTimedAncestor, Outcome, Parents, Phase, Place, Pool, Priority, Reason, Ref, RefView, Refreshes,
+    Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult, Seen, SeenRef, Settled,
+    Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate, StopReason, Stored, StoredRow,
+    Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work, Write,
 };

@@ -152,7 +152,7 @@ impl Member {
             Ok(opened) => opened,
             Err(error) => return Err((error, inbox)),
         };
-        self.shared.opened(Arc::clone(&catalog));
+        let opened = self.shared.opened(Arc::clone(&catalog));
         let (signals_out, signals) = call::signals();
         let (commits, commits_in) = mpsc::channel(1);
         let mut tasks = vec![self.spawn(committer::run(
@@ -205,6 +205,9 @@ impl Member {
             lease,
             tasks,
             effects,
+            left: None,
+            commit_rows: 0,
+            opened,
         }))
     }
 

@@ -44,12 +44,12 @@ use crate::message::Message;
 ///             return Ok(Outcome::default());
 ///         }
 ///         pages.insert(context.uid(), context.spec().0.clone());
-///         Ok(Outcome { work: Work::Built, retrigger: None })
+///         Ok(Outcome::of(Work::Built))
 ///     }
 ///
 ///     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
 ///         self.0.lock().expect("nobody panics with it").remove(&context.uid());
-///         Ok(Outcome { work: Work::Dropped, retrigger: None })
+///         Ok(Outcome::of(Work::Dropped))
 ///     }
 /// }
 /// ```

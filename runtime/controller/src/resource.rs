@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use watershed_core::{NewResource, Row, Status, Uid, Update};
+use watershed_core::{NewResource, Row, Status, Target, Uid, Update};
 
 use crate::message::{DecodeError, EncodeError, Message};
 
@@ -68,6 +68,13 @@ impl Deref for Resource {
 
     fn deref(&self) -> &Row {
         &self.row
+    }
+}
+
+/// Whatever takes a resource takes one that was read; it is found by its uid.
+impl From<&Resource> for Target {
+    fn from(resource: &Resource) -> Self {
+        Target::Uid(resource.row.uid)
     }
 }
 

@@ -15,6 +15,7 @@ use crate::panics;
 use crate::reconciler::Reconciler;
 use crate::resource::{spec_of, state_of};
 use crate::store::BoxFuture;
+use crate::task;
 
 /// An invocation on its way: reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;
@@ -29,16 +30,26 @@ pub(crate) trait Runner: Send + Sync {
 }
 
 /// A reconciler with its types.
-pub(crate) struct Typed<R>(Arc<R>);
+pub(crate) struct Typed<R> {
+    reconciler: Arc<R>,
+    /// Whether its invocations run on threads that may block.
+    blocks: bool,
+}
 
 impl<R: Reconciler> Typed<R> {
-    pub(crate) fn new(reconciler: R) -> Self {
-        Self(Arc::new(reconciler))
+    pub(crate) fn new(reconciler: R, blocks: bool) -> Self {
+        Self {
+            reconciler: Arc::new(reconciler),
+            blocks,
+        }
     }
 
     #[cfg(feature = "testing")]
     pub(crate) fn shared(reconciler: Arc<R>) -> Self {
-        Self(reconciler)
+        Self {
+            reconciler,
+            blocks: false,
+        }
     }
 }
 
@@ -54,12 +65,18 @@ impl<R: Reconciler> Runner for Typed<R> {
             spec_version = start.resource.spec_version.0,
             reason = start.reason.why.as_str(),
         );
-        let reconciler = Arc::clone(&self.0);
+        let (reconciler, blocks) = (Arc::clone(&self.reconciler), self.blocks);
         let run = async move {
             let invocation = start.invocation;
             tracing::debug!(phase = ?start.phase, reason = start.reason.why.as_str(), "began");
-            let result = match panics::catch(run(reconciler, start, Arc::clone(&link))).await {
-                Ok(Ok(outcome)) => Returned::Done(outcome),
+            let invoked = run(reconciler, start, Arc::clone(&link));
+            let invoked = panics::catch(invoked);
+            let result = match if blocks {
+                task::where_it_may_block(invoked).await
+            } else {
+                invoked.await
+            } {
+                Ok(Ok(outcome)) => Returned::Done(timed(outcome, &link)),
                 Ok(Err(error)) => Returned::Failed(error),
                 Err(message) => Returned::Panicked(message),
             };
@@ -73,6 +90,14 @@ impl<R: Reconciler> Runner for Typed<R> {
         spec_of::<R::Spec>(row)?;
         state_of::<R::State>(row).map(drop)
     }
+}
+
+/// Turns the wait that an outcome asks for into a time.
+fn timed(mut outcome: Outcome, link: &Link) -> Outcome {
+    if let Some(wait) = outcome.requeue_after.take() {
+        outcome.retrigger.get_or_insert_with(|| link.now().after(wait));
+    }
+    outcome
 }
 
 /// Says how an invocation ended: what did or met something in a way that is kept, a look that found nothing in passing.

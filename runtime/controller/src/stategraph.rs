@@ -346,10 +346,7 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
         self.parts.executor.cancel(&name, |_, _| true);
         let (report, current) = self.converge(&context, current, None).await?;
         outcome::of_delete(&report, &current).map_err(|error| *error)?;
-        Ok(Outcome {
-            work: Work::Dropped,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Dropped))
     }
 }
 

@@ -11,7 +11,7 @@ use watershed_core::Input;
 use crate::alarm::Alarm;
 use crate::handle::Shared;
 use crate::helm::{Left, Visitor};
-use crate::host::{Host, Inbox, Pace, Stop, changed};
+use crate::host::{Host, Inbox, Pace, Stop, Turn, changed};
 
 /// The most turns of a visit, which has its own caller wait: a write that is committed at once takes two.
 const TURNS: usize = 4;
@@ -26,7 +26,7 @@ impl Host {
         let mut host = self;
         loop {
             let mut grace = None;
-            match host.turn() {
+            match host.turn(Turn::Own) {
                 Pace::Over(stop) => {
                     drop(pilot);
                     host.end(&stop).await;
@@ -34,7 +34,7 @@ impl Host {
                 }
                 Pace::Gathers => yield_now().await,
                 // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
-                Pace::Again => coop::consume_budget().await,
+                Pace::Again | Pace::Left => coop::consume_budget().await,
                 Pace::Rests => {
                     let due = host.look_ahead();
                     if let Some(back) = pilot.rest(host) {
@@ -62,11 +62,11 @@ impl Host {
         let (runtime, span) = (self.runtime.clone(), self.span.clone());
         let (_inside, _within) = (runtime.enter(), span.enter());
         for _ in 0..TURNS {
-            match self.turn() {
+            match self.turn(Turn::Lent) {
                 Pace::Rests if self.wakes_too_late() => return Left::ToPilot,
                 Pace::Rests => return Left::AtRest,
                 Pace::Again => {}
-                Pace::Gathers | Pace::Over(_) => return Left::ToPilot,
+                Pace::Gathers | Pace::Left | Pace::Over(_) => return Left::ToPilot,
             }
         }
         Left::ToPilot
@@ -92,9 +92,10 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::task::{Context as TaskContext, Poll, Waker};
 
-    use watershed_core::{Key, KindOptions, Now, Refusal, Uid, Update};
+    use watershed_core::{Batch, Edit, Key, KindOptions, Now, Ref, Refusal, Uid, Update};
 
     use crate::error::EditError;
+    use crate::host::MANY;
     use crate::store::Store;
     use crate::things::{Nothing, SOON, thing};
     use crate::{Clock, Controller, Expect, Handle, ShutdownError, SystemClock};
@@ -138,6 +139,41 @@ mod tests {
                 .is_ready()
         });
         assert!(without_a_runtime.join().expect("it calls"));
+        controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    #[tokio::test]
+    async fn a_call_that_reaches_many_resources_is_left_to_the_loops_own_task() {
+        let controller = start_in_memory().await;
+        create(&controller, "root").await.expect("it is taken");
+        let below = |name: usize| thing(&name.to_string()).with_refs([Ref::completed("thing", "root")]);
+        let edits = (0..2 * MANY).map(|name| Edit::create(below(name)));
+        let edits = edits.collect();
+        controller.apply(Batch { edits }).await.expect("it is taken");
+        controller.wait_until_idle(SOON).await.expect("everything runs");
+        for (name, at_once) in [("root", false), ("7", true), ("root", false)] {
+            let mut asked = pin!(controller.reconcile(name));
+            let first = asked.as_mut().poll(&mut TaskContext::from_waker(Waker::noop()));
+            assert_eq!(first.is_ready(), at_once, "{name}");
+            controller.wait_until_idle(SOON).await.expect("everything runs");
+        }
+        controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn nothing_waits_inside_once_a_wait_for_rest_is_over() {
+        let controller = start_in_memory().await;
+        for round in 0..50 {
+            let edits = (0..40).map(|number| Edit::create(thing(&format!("{round}-{number}"))));
+            let edits = edits.collect();
+            controller.apply(Batch { edits }).await.expect("it is taken");
+            controller.wait_until_idle(SOON).await.expect("everything runs");
+            for (queue, length) in controller.stats().waiting.queues() {
+                // The loop hears of the wait itself, that nobody waits any more, a moment later.
+                let most = u64::from(queue == "forgotten");
+                assert!(length.now <= most, "{queue} in round {round}: {length:?}");
+            }
+        }
         controller.shutdown(SOON).await.expect("it stops in order");
     }
 

@@ -2,7 +2,12 @@
 
 use std::future::Future;
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tracing::Span;
+
+use crate::stealable::{Stealable, displace};
 
 /// Spawns a task on the current runtime; its name is the span that the future is instrumented with.
 ///
@@ -16,17 +21,53 @@ use tokio::task::JoinHandle;
 /// | campaign | a bug; the process follows on without one | when it is of no use any more |
 /// | filling | a bug, which is the start's | never |
 /// | invocation | caught: the invocation's error | when the controller stops before it returned |
+///
+/// Whatever blocks the thread from which a task is woken does not hold that task up, as long as another thread of the
+/// runtime is free: see [`Stealable`].
 pub(crate) fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    tokio::spawn(future)
+    let runtime = Handle::current();
+    if runtime.runtime_flavor() == RuntimeFlavor::CurrentThread {
+        return runtime.spawn(future);
+    }
+    let task = runtime.spawn(Stealable::new(future, runtime.clone()));
+    displace(&runtime);
+    task
+}
+
+/// Spawns a worker, whose wake-ups are many and short. One that is held up in a thread that blocks is replaced by
+/// [`Workers::look`](crate::workers::Workers::look).
+pub(crate) fn spawn_worker(future: impl Future<Output = ()> + Send + 'static) {
+    drop(tokio::spawn(future));
 }
 
 /// Runs what keeps a thread busy on a thread of its own.
 pub(crate) fn spawn_blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     tokio::task::spawn_blocking(work)
+}
+
+/// Runs a future on a thread of the runtime's pool for blocking work. It is dropped at its next await once this is.
+pub(crate) async fn where_it_may_block<F>(future: F) -> F::Output
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let is_wanted = CancellationToken::new();
+    let _cancels_on_drop = is_wanted.clone().drop_guard();
+    let (runtime, span) = (Handle::current(), Span::current());
+    let work = move || {
+        let _inside = span.enter();
+        runtime.block_on(is_wanted.run_until_cancelled_owned(future))
+    };
+    let ended = spawn_blocking(work).await;
+    match ended {
+        Ok(Some(output)) => output,
+        // The runtime is being dropped around it, and takes this future along.
+        Ok(None) | Err(_) => std::future::pending().await,
+    }
 }
 
 /// A task that ends with its owner.

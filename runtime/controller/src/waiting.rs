@@ -105,8 +105,13 @@ impl Length {
 
     /// Only the loop notes.
     pub(crate) fn note(&self, length: usize) {
+        self.now.store(length as u64, Ordering::Relaxed);
+        self.note_most(length);
+    }
+
+    /// Notes a length that is about to change again.
+    pub(crate) fn note_most(&self, length: usize) {
         let length = length as u64;
-        self.now.store(length, Ordering::Relaxed);
         if length > self.most.load(Ordering::Relaxed) {
             self.most.store(length, Ordering::Relaxed);
         }

@@ -71,7 +71,7 @@ impl Workers {
             next_look: None,
         };
         for _ in 0..workers.count {
-            task::spawn(workers.worker().work().instrument(workers.span.clone()));
+            task::spawn_worker(workers.worker().work().instrument(workers.span.clone()));
         }
         workers
     }

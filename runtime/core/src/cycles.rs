@@ -20,6 +20,10 @@ pub(crate) const CYCLE_CODE: &str = "cycle";
 /// Bounds the cost of an error text at so many passes over the knot.
 const SPELLED_MAX: usize = 16;
 
+/// The most members that the text of one error names: a long cycle is elided in the middle, so that the errors of all
+/// members together take space in proportion to their number.
+const NAMED_MAX: usize = 16;
+
 /// The cycles of the graph.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
@@ -279,14 +283,18 @@ impl Core {
     }
 
     fn cycle_error(&self, way: &[Slot]) -> Error {
-        let mut text = String::from("on a cycle: ");
-        for slot in way {
-            text.push_str(&format!("\"{}\" -> ", self.slots[*slot].row.key()));
-        }
-        if let Some(first) = way.first() {
-            text.push_str(&format!("\"{}\"", self.slots[*first].row.key()));
-        }
-        let mut error = Error::permanent(CYCLE_CODE, text);
+        let named = |slot: &Slot| format!("\"{}\"", self.slots[*slot].row.key());
+        let mut steps: Vec<String> = if way.len() <= NAMED_MAX {
+            way.iter().map(named).collect()
+        } else {
+            let (head, tail) = (&way[..NAMED_MAX / 2], &way[way.len() - NAMED_MAX / 2..]);
+            let between = format!("... {} more ...", way.len() - NAMED_MAX);
+            let tail = tail.iter().map(named);
+            head.iter().map(named).chain([between]).chain(tail).collect()
+        };
+        steps.extend(way.first().map(named));
+        let text = steps.join(" -> ");
+        let mut error = Error::permanent(CYCLE_CODE, format!("on a cycle: {text}"));
         error.hint = Some(Arc::from(
             "an arrow points from a resource to one that it reads; remove one of them",
         ));

@@ -15,6 +15,8 @@ use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 /// let uid = Uid(uuid::Uuid::from_u128(1));
 /// assert_eq!(Target::from(Key::new("page", "home")), Target::Key(Key::new("page", "home")));
 /// assert_eq!(Target::from(uid), Target::Uid(uid));
+/// assert_eq!(Target::from("page/home"), Target::Key(Key::new("page", "home")));
+/// assert_eq!(Target::from("home"), Target::Name(Name::new("home")));
 /// assert_eq!(Target::Name(Name::new("Home")), Target::Name(Name::new("home")));
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -30,6 +32,40 @@ pub enum Target {
 impl From<Key> for Target {
     fn from(key: Key) -> Self {
         Target::Key(key)
+    }
+}
+
+impl From<&Key> for Target {
+    fn from(key: &Key) -> Self {
+        Target::Key(key.clone())
+    }
+}
+
+impl From<Name> for Target {
+    fn from(name: Name) -> Self {
+        Target::Name(name)
+    }
+}
+
+/// `kind/name`, or a name alone: neither has a slash in it.
+impl From<&str> for Target {
+    fn from(text: &str) -> Self {
+        match text.split_once('/') {
+            Some((kind, name)) => Target::Key(Key::new(kind, name)),
+            None => Target::Name(Name::new(text)),
+        }
+    }
+}
+
+impl From<&String> for Target {
+    fn from(text: &String) -> Self {
+        Target::from(text.as_str())
+    }
+}
+
+impl From<String> for Target {
+    fn from(text: String) -> Self {
+        Target::from(text.as_str())
     }
 }
 

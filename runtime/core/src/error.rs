@@ -119,7 +119,7 @@ pub enum Refusal {
     #[error("no resource \"{0}\"")]
     Unknown(String),
     /// Several kinds have a resource of that name.
-    #[error("\"{name}\" is ambiguous")]
+    #[error("\"{name}\" is ambiguous, say which: {}", listed(candidates))]
     Ambiguous {
         /// The name asked for.
         name: String,
@@ -196,4 +196,18 @@ pub enum Refusal {
     /// The process that holds the instance is of another version and can't read the call.
     #[error("the process that holds the instance does not understand the call")]
     NotUnderstood,
+}
+
+/// The first few of the candidates for an ambiguous name.
+fn listed(candidates: &[Key]) -> String {
+    const SHOWN: usize = 8;
+    let mut shown: Vec<String> = candidates
+        .iter()
+        .take(SHOWN)
+        .map(|key| format!("\"{key}\""))
+        .collect();
+    if candidates.len() > SHOWN {
+        shown.push(format!("{} more", candidates.len() - SHOWN));
+    }
+    shown.join(", ")
 }

@@ -220,6 +220,8 @@ pub struct KindOptions {
     pub cancel_deadline: Duration,
     /// How long after a completed reconcile the next one is asked for at the latest: drift is found that late.
     pub resync: Option<Duration>,
+    /// Whether the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
+    pub blocking: bool,
 }
 
 impl KindOptions {
@@ -243,7 +245,19 @@ impl KindOptions {
             deadline: None,
             cancel_deadline: Duration::from_secs(600),
             resync: None,
+            blocking: false,
         }
+    }
+
+    /// The same, with each invocation on a thread of its own from the runtime's pool for blocking work, at most as many
+    /// at once as [`concurrency`](Self::concurrency) and [`Limits::concurrency`] allow.
+    ///
+    /// For reconcilers that call synchronous drivers or compute for more than some 100 microseconds without an await.
+    /// Without it such a reconciler keeps a thread of the runtime from everything else that would run there.
+    #[must_use]
+    pub fn blocking(mut self) -> Self {
+        self.blocking = true;
+        self
     }
 }
 
@@ -271,8 +285,8 @@ pub struct Limits {
     pub promote_after: Duration,
     /// How old what is known of starved resources may be when a timed request comes.
     pub starvation_slack: Duration,
-    /// Spreads the waits before retries over their second half, each controller by its own number; none under
-    /// test, where waits are exact.
+    /// Spreads the waits before retries over their second half, each controller by its own number. With none waits are
+    /// exact; the host then draws a number, unless its clock is simulated.
     pub jitter: Option<u64>,
 }
 

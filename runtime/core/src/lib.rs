@@ -44,6 +44,7 @@ mod asking;
 mod backoff;
 mod barrier;
 mod batch;
+mod breadth;
 mod bytes;
 mod clockwork;
 mod commits;

@@ -1,6 +1,7 @@
 //! Runs of reconcilers: phases, outcomes, and what is kept of the last one.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +30,7 @@ pub enum Phase {
 /// ```
 /// use watershed_core::{Outcome, Work};
 ///
-/// let built = Outcome { work: Work::Built, retrigger: None };
+/// let built = Outcome::changed();
 /// assert_ne!(built.work, Work::default());
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -55,9 +56,10 @@ pub enum Work {
 /// use watershed_core::{Outcome, Timestamp, Work};
 ///
 /// let now = Timestamp(1_000);
-/// let outcome = Outcome { work: Work::Checked, retrigger: Some(now.after(Duration::from_secs(60))) };
+/// let outcome = Outcome { retrigger: Some(now.after(Duration::from_secs(60))), ..Outcome::of(Work::Checked) };
 /// assert_eq!(outcome.retrigger, Some(Timestamp(61_000)));
-/// assert_eq!(Outcome::default().work, Work::None);
+/// assert_eq!(Outcome::unchanged(), Outcome::default());
+/// assert_eq!(Outcome::changed().requeue_after(Duration::from_secs(60)).work, Work::Built);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
@@ -65,6 +67,36 @@ pub struct Outcome {
     pub work: Work,
     /// When to run again. A time that is past, or too near, counts as the kind's smallest requeue interval.
     pub retrigger: Option<Timestamp>,
+    /// How long after its return to run again, where `retrigger` says nothing. The host turns it into a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_after: Option<Duration>,
+}
+
+impl Outcome {
+    /// The outcome of a run that did this.
+    pub fn of(work: Work) -> Self {
+        Self {
+            work,
+            ..Self::default()
+        }
+    }
+
+    /// The outcome of a run that made, replaced or removed something.
+    pub fn changed() -> Self {
+        Self::of(Work::Built)
+    }
+
+    /// The outcome of a run that found everything as it should be. Such a run leaves no trace but a counter.
+    pub fn unchanged() -> Self {
+        Self::default()
+    }
+
+    /// The same, with another run this long after the return.
+    #[must_use]
+    pub fn requeue_after(mut self, wait: Duration) -> Self {
+        self.requeue_after = Some(wait);
+        self
+    }
 }
 
 /// How an invocation ended, as stored.

@@ -328,13 +328,7 @@ impl Bench {
     }
 
     pub(crate) fn finish(&mut self, name: &str) {
-        self.returns(
-            name,
-            Returned::Done(Outcome {
-                work: Work::Built,
-                retrigger: None,
-            }),
-        );
+        self.returns(name, Returned::Done(Outcome::of(Work::Built)));
     }
 
     pub(crate) fn finish_at(&mut self, name: &str, retrigger: Option<i64>) {
@@ -344,6 +338,7 @@ impl Bench {
             Returned::Done(Outcome {
                 work: Work::Built,
                 retrigger,
+                ..Outcome::default()
             }),
         );
     }

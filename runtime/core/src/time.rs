@@ -1,6 +1,6 @@
 //! Time as the core sees it: handed in with every input.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 /// use watershed_core::Timestamp;
 ///
 /// assert_eq!(Timestamp(1_000).after(Duration::from_secs(2)), Timestamp(3_000));
+/// let time = Timestamp(-1_500);
+/// assert_eq!(Timestamp::from(std::time::SystemTime::from(time)), time);
 /// assert_eq!(Timestamp(i64::MAX).after(Duration::from_secs(2)), Timestamp(i64::MAX));
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +26,33 @@ impl Timestamp {
             self.0
                 .saturating_add(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)),
         )
+    }
+}
+
+impl From<SystemTime> for Timestamp {
+    /// Rounded down to milliseconds, saturating.
+    fn from(time: SystemTime) -> Self {
+        match time.duration_since(UNIX_EPOCH) {
+            Ok(since) => Timestamp(0).after(since),
+            Err(before) => {
+                let before = before.duration();
+                let whole = i64::try_from(before.as_millis()).unwrap_or(i64::MAX);
+                let has_part = before.subsec_nanos() % 1_000_000 != 0;
+                Timestamp(-whole - i64::from(has_part && whole < i64::MAX))
+            }
+        }
+    }
+}
+
+impl From<Timestamp> for SystemTime {
+    /// The nearest time that the system can hold.
+    fn from(time: Timestamp) -> Self {
+        let away = Duration::from_millis(time.0.unsigned_abs());
+        let found = match time.0 {
+            0.. => UNIX_EPOCH.checked_add(away),
+            _ => UNIX_EPOCH.checked_sub(away),
+        };
+        found.unwrap_or(UNIX_EPOCH)
     }
 }
 

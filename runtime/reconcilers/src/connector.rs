@@ -92,10 +92,7 @@ impl Reconciler for ConnectorReconciler {
         let state = Proto(ConnectorState { proof, answered });
         let written = context.set_state(&state).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
-        Ok(Outcome {
-            work: Work::Checked,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Checked))
     }
 }
 

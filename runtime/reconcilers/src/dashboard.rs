@@ -70,8 +70,5 @@ where
         let written = context.set_state(&state).await;
         written.map_err(|error| Error::transient("state", error.to_string()))?;
     }
-    Ok(Outcome {
-        work: Work::Checked,
-        retrigger: None,
-    })
+    Ok(Outcome::of(Work::Checked))
 }

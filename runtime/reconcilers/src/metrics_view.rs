@@ -154,9 +154,6 @@ impl Reconciler for MetricsViewReconciler {
             written.map_err(|error| Error::transient("state", error.to_string()))?;
         }
         error.map_or(Ok(()), Err)?;
-        Ok(Outcome {
-            work: Work::Checked,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Checked))
     }
 }

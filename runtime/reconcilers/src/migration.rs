@@ -119,10 +119,7 @@ impl Reconciler for MigrationReconciler {
             .forget_migration(context.uid().0, context.cancellation())
             .await;
         match forgotten.map_err(|failure| failure::of_failure(&failure))? {
-            true => Ok(Outcome {
-                work: Work::Dropped,
-                retrigger: None,
-            }),
+            true => Ok(Outcome::of(Work::Dropped)),
             false => Ok(Outcome::default()),
         }
     }
@@ -171,10 +168,7 @@ impl MigrationReconciler {
             (false, true) => Work::Checked,
             (false, false) => Work::None,
         };
-        Ok(Outcome {
-            work,
-            retrigger: None,
-        })
+        Ok(Outcome::of(work))
     }
 
     fn placed(&self, context: &Context<Self>, failure: &Failure, sent: &str) -> Error {

@@ -226,10 +226,7 @@ impl Reconciler for ProjectParser {
         let (work, state) = self.apply(&context).await?;
         self.sweep(&context).await;
         self.set_state(&context, state).await?;
-        Ok(Outcome {
-            work,
-            retrigger: None,
-        })
+        Ok(Outcome::of(work))
     }
 
     async fn rename(&self, _: Context<Self>) -> Result<Outcome, Error> {
@@ -256,10 +253,7 @@ impl Reconciler for ProjectParser {
             })
             .await;
         applied.map_err(|error| Error::transient("not-applied", error.to_string()))?;
-        Ok(Outcome {
-            work: Work::Dropped,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Dropped))
     }
 }
 

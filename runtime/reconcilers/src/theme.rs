@@ -25,10 +25,7 @@ impl Reconciler for ThemeReconciler {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         match &context.spec().0.fault {
             Some(fault) => Err(failure::of_fault(fault)),
-            None => Ok(Outcome {
-                work: Work::Checked,
-                retrigger: None,
-            }),
+            None => Ok(Outcome::of(Work::Checked)),
         }
     }
 }

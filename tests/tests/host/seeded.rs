@@ -84,10 +84,7 @@ impl Reconciler for Digests {
             .set_state(&state)
             .await
             .map_err(|e| Error::permanent("state", e.to_string()))?;
-        Ok(Outcome {
-            work: Work::Built,
-            retrigger: None,
-        })
+        Ok(Outcome::of(Work::Built))
     }
 }
 

@@ -99,10 +99,7 @@ async fn build(context: &Context<Tasks>, text: String) -> Result<Outcome, Error>
         .set_state(&built)
         .await
         .map_err(|e| Error::permanent("state", e.to_string()))?;
-    Ok(Outcome {
-        work: Work::Built,
-        retrigger: None,
-    })
+    Ok(Outcome::of(Work::Built))
 }
 
 async fn hang(context: &Context<Tasks>, ending: Ending) -> Result<Outcome, Error> {

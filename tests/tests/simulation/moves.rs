@@ -473,6 +473,7 @@ impl World {
             _ => Returned::Done(Outcome {
                 work: Work::Built,
                 retrigger,
+                ..Outcome::default()
             }),
         };
         self.returns(invocation, result)

@@ -422,10 +422,7 @@ impl SchedulerModel {
         }
         let result = match fails {
             true => Returned::Failed(Error::transient("flaky", "it did not work this time")),
-            false => Returned::Done(Outcome {
-                work: Work::Checked,
-                retrigger: None,
-            }),
+            false => Returned::Done(Outcome::of(Work::Checked)),
         };
         self.input(Input::Returned {
             invocation: run.invocation,

@@ -15,10 +15,7 @@ impl World {
             if let Some(commit) = self.store.in_flight.as_ref().map(|commit| commit.id) {
                 self.commit(commit)?;
             } else if let Some(invocation) = self.running.keys().next().copied() {
-                let done = Returned::Done(Outcome {
-                    work: Work::Checked,
-                    retrigger: None,
-                });
+                let done = Returned::Done(Outcome::of(Work::Checked));
                 self.returns(invocation, done)?;
             } else {
                 // One more look, in case only a flush was missing.

@@ -27,7 +27,10 @@ pub(super) fn of(report: &Report, check_every: Option<Duration>) -> Result<Outco
     } else {
         Work::Built
     };
-    Ok(Outcome { work, retrigger })
+    Ok(Outcome {
+        retrigger,
+        ..Outcome::of(work)
+    })
 }
 
 /// A delete is done when nothing of ours is left.

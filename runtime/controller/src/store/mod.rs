@@ -206,6 +206,15 @@ pub enum StoreError {
         /// The catalog.
         path: PathBuf,
     },
+    /// Another controller of this process holds the catalog, or did until a moment ago.
+    #[error("{} is in use by another controller of this process", path.display())]
+    InUseHere {
+        /// The catalog.
+        path: PathBuf,
+    },
+    /// The controller has ended without closing the catalog.
+    #[error("the catalog went with its controller")]
+    Closed,
     /// Another process holds the instance by a lease.
     #[error("instance \"{instance}\" is held by another process")]
     Held {

@@ -18,11 +18,11 @@
 //! #         let text = context.spec().0.clone();
 //! #         tokio::task::yield_now().await;
 //! #         self.0.0.lock().unwrap().insert(context.uid(), text);
-//! #         Ok(Outcome { work: Work::Built, retrigger: None })
+//! #         Ok(Outcome::of(Work::Built))
 //! #     }
 //! #     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
 //! #         self.0.0.lock().unwrap().remove(&context.uid());
-//! #         Ok(Outcome { work: Work::Dropped, retrigger: None })
+//! #         Ok(Outcome::of(Work::Dropped))
 //! #     }
 //! # }
 //! #[derive(Clone, Default)]
@@ -102,6 +102,7 @@ mod roll;
 mod samples;
 mod script;
 mod shrink;
+pub mod store;
 mod story;
 mod systematic;
 mod things;

@@ -164,10 +164,7 @@ fn whatever_waits_for_the_store_counts_against_the_bound_on_calls() {
     bench.edit_spec("b", "1");
     // One row, one resource that is gone, five answers, and a run that no row tells of.
     bench.edit_spec("b", "2");
-    let looked = Outcome {
-        work: Work::Checked,
-        retrigger: None,
-    };
+    let looked = Outcome::of(Work::Checked);
     bench.returns("a", Returned::Done(looked));
     bench.apply(vec![Edit::force_delete(target("c"))]);
     assert_eq!(bench.core.commits.backlog(), 8);

@@ -113,10 +113,7 @@ fn retries_of_different_resources_are_spread() {
 /// Whether a run that finds nothing is counted without a write.
 fn is_no_op(bench: &mut Bench) -> bool {
     let before = bench.core.revision();
-    let looked = Outcome {
-        work: Work::Checked,
-        retrigger: None,
-    };
+    let looked = Outcome::of(Work::Checked);
     bench.returns("a", Returned::Done(looked));
     bench.core.revision() == before
 }

@@ -4,10 +4,7 @@ use crate::testing::{Bench, Store};
 use crate::{Outcome, Returned, Work};
 
 fn look(bench: &mut Bench, name: &str) {
-    let outcome = Outcome {
-        work: Work::Checked,
-        retrigger: None,
-    };
+    let outcome = Outcome::of(Work::Checked);
     bench.returns(name, Returned::Done(outcome));
 }
 

@@ -254,6 +254,7 @@ fn c8_a_cancelled_invocation_may_write_only_its_own_state() {
         Returned::Done(Outcome {
             work: Work::Built,
             retrigger,
+            ..Outcome::default()
         }),
     );
     assert_eq!(

@@ -3,20 +3,27 @@
 //! It is gone with its process, however that ends, so there is no stale lock to clean up and no process id to
 //! mistrust. The lock is on a file beside the catalog, because SQLite locks the catalog itself in its own ways.
 
+use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::StoreError;
+
+/// The files that are locked by this process, so that an error can tell it from others.
+static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
 /// Held for as long as the catalog is open.
 #[derive(Debug)]
 pub(super) struct Lock {
-    /// Dropping the file gives the lock back.
-    _file: File,
+    /// Given up when this is dropped.
+    file: Option<File>,
+    /// Where it is, resolved.
+    path: PathBuf,
 }
 
 impl Lock {
-    /// Takes the lock, or says at once that another process has it.
+    /// Takes the lock, or says at once who else has it.
     pub(super) fn take(catalog: &Path) -> Result<Self, StoreError> {
         let path = beside(catalog, ".lock");
         let io = |source| StoreError::Io {
@@ -30,14 +37,40 @@ impl Lock {
             .write(true)
             .open(&path)
             .map_err(io)?;
+        let resolved = path.canonicalize().map_err(io)?;
+        // Held over the attempt: a lock that is given up meanwhile is free and gone from the list, or neither.
+        let mut locked_here = locked_here();
         match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked {
-                path: catalog.to_owned(),
-            }),
+            Ok(()) => {
+                locked_here.insert(resolved.clone());
+                Ok(Self {
+                    file: Some(file),
+                    path: resolved,
+                })
+            }
+            Err(TryLockError::WouldBlock) => {
+                let path = catalog.to_owned();
+                Err(match locked_here.contains(&resolved) {
+                    true => StoreError::InUseHere { path },
+                    false => StoreError::Locked { path },
+                })
+            }
             Err(TryLockError::Error(source)) => Err(io(source)),
         }
     }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let mut locked_here = locked_here();
+        drop(self.file.take());
+        locked_here.remove(&self.path);
+    }
+}
+
+/// A panic elsewhere leaves the list whole.
+fn locked_here() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    LOCKED_HERE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The path of a file that belongs to the catalog: its name with `suffix` appended.

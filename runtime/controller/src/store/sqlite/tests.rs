@@ -209,15 +209,52 @@ async fn a_second_opening_is_refused_until_the_first_is_closed() {
     let opened = Store::open(&first, "flights").await.unwrap();
     assert!(matches!(
         SqliteStore::open(&path).await,
-        Err(StoreError::Locked { .. })
+        Err(StoreError::InUseHere { .. })
     ));
     first.close().await;
     assert!(matches!(
         SqliteStore::open(&path).await,
-        Err(StoreError::Locked { .. })
+        Err(StoreError::InUseHere { .. })
     ));
     opened.catalog.close().await;
     SqliteStore::open(&path).await.unwrap();
+}
+
+#[test]
+fn a_handle_that_outlives_its_runtime_leaves_the_catalog_to_the_next_controller() {
+    let folder = TempDir::new().unwrap();
+    let path = catalog_in(&folder);
+    let runtime = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let start = async || {
+        let store = SqliteStore::open(&path).await?;
+        let builder = crate::Controller::builder().store(store);
+        let builder = builder.kind(watershed_core::KindOptions::new("thing"), crate::things::Nothing);
+        Ok::<_, StoreError>(builder.start().await.unwrap())
+    };
+    let first = runtime();
+    let controller = first.block_on(start()).unwrap();
+    let handle = controller.handle();
+    first
+        .block_on(handle.create(crate::things::thing("kept")))
+        .unwrap();
+    // No shutdown: the runtime goes with the loop in it.
+    drop(first);
+    drop(controller);
+    let second = runtime();
+    let controller = second.block_on(start()).unwrap();
+    assert!(controller.get("kept").is_ok());
+    assert!(handle.get("kept").is_ok(), "reads go on");
+    let history = second.block_on(handle.history("kept", 1));
+    assert!(matches!(
+        history,
+        Err(crate::HistoryError::Store(StoreError::Closed))
+    ));
 }
 
 #[tokio::test]

@@ -105,15 +105,13 @@ pub(super) async fn write<R: Reconciler>(context: &Context<R>, state: R::State) 
 }
 
 pub(super) fn done(work: Work) -> Result<Outcome, Error> {
-    Ok(Outcome {
-        work,
-        retrigger: None,
-    })
+    Ok(Outcome::of(work))
 }
 
 pub(super) fn again_at(at: Timestamp) -> Result<Outcome, Error> {
     Ok(Outcome {
         work: Work::Checked,
         retrigger: Some(at),
+        ..Outcome::default()
     })
 }

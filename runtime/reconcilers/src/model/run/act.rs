@@ -268,8 +268,5 @@ impl Run<'_> {
 }
 
 fn done(work: Work) -> Outcome {
-    Outcome {
-        work,
-        retrigger: None,
-    }
+    Outcome::of(work)
 }
