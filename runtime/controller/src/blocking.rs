@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use watershed_core::{Error, Key, KindOptions, Outcome, RunOutcome};
 
 use crate::things::{Nothing, SOON, thing, things};
-use crate::{Context, Controller, Expect, Reconciler, Update, declare};
+use crate::{Context, Controller, Expect, Reconciler, Select, Update, declare};
 
 const ROUNDS: usize = 60;
 
@@ -159,8 +159,8 @@ fn a_kind_that_blocks_runs_on_threads_for_that_up_to_its_bound() {
         // The only thread of the runtime is free.
         bench.has_begun.recv().await.expect("one begins");
         bench.work(0).await;
-        let running = |bench: &Bench| bench.controller.stats().running;
-        assert!(running(&bench) <= 2);
+        let running = Select::kind("blocker").running();
+        assert!(bench.controller.list(running).resources.len() <= 2);
         for _ in 0..3 {
             bench.go_on.send(()).expect("it waits");
         }

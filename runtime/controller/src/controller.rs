@@ -1,5 +1,6 @@
 //! Starting and stopping a controller.
 
+use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Deref;
@@ -89,6 +90,7 @@ impl Controller {
             limits: Limits::default(),
             kinds: Vec::new(),
             runners: BTreeMap::new(),
+            types: Vec::new(),
             clock: None,
             when_lost: WhenLost::default(),
             patience: PATIENCE,
@@ -206,6 +208,7 @@ pub struct Builder {
     limits: Limits,
     kinds: Vec<KindOptions>,
     runners: BTreeMap<Kind, Arc<dyn Runner>>,
+    types: Vec<(TypeId, Kind)>,
     clock: Option<Arc<dyn Clock>>,
     when_lost: WhenLost,
     patience: Duration,
@@ -259,6 +262,7 @@ impl Builder {
     pub fn kind<R: Reconciler>(mut self, mut options: KindOptions, reconciler: R) -> Self {
         options.spec_format = R::Spec::FORMAT;
         options.state_format = R::State::FORMAT;
+        self.types.push((TypeId::of::<R>(), options.kind.clone()));
         self.runners.insert(
             options.kind.clone(),
             Arc::new(Typed::new(reconciler, options.blocking)),
@@ -392,6 +396,7 @@ impl Builder {
             exchange: self.store.exchange(&self.instance),
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
+            kinds: self.types,
             helm: Helm::new(),
             stopped: OnceLock::new(),
         });

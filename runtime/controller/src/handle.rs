@@ -1,5 +1,6 @@
 //! The public interface of a running controller.
 
+use std::any::TypeId;
 use std::fmt;
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -10,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use watershed_core::{
     Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow, Key,
-    Name, NewResource, Publish, Refusal, Revision, Row, StopReason, Stored, Target, Uid, Update,
+    Kind, Name, NewResource, Publish, Refusal, Revision, StopReason, Stored, Target, Uid, Update,
 };
 
 use crate::call::{By, Command, Reply, RequestReply};
@@ -20,11 +21,14 @@ use crate::helm::{Helm, Visitor};
 use crate::host::{Host, Inbox};
 use crate::message::Message;
 use crate::metrics::Metrics;
+use crate::reconciler::Reconciler;
 use crate::request::{Forget, Promise, Request, within};
 use crate::resource::{Resource, new_spec};
+use crate::select::Select;
 use crate::stats::Stats;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
+use crate::typed::Resources;
 use crate::view::View;
 use crate::watch::{Event, Watch, Watching};
 
@@ -106,6 +110,8 @@ pub(crate) struct Shared {
     /// Whether this process holds the instance.
     pub(crate) holds: AtomicBool,
     pub(crate) next_call: AtomicU64,
+    /// The reconcilers that were registered, and for which kinds.
+    pub(crate) kinds: Vec<(TypeId, Kind)>,
     /// Where the loop rests while this process holds the instance.
     pub(crate) helm: Helm<Box<Host>>,
     /// Set when the loop has ended.
@@ -439,11 +445,27 @@ impl Handle {
         Ok(self.shared.view.get(&target.into())?)
     }
 
-    /// Every resource at one revision; a batch shows whole or not at all.
-    pub fn list(&self, hidden: Hidden) -> Listing {
-        let keep = |row: &Row| hidden == Hidden::Show || !row.hidden;
-        let (revision, resources) = self.shared.view.list(keep);
+    /// The resources that are selected, at one revision; a batch shows whole or not at all.
+    pub fn list(&self, select: impl Into<Select>) -> Listing {
+        let select = select.into();
+        let (revision, mut resources) = self.shared.view.list(|row| select.keeps_row(row));
+        resources.retain(|found| select.keeps_status(&found.row, &found.status));
         Listing { revision, resources }
+    }
+
+    /// The resources of the kind that this reconciler was registered for, in terms of its types.
+    ///
+    /// # Panics
+    /// If the reconciler was registered for no kind, or for several.
+    #[track_caller]
+    pub fn of<R: Reconciler>(&self) -> Resources<R> {
+        let (name, kinds) = (std::any::type_name::<R>(), &self.shared.kinds);
+        let mut kinds = kinds.iter().filter(|(id, _)| *id == TypeId::of::<R>());
+        match (kinds.next(), kinds.next()) {
+            (Some((_, kind)), None) => Resources::new(self.clone(), kind.clone()),
+            (None, _) => panic!("`{name}` is registered for no kind"),
+            (Some(_), Some(_)) => panic!("`{name}` is registered for several kinds"),
+        }
     }
 
     /// Follows what is committed after `from`: the revision of a listing, or the last that an earlier watch saw, also

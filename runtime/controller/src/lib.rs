@@ -90,6 +90,7 @@ mod reconciler;
 mod request;
 mod resource;
 mod runner;
+mod select;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
 pub mod stats;
@@ -103,6 +104,7 @@ mod tenure;
 pub mod testing;
 #[cfg(test)]
 mod things;
+mod typed;
 mod view;
 mod waiting;
 mod watch;
@@ -121,7 +123,9 @@ pub use message::Message;
 pub use reconciler::Reconciler;
 pub use request::Request;
 pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
+pub use select::Select;
 pub use stats::Stats;
+pub use typed::{KindWatch, ReadError, Resources, Typed};
 pub use watch::{Changes, Event, Watch};
 
 pub use tokio_util::sync::CancellationToken;
