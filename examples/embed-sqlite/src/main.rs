@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{
-    Context, Controller, Error, Hidden, Key, KindOptions, Outcome, Reconciler, Work, declare, json_message,
+    Context, Controller, Error, KindOptions, Outcome, Reconciler, Select, declare, json_message,
 };
 
 /// How often something was done: wanted in the spec, achieved in the state.
@@ -22,14 +22,11 @@ impl Reconciler for Counter {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let achieved = context.state().map_or(0, |times| times.0);
         if achieved >= context.spec().0 {
-            return Ok(Outcome::default());
+            return Ok(Outcome::unchanged());
         }
         let state = Times(achieved + 1);
-        context
-            .set_state(&state)
-            .await
-            .map_err(|e| Error::transient("state", e.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        context.set_state(&state).await?;
+        Ok(Outcome::changed())
     }
 }
 
@@ -55,11 +52,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Started again, it finds its resource, and asks for it as every start does.
     let controller = open(&path).await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
-    for resource in controller.list(Hidden::Leave).resources {
+    for resource in controller.list(Select::new()).resources {
         let times = resource.state::<Times>()?.map_or(0, |times| times.0);
         println!("{} \"{}\" was done {times} times", resource.kind, resource.name);
     }
-    for run in controller.history(Key::new("counter", "mine"), 10).await? {
+    for run in controller.history("mine", 10).await? {
         println!("- {}: {:?}", run.reason.why, run.result);
     }
     controller.shutdown(Duration::from_secs(1)).await?;

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use watershed_controller::{
-    Context, Controller, Delete, Error, Expect, Key, KindOptions, Outcome, Reconciler, Work, declare,
-    json_message,
+    Context, Controller, Error, KindOptions, Outcome, Reconciler, Work, json_message,
 };
 
 /// What is wanted: a folder at this path.
@@ -23,10 +22,10 @@ impl Reconciler for Folders {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if std::fs::exists(&context.spec().path).unwrap_or(false) {
-            return Ok(Outcome::default());
+            return Ok(Outcome::unchanged());
         }
         std::fs::create_dir(&context.spec().path).map_err(|e| Error::transient("create", e.to_string()))?;
-        Ok(Outcome::of(Work::Built))
+        Ok(Outcome::changed())
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
@@ -46,15 +45,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .start()
         .await?;
 
-    controller
-        .create(declare("folder", "mine", &Folder { path: path.clone() })?)
-        .await?;
+    let folders = controller.of::<Folders>();
+    folders.apply("mine", &Folder { path: path.clone() }).await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     println!("{} is there: {}", path, std::fs::exists(&path)?);
 
-    controller
-        .delete(Key::new("folder", "mine"), Delete::Reconciled, Expect::default())
-        .await?;
+    folders.delete("mine").await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     println!("{} is there: {}", path, std::fs::exists(&path)?);
     Ok(controller.shutdown(Duration::from_secs(1)).await?)

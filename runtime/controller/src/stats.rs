@@ -456,7 +456,7 @@ mod tests {
     fn the_text_format_has_each_number_with_its_labels() {
         let stats = Stats {
             resources: 3,
-            pending: BTreeMap::from([("parent".to_owned(), 2)]),
+            pending: BTreeMap::from([("normal".to_owned(), 2)]),
             ..Stats::default()
         };
         let text = stats.to_prometheus(&[("instance", "a \"b\"\n")]);

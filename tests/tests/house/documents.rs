@@ -34,6 +34,24 @@ fn the_architecture_page_can_be_read_in_one_sitting() {
 }
 
 #[test]
+fn the_smallest_program_has_at_most_25_lines_of_code_and_stands_whole_in_the_page_on_embedding() {
+    let program = read(&root().join("examples/embed/src/bin/smallest.rs"));
+    assert!(lines_of_code(&program) <= 25, "{} lines", lines_of_code(&program));
+    let (_, code) = program.split_once("\n\n").expect("a summary, then the code");
+    assert!(
+        read(&root().join("docs/embedding.md")).contains(code),
+        "the page shows another one"
+    );
+    let second = read(&root().join("examples/embed/src/main.rs"));
+    assert!(lines_of_code(&second) < 60, "{} lines", lines_of_code(&second));
+}
+
+fn lines_of_code(program: &str) -> usize {
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
+    program.lines().filter(is_code).count()
+}
+
+#[test]
 fn no_link_between_documents_is_dead() {
     let mut dead = Vec::new();
     for path in files("md") {

@@ -395,3 +395,33 @@ fn bench_resource(name: &str) -> crate::NewResource {
     ));
     crate::NewResource::new(uid, "k", name, b"s".as_slice())
 }
+
+#[test]
+fn the_errors_of_a_long_cycle_take_space_in_proportion_to_it() {
+    let mut bench = Bench::new();
+    let names: Vec<String> = (0..1_000).map(|number| format!("n{number:04}")).collect();
+    let after = |index: usize| names[(index + 1) % names.len()].as_str();
+    let parents: Vec<[&str; 1]> = (0..names.len()).map(|index| [after(index)]).collect();
+    let circle: Vec<(&str, &[&str])> = names
+        .iter()
+        .zip(&parents)
+        .map(|(name, parents)| (name.as_str(), &parents[..]))
+        .collect();
+    bench.create(&circle);
+    for name in &names {
+        let row = bench.row(name);
+        let error = row.error.as_ref().expect("each member says so");
+        assert!(
+            error
+                .message
+                .starts_with("on a cycle: \"k/n0000\" -> \"k/n0001\" -> ")
+        );
+        assert!(error.message.contains(" -> ... 984 more ... -> "));
+        assert!(
+            error.message.ends_with("\"k/n0999\" -> \"k/n0000\""),
+            "{}",
+            error.message
+        );
+        assert!(error.message.len() < 400);
+    }
+}

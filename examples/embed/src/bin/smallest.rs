@@ -1,0 +1,31 @@
+//! The smallest program with a controller: folders that are there because they are declared.
+
+use std::time::Duration;
+use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, json_message};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Folder(String);
+json_message!(Folder, format = 1);
+struct Folders;
+
+impl Reconciler for Folders {
+    type Spec = Folder;
+    type State = ();
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if std::fs::exists(&context.spec().0).unwrap_or(false) {
+            return Ok(Outcome::unchanged());
+        }
+        std::fs::create_dir(&context.spec().0).map_err(|e| Error::transient("create", e.to_string()))?;
+        Ok(Outcome::changed())
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let path = std::env::args().nth(1).ok_or("expected the path of a folder")?;
+    let controller = Controller::builder().kind(KindOptions::new("folder"), Folders);
+    let controller = controller.start().await?;
+    controller.of::<Folders>().apply("mine", &Folder(path)).await?;
+    Ok(controller.wait_until_idle(Duration::from_secs(10)).await?)
+}
