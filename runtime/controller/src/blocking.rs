@@ -18,7 +18,7 @@ struct Blocker {
     has_begun: UnboundedSender<()>,
     /// One at a time waits at it; the others block as well.
     goes_on: Arc<Mutex<Receiver<()>>>,
-    /// Whether it waits for something before, and so is a task of its own when it blocks.
+    /// Set if it waits for something before, and so is a task of its own when it blocks.
     waits_first: bool,
 }
 

@@ -18,7 +18,7 @@ pub trait Clock: Send + Sync + 'static {
     /// The moment at which [`Now::mono`] was zero.
     fn start(&self) -> Instant;
 
-    /// Whether a test moves this clock. Waits before retries are then exact, instead of spread over their second half
+    /// Returns true for a clock that a test moves. Waits before retries are then exact, not spread over their second half
     /// ([`Limits::jitter`](watershed_core::Limits::jitter)).
     fn is_simulated(&self) -> bool {
         false

@@ -319,7 +319,7 @@ impl Host {
         }
     }
 
-    /// Whether an input may keep a turn busy for more than a millisecond.
+    /// Returns true for an input that may keep a turn busy for more than a millisecond.
     fn takes_long(&self, taken: &Taken) -> bool {
         match taken {
             Taken::Signal(Signal::Returned { invocation, .. }) => {

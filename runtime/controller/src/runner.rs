@@ -32,7 +32,7 @@ pub(crate) trait Runner: Send + Sync {
 /// A reconciler with its types.
 pub(crate) struct Typed<R> {
     reconciler: Arc<R>,
-    /// Whether its invocations run on threads that may block.
+    /// Set if its invocations run on threads that may block.
     blocks: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which resources a listing has.
+//! Selections of resources for listings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
 
 use crate::handle::Hidden;
 
-/// Which resources a listing has: those that pass every condition that is set. Without any these are all that are not
+/// A selection of resources: those that pass every condition that is set. Without any these are all that are not
 /// hidden and not being deleted.
 ///
 /// ```
@@ -56,7 +56,7 @@ pub struct Select {
     deleted: bool,
 }
 
-/// What a resource does.
+/// The three phases of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InPhase {
     Settled,
@@ -126,7 +126,7 @@ impl Select {
         self
     }
 
-    /// Whether a row passes.
+    /// Returns true for a row that passes.
     pub(crate) fn keeps_row(&self, row: &Row) -> bool {
         let has_label = |(key, value): (&Arc<str>, &Arc<str>)| row.labels.get(key) == Some(value);
         (self.hidden || !row.hidden)
@@ -136,7 +136,7 @@ impl Select {
             && self.labels.iter().all(has_label)
     }
 
-    /// Whether a resource whose row passes does so by what it does.
+    /// Returns true if a resource whose row passes does so by its phase and health too.
     pub(crate) fn keeps_status(&self, row: &Row, status: &Status) -> bool {
         let is_unreadable = matches!(status.standing, Standing::Settled(Settled::Unreadable(_)));
         let phase = match status.standing {

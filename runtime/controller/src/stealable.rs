@@ -24,7 +24,7 @@ struct Rewake {
     runtime: Handle,
     /// The task's own waker, the same in every poll.
     task: OnceLock<Waker>,
-    /// Whether the task was woken since its last poll began: one empty task is enough for one poll.
+    /// Set if the task was woken since its last poll began: one empty task is enough for one poll.
     is_woken: AtomicBool,
 }
 

@@ -15,7 +15,7 @@ use crate::resource::{Resource, declare, new_spec};
 use crate::select::Select;
 use crate::watch::{Changes, Event, Watch};
 
-/// How often [`Resources::apply`] may find that somebody else has created or deleted the resource meanwhile.
+/// The most attempts of [`Resources::apply`] while others create and delete the resource.
 const TRIES: usize = 16;
 
 /// The resources of one kind, see [`Handle::of`].
@@ -65,15 +65,15 @@ pub struct Resources<R> {
 ///
 /// See [`Resources`] for an example.
 pub struct Typed<R: Reconciler> {
-    /// What is wanted.
+    /// The spec.
     pub spec: R::Spec,
-    /// What was last achieved; none before the first state was written.
+    /// The state; none before the first one was written.
     pub state: Option<R::State>,
     /// Everything else.
     pub resource: Resource,
 }
 
-/// Why a resource could not be read with its types.
+/// The error of reading a resource with its types.
 ///
 /// See [`Resources`] for an example.
 #[derive(Debug, Error)]
@@ -86,7 +86,7 @@ pub enum ReadError {
     Unreadable {
         /// The resource.
         key: Key,
-        /// What is wrong with the bytes.
+        /// The mistake in the bytes.
         source: DecodeError,
     },
 }

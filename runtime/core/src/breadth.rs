@@ -7,14 +7,14 @@ use crate::resource::Slot;
 use crate::{InvocationId, Target};
 
 impl Core {
-    /// Whether a request for this resource reaches more than `most` edges below it. Looks at no more than those.
+    /// Returns true if a request for this resource reaches more than `most` edges below it. Looks at no more than those.
     pub fn reaches_more_than(&self, target: &Target, most: usize) -> bool {
         let found = self.resolve(target).ok();
         found.is_some_and(|slot| self.is_wider_than(slot, most))
     }
 
-    /// Whether the return of an invocation reaches more than `most` edges below its resource. Looks at no more than
-    /// those.
+    /// Returns true if the return of an invocation reaches more than `most` edges below its resource. Looks at no more
+    /// than those.
     pub fn return_reaches_more_than(&self, invocation: InvocationId, most: usize) -> bool {
         let running = self.runs.get(&invocation).copied();
         running.is_some_and(|slot| self.is_wider_than(slot, most))

@@ -220,7 +220,7 @@ pub struct KindOptions {
     pub cancel_deadline: Duration,
     /// How long after a completed reconcile the next one is asked for at the latest: drift is found that late.
     pub resync: Option<Duration>,
-    /// Whether the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
+    /// Set if the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
     pub blocking: bool,
 }
 

@@ -67,7 +67,7 @@ pub struct Outcome {
     pub work: Work,
     /// When to run again. A time that is past, or too near, counts as the kind's smallest requeue interval.
     pub retrigger: Option<Timestamp>,
-    /// How long after its return to run again, where `retrigger` says nothing. The host turns it into a time.
+    /// The wait from its return to the next run, where `retrigger` says nothing. The host turns it into a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
 }

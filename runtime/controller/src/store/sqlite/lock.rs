@@ -18,7 +18,7 @@ static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 pub(super) struct Lock {
     /// Given up when this is dropped.
     file: Option<File>,
-    /// Where it is, resolved.
+    /// The resolved path of the file.
     path: PathBuf,
 }
 
