@@ -50,7 +50,7 @@ impl Value {
         }
     }
 
-    /// Whether it is null.
+    /// Returns whether it is null.
     pub fn is_null(&self) -> bool {
         self.kind.is_none()
     }

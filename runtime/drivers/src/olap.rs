@@ -85,7 +85,7 @@ pub trait Olap: Send + Sync + 'static {
     /// All outputs, ordered by name.
     fn outputs<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Output>, Failure>>;
 
-    /// What stands at a name, ours or not.
+    /// Returns the object at a name, ours or not.
     fn object<'a>(
         &'a self,
         name: &'a str,
@@ -106,7 +106,7 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<(), Failure>>;
 
-    /// What was last run for a resource or, where nothing was, whether the same was run for another.
+    /// Returns the migration last run for a resource or, if there is none, the equal one run for another.
     fn migrated<'a>(
         &'a self,
         uid: Uuid,

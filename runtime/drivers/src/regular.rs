@@ -13,7 +13,7 @@ use std::{
 
 use thiserror::Error;
 
-/// What stands at a path in place of a regular file.
+/// A file at a path that is not a regular one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Oddity {
     /// A folder.
@@ -29,7 +29,7 @@ pub enum Oddity {
 }
 
 impl Oddity {
-    /// What a type is, if it is not that of a regular file. To be asked of what a link leads to.
+    /// Returns the kind of a file that is not a regular one. To be asked of what a link leads to.
     #[must_use]
     pub fn of(found: FileType) -> Option<Self> {
         if found.is_file() {
@@ -55,7 +55,7 @@ impl fmt::Display for Oddity {
     }
 }
 
-/// Why a file was not read.
+/// The reasons for which a file was not read.
 #[derive(Debug, Error)]
 pub enum ReadError {
     /// It is no regular file. It was not opened.

@@ -5,13 +5,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// What a project needs to be worked on at all: a handful of the engine's blocks, its log, and the catalog's journal.
+/// The room without which nothing can be done: a handful of the engine's blocks, its log, and the catalog's journal.
 const LEAST: u64 = 16 << 20;
 
 /// A volume, as it was a moment ago.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Volume {
-    /// Where it is mounted.
+    /// The path at which it is mounted.
     pub mount: PathBuf,
     /// Bytes that this process may still write there.
     pub free: u64,

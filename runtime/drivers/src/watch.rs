@@ -26,11 +26,11 @@ use registry::Registry;
 pub use tree::Tree;
 use tree::Way;
 
-/// Where the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
+/// True if the system watches folders one by one. Elsewhere it watches whole trees, and what is not of interest is
 /// left out when it is told.
 const ONE_BY_ONE: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
-/// Why folders can't be watched.
+/// The errors of watching folders.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
     /// The system has no more watchers, or none at all.
@@ -44,7 +44,7 @@ pub enum WatchError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         source: notify::Error,
     },
 }
@@ -90,7 +90,7 @@ impl Watcher {
     }
 }
 
-/// What one party watches. Dropping it ends that.
+/// The folders that one party watches, until it is dropped.
 pub struct Subscription {
     shared: Arc<Shared>,
     id: u64,
@@ -99,7 +99,7 @@ pub struct Subscription {
     has_links: bool,
 }
 
-/// Which folders may have become others of the same name.
+/// The folders that may have been replaced by others of the same name.
 #[derive(Debug, Clone, Copy)]
 pub enum Anew<'a> {
     /// All of them.
@@ -137,19 +137,19 @@ impl Subscription {
         })
     }
 
-    /// Whether links lead to folders that are watched. The system may tell what happens there by another path.
+    /// Returns whether links lead to watched folders. The system may tell what happens there by another path.
     #[must_use]
     pub fn has_links(&self) -> bool {
         self.has_links
     }
 
-    /// Whether a folder of this path is watched.
+    /// Returns whether a folder of this path is watched.
     #[must_use]
     pub fn watches(&self, folder: &Path) -> bool {
         self.folders.contains(folder)
     }
 
-    /// How many folders are watched.
+    /// Returns the number of folders that are watched.
     #[must_use]
     pub fn folders(&self) -> usize {
         self.folders.len()

@@ -140,13 +140,19 @@ fn new_ones(openings: &[String]) -> Vec<String> {
     else {
         return openings.to_vec();
     };
-    let is_new = |opening: &&String| {
-        let mut parts = opening.splitn(3, ':');
-        let (file, summary) = (parts.next().unwrap_or_default(), parts.nth(1).unwrap_or_default());
-        let then = git(&["show", &format!("{}:{file}", commit.trim())]).unwrap_or_default();
-        !then.contains(summary.trim())
-    };
-    openings.iter().filter(is_new).cloned().collect()
+    let mut then: BTreeMap<&str, String> = BTreeMap::new();
+    let mut new = Vec::new();
+    for opening in openings {
+        let (file, rest) = opening.split_once(':').unwrap_or_default();
+        let (_, summary) = rest.split_once(": ").unwrap_or_default();
+        let text = then
+            .entry(file)
+            .or_insert_with(|| git(&["show", &format!("{}:{file}", commit.trim())]).unwrap_or_default());
+        if !text.contains(summary) {
+            new.push(opening.clone());
+        }
+    }
+    new
 }
 
 /// The output of git; `None` outside of a repository.

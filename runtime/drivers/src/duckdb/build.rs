@@ -13,14 +13,14 @@ use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Tag, sole_statement};
 
-/// What has to happen besides the statement, from what stands in the schema.
+/// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Plan {
     /// Another owner's output of that name, to be moved out of the way.
     aside: Option<(Entry, Tag)>,
-    /// What this owner has under this name, to be dropped first: REPLACE does not change the kind.
+    /// The owner's object of this name, to be dropped first: REPLACE does not change the kind.
     drop_first: Option<Entry>,
-    /// What this owner has under other names.
+    /// The owner's objects of other names.
     drop_after: Vec<Entry>,
     before: Before,
 }
@@ -56,7 +56,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// What the schema looks like once the plan and the build are committed.
+    /// Returns the edits of the schema once the plan and the build are committed.
     fn edits(self, build: &Build) -> Vec<Edit> {
         let mut edits = Vec::new();
         if let Some((entry, tag)) = self.aside {

@@ -24,10 +24,10 @@ use crate::olap::Failure;
 /// Growth below this is not worth a checkpoint.
 const SMALLEST_STEP_BYTES: u64 = 4 << 20;
 
-/// How long new work waits for the work under way. A reader that lasts longer lets the file grow by another step.
+/// The time that new work waits for the work under way. A reader that lasts longer lets the file grow by another step.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What the file may grow to before a checkpoint is due.
+/// The size that the file may reach before a checkpoint is due.
 #[derive(Debug, Default)]
 pub(super) struct Growth {
     due_at_bytes: u64,

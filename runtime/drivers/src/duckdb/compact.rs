@@ -24,11 +24,11 @@ use crate::volume::{Bytes, Volume};
 const SMALLEST_GAIN: u64 = 4 << 20;
 /// A file of which less than a quarter is free is left alone.
 const SMALLEST_SHARE: u64 = 4;
-/// What a copy is called in the engine, and its file's ending.
+/// The name of a copy in the engine, and its file's ending.
 const COPY: &str = "watershed_copy";
 const ENDING: &str = "copy";
 
-/// What became of a file.
+/// The result of compacting a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Compacted {
     /// Bytes of the file and its log before.

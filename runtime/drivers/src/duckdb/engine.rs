@@ -56,7 +56,7 @@ struct Shared {
     changes: AtomicUsize,
 }
 
-/// Whether others may work at the same time.
+/// The mode of access: with others at the same time, or alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Company {
     Others,
@@ -120,12 +120,12 @@ impl Engine {
         self.work(cancel, Company::Others, |_| Ok(())).await
     }
 
-    /// Whether the file has been opened by this engine.
+    /// Returns whether this engine has opened the file.
     pub fn is_open(&self) -> bool {
         self.shared.opened.load(Ordering::Acquire)
     }
 
-    /// How it was to be opened.
+    /// Returns the options that it was opened with.
     pub fn options(&self) -> &Options {
         &self.shared.options
     }
@@ -291,7 +291,7 @@ impl Engine {
         edits.into_iter().for_each(|edit| names.apply(edit));
     }
 
-    /// What stands in the file. The lock is never held across work.
+    /// Returns the names in the file. The lock is never held across work.
     pub(super) fn names(&self) -> MutexGuard<'_, Names> {
         self.shared.names.lock().unwrap_or_else(PoisonError::into_inner)
     }

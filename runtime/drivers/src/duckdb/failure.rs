@@ -1,4 +1,4 @@
-//! What the engine says when something fails, sorted into what the callers tell apart.
+//! Errors of the engine, classified into the cases that callers distinguish.
 //!
 //! Connections have `errors_as_json` set, so most errors are `Class Error: {...}` with fields; some of the engine's
 //! layers know nothing of the setting and write `Class Error: text`. Both are read here and nowhere else.
@@ -13,9 +13,9 @@ use crate::olap::{Failure, OpenError, SqlError};
 /// A statement as it was sent: the caller's SQL with something of ours before it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source<'a> {
-    /// What we put before it.
+    /// The text that we put before it.
     pub(super) prefix: &'a str,
-    /// What the caller handed in.
+    /// The text that the caller passed in.
     pub(super) sql: &'a str,
 }
 
@@ -55,7 +55,7 @@ impl Said {
         self.class.to_lowercase().replace(' ', "-")
     }
 
-    /// Where in the caller's SQL, in bytes.
+    /// Returns the place in the caller's SQL, in bytes.
     fn offset(&self, source: Source<'_>) -> Option<usize> {
         let position: usize = self.position.as_deref()?.parse().ok()?;
         if self.class() == "parser" {
@@ -98,7 +98,7 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
     (failure, aftermath)
 }
 
-/// Whether an engine can go on after an error.
+/// The state of an engine after an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Aftermath {
     /// It can.
@@ -107,7 +107,7 @@ pub(super) enum Aftermath {
     Broken,
 }
 
-/// Why a file could not be opened.
+/// Classifies the error of opening a file.
 pub(super) fn classify_open(raw: &RawError, path: &Path) -> OpenError {
     let path = path.to_owned();
     let message = Said::read(raw).message.trim().to_owned();

@@ -88,7 +88,7 @@ impl Engine {
     }
 }
 
-/// Where this fails the limit may be left as low as that, and nothing more could be done.
+/// If this fails, the limit may stay that low, and nothing more can be done.
 fn let_go(work: &Work<'_>, limit: u64) -> Result<(), Failure> {
     work.run(STAYS, &[])?;
     // It says no, having let go of all that it could.

@@ -1,4 +1,4 @@
-//! What stands in the engine's schema `main`, by name and by owner.
+//! The objects of the engine's schema `main`, by name and by owner.
 //!
 //! Read once when the file is opened and kept up with every commit: the file belongs to this process alone and
 //! every change goes through here, so that no build has to search the engine's catalog.
@@ -44,7 +44,7 @@ impl Folded {
     }
 }
 
-/// What a unit of work keeps to itself.
+/// The changes of a unit of work that nobody else sees yet.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum ClaimKey {
     Name(Folded),
@@ -75,7 +75,7 @@ impl Names {
         }
     }
 
-    /// What stands at a name.
+    /// Returns the object at a name.
     pub(super) fn at(&self, name: &str) -> Option<&Entry> {
         self.objects.get(&Folded::new(name))
     }
@@ -89,7 +89,7 @@ impl Names {
         })
     }
 
-    /// What belongs to an owner: one object, if nobody meddled with the file.
+    /// Returns the objects of an owner: one, if nobody edited the file by hand.
     pub(super) fn owned_by(&self, uid: Uuid) -> impl Iterator<Item = &Entry> {
         self.owned
             .get(&uid)
@@ -105,7 +105,7 @@ impl Names {
             .filter_map(|entry| Some((entry, entry.tag?)))
     }
 
-    /// Whether an owner has a record.
+    /// Returns whether an owner has a record.
     pub(super) fn has_record(&self, uid: Uuid) -> bool {
         self.recorded.contains(&uid)
     }

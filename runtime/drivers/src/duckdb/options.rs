@@ -1,9 +1,9 @@
-//! How an engine is to be opened.
+//! Options of opening an engine.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// What an engine may do with its file.
+/// The access of an engine to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
     /// Everything; the file is made when it is not there.
@@ -14,16 +14,16 @@ pub enum Access {
     ReadOnly,
 }
 
-/// Where the engine's file is and what the engine may use.
+/// The engine's file, and the resources that the engine may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The database file.
     pub path: PathBuf,
-    /// What may be done with it.
+    /// The access to it.
     pub access: Access,
     /// The folder that relative paths in SQL start from.
     pub root: PathBuf,
-    /// Where the engine puts what does not fit into memory; made when needed. Beside the file by default.
+    /// The folder for data that does not fit into memory; made when needed. Beside the file by default.
     pub temp_directory: PathBuf,
     /// Bytes of memory; 60 % of the machine's or the control group's by default.
     pub memory_limit: Option<u64>,

@@ -28,7 +28,7 @@ impl Parser {
         Self::default()
     }
 
-    /// What decides how statements are read: the engine's name and version.
+    /// Returns the engine's name and version, which decide how statements are read.
     pub fn version() -> String {
         format!("duckdb {}", library_version())
     }

@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// What the file system says about the engine's file and its write-ahead log. Equal proofs mean equal content: every
+/// The stamp of the engine's file and its write-ahead log in the file system. Equal proofs mean equal content: every
 /// writer changes size or time, and a file put in its place is another inode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileProof {
@@ -20,7 +20,7 @@ pub struct FileProof {
 /// One file as the file system lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
-    /// Which file: its inode number (0 where there is none).
+    /// The inode number of the file (0 if there is none).
     pub inode: u64,
     /// Bytes.
     pub size: u64,
@@ -86,7 +86,7 @@ fn modified_ns(metadata: &Metadata) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// Where the engine keeps the write-ahead log of a file.
+/// Returns the path of a file's write-ahead log.
 pub(crate) fn wal_path(path: &Path) -> PathBuf {
     let mut wal = path.as_os_str().to_owned();
     wal.push(".wal");

@@ -15,7 +15,7 @@ use crate::olap::{
     Chunk, Column, Failure, Query, QueryError, RowSink, Rows, leading_words, row_channel, sole_statement,
 };
 
-/// What an EXPLAIN may explain: with ANALYZE it is run, and the engine's read-only transaction lets COPY write files.
+/// Statements that EXPLAIN may explain: ANALYZE runs them, and the engine's read-only transaction lets COPY write files.
 const READING_WORDS: [&str; 10] = [
     "select",
     "from",
@@ -96,7 +96,7 @@ impl Engine {
     }
 }
 
-/// What ended a query: its own time limit looks like an interrupt to the engine.
+/// Returns the error that ended a query: its own time limit looks like an interrupt to the engine.
 fn ended(running: &Running, timeout: Option<Duration>, error: QueryError) -> QueryError {
     match (error, timeout) {
         (QueryError::Failed(Failure::Interrupted), Some(timeout)) if running.timed_out() => {
@@ -175,7 +175,7 @@ fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool 
     truncated
 }
 
-/// Whether the words that a statement begins with are those of one that reads.
+/// Returns whether a statement begins with the words of one that reads.
 fn reads(sql: &str) -> bool {
     let mut words = leading_words(sql).skip_while(|word| {
         matches!(

@@ -20,7 +20,7 @@ struct Step {
     to: String,
 }
 
-/// What has to move, in this order.
+/// The objects to rename, in this order.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     tag: Tag,
@@ -93,7 +93,7 @@ impl Plan {
     }
 }
 
-/// What to do about indexes that people made.
+/// The treatment of indexes that people made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Indexes {
     Expected,

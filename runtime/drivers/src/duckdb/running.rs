@@ -17,14 +17,14 @@ const INTERRUPT_PERIOD: Duration = Duration::from_millis(5);
 pub(super) struct Running {
     /// A child of the caller's token; looked at between statements.
     pub(super) cancel: CancellationToken,
-    /// What ended it before it was done.
+    /// The reason for which it was ended early.
     cause: Arc<Mutex<Option<Cause>>>,
     /// Cancelled when the work has returned.
     done: CancellationToken,
     target: Arc<Mutex<Option<Arc<Interrupt>>>>,
 }
 
-/// Why work was ended before it was done.
+/// The reasons for ending work early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     Cancelled,
@@ -90,7 +90,7 @@ impl Running {
         self.done.cancel();
     }
 
-    /// Whether the work ran out of time.
+    /// Returns whether the work ran out of time.
     pub(super) fn timed_out(&self) -> bool {
         *self.cause.lock().unwrap_or_else(PoisonError::into_inner) == Some(Cause::TimedOut)
     }

@@ -1,4 +1,4 @@
-//! What is ours in the engine's file: tags on the outputs, and the records beside them.
+//! Our marks in the engine's file: tags on the outputs, and the records beside them.
 //!
 //! A record belongs to a build: it counts as long as the tag of an output names that build. Tag and record are
 //! written in one transaction, so an output whose tag has no record was made by nobody of ours.
@@ -120,7 +120,7 @@ pub(super) fn write_record(
     .map(drop)
 }
 
-/// What an owner left before.
+/// The state that an owner left before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Before {
     #[default]
@@ -196,7 +196,7 @@ pub(super) fn rename_object(work: &Work<'_>, entry: &Entry, tag: Tag, to: &str) 
     }
 }
 
-/// Where an object waits whose name another took: still an output of its owner, and found by its tag.
+/// Returns the name of an object whose name another took: still an output of its owner, and found by its tag.
 pub(super) fn aside_name(uid: Uuid) -> String {
     format!("_watershed_aside_{}", uid.simple())
 }

@@ -27,6 +27,6 @@ pub(super) fn library_version() -> String {
     unsafe { text::copy(libduckdb_sys::duckdb_library_version()) }
 }
 
-/// What the engine said when something went wrong: its class and message in one text.
+/// An error of the engine: its class and message in one text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RawError(pub(super) String);

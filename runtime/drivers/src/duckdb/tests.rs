@@ -156,7 +156,7 @@ impl Bench {
         }
     }
 
-    /// What a process would find that starts after this one was killed now.
+    /// Returns the bench of a process that starts after this one was killed now.
     fn after_a_kill(&self) -> Bench {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());

@@ -37,7 +37,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether the engine can go on after what has been done here.
+    /// Returns the state of the engine after this work.
     pub(super) fn aftermath(&self) -> Aftermath {
         self.aftermath.get()
     }
@@ -61,7 +61,7 @@ impl<'a> Work<'a> {
         answer.map_err(|raw| self.fail(&raw, Some(source)))
     }
 
-    /// Whether the work is to end here.
+    /// Returns an error if the work was cancelled.
     pub(super) fn check_cancelled(&self) -> Result<(), Failure> {
         let cancelled = self.running.is_some_and(|running| running.cancel.is_cancelled());
         if cancelled {
@@ -71,7 +71,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// What an error of the engine means.
+    /// Classifies an error of the engine.
     pub(super) fn fail(&self, raw: &RawError, source: Option<Source<'_>>) -> Failure {
         let (failure, aftermath) = classify(raw, source);
         if aftermath == Aftermath::Broken {

@@ -14,11 +14,11 @@ pub struct Build {
     pub kind: OutputKind,
     /// One SELECT.
     pub sql: String,
-    /// What must hold before the output is shown to anybody.
+    /// The checks that must pass before anybody sees the output.
     pub checks: Vec<Check>,
-    /// Whose it is and which build this is.
+    /// The owner, and the number of this build.
     pub tag: Tag,
-    /// What the owner wants to find beside the output; opaque here.
+    /// The owner's record, stored beside the output; opaque here.
     pub record: Vec<u8>,
 }
 
@@ -40,7 +40,7 @@ pub struct Built {
     pub attempts: u32,
 }
 
-/// Why an output was not made. Whatever stood there before still stands.
+/// The errors of a build. The output of the build before is left as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BuildError {
     /// An object that is not ours has that name.
@@ -48,7 +48,7 @@ pub enum BuildError {
     NameTaken {
         /// The name.
         name: String,
-        /// What has it.
+        /// The kind of the object that has it.
         kind: OutputKind,
     },
     /// A check returned rows.
@@ -75,7 +75,7 @@ pub enum BuildError {
 /// An output that is to have another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rename {
-    /// Whose output.
+    /// The owner of the output.
     pub uid: Uuid,
     /// Its new name. A name that differs in case only is a rename too.
     pub to: String,
@@ -91,7 +91,7 @@ pub struct Renamed {
     pub dropped_indexes: Vec<String>,
 }
 
-/// Why an output has no other name. It stands as before.
+/// The errors of a rename. The output is left as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RenameError {
     /// Nothing is tagged with that uid: it was dropped by hand, or never built.
@@ -102,7 +102,7 @@ pub enum RenameError {
     NameTaken {
         /// The name.
         name: String,
-        /// What has it.
+        /// The kind of the object that has it.
         kind: OutputKind,
     },
     /// The engine did not rename it.

@@ -1,10 +1,10 @@
-//! How an engine can fail whatever it was asked: plain data, so that it can be stored on a resource.
+//! Failures of an engine that any call may have: plain data, so that they can be stored on a resource.
 
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// What the engine said against a statement.
+/// The engine's error about a statement.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SqlError {
@@ -12,13 +12,13 @@ pub struct SqlError {
     pub class: String,
     /// Its message.
     pub message: String,
-    /// What may help.
+    /// A hint for the person who wrote it.
     pub hint: Option<String>,
-    /// Where, in bytes of the statement as it was handed in; `None` where the engine does not say.
+    /// The place, in bytes of the statement as it was passed in; `None` if the engine does not say.
     pub offset: Option<usize>,
 }
 
-/// Why the engine's file can't be used. It has not been changed.
+/// The errors of opening the engine's file, which has not been changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// Another process holds it.
@@ -26,7 +26,7 @@ pub enum OpenError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// What the engine said, which may name the process.
+        /// The engine's message, which may name the process.
         message: String,
     },
     /// It is not what the engine wrote.
@@ -34,7 +34,7 @@ pub enum OpenError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What the engine said.
+        /// The engine's message.
         message: String,
     },
     /// A newer engine wrote it.
@@ -42,7 +42,7 @@ pub enum OpenError {
     Newer {
         /// The file.
         path: PathBuf,
-        /// What the engine said.
+        /// The engine's message.
         message: String,
     },
     /// It is not there, and was to be looked at only.
@@ -56,12 +56,12 @@ pub enum OpenError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the engine or the system said.
+        /// The message of the engine or the system.
         message: String,
     },
 }
 
-/// Why the engine did not do what it was asked.
+/// The failures of a call to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
     /// The engine's file can't be used.
@@ -77,9 +77,9 @@ pub enum Failure {
         setting: &'static str,
         /// Its value.
         limit: String,
-        /// What was in use when it failed.
+        /// The memory in use when it failed.
         peak: String,
-        /// What the engine said.
+        /// The engine's message.
         message: String,
     },
     /// No space is left where the engine writes. What was there can still be read.
@@ -93,7 +93,7 @@ pub enum Failure {
     MissingExtension {
         /// Its name.
         extension: String,
-        /// What the engine said.
+        /// The engine's message.
         message: String,
     },
     /// The statement is at fault.
@@ -102,7 +102,7 @@ pub enum Failure {
     /// The engine gave up; it is opened anew for the next work.
     #[error("the engine stopped: {message}")]
     Fatal {
-        /// What the engine said.
+        /// The engine's message.
         message: String,
     },
     /// The engine has been closed.
@@ -129,7 +129,7 @@ impl Failure {
         }
     }
 
-    /// What a person may do about it.
+    /// Returns a remedy for a person to try.
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::OutOfMemory { setting, .. } => Some(match *setting {

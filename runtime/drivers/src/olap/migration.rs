@@ -15,7 +15,7 @@ pub struct Migration {
     pub sql: String,
 }
 
-/// What was run last for a resource.
+/// The migration that was run last for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migrated {
     /// The version that it was run for.

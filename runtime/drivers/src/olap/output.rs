@@ -1,11 +1,11 @@
-//! What stands in an engine: outputs, whose they are, and what is not ours.
+//! Objects in an engine: outputs with their owners, and objects that are not ours.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-/// Whose an output is and which build made it. Stands in the engine at the output itself.
+/// The owner of an output and the build that made it. Stored in the engine at the output itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tag {
     /// The resource.
@@ -34,7 +34,7 @@ impl fmt::Display for Tag {
     }
 }
 
-/// How an output stands in the engine.
+/// The form of an output in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutputKind {
@@ -67,20 +67,20 @@ pub struct Output {
     pub name: String,
     /// Table or view.
     pub kind: OutputKind,
-    /// Whose it is.
+    /// The owner and the build.
     pub tag: Tag,
-    /// What its owner left beside it; `None` when no record of this very build is there.
+    /// The owner's record beside it; `None` if there is no record of this very build.
     pub record: Option<Vec<u8>>,
     /// The rows that the build wrote; `None` for a view.
     pub rows: Option<u64>,
 }
 
-/// What stands at a name.
+/// The object at a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Object {
     /// A tagged object.
     Ours {
-        /// Whose it is.
+        /// The owner and the build.
         tag: Tag,
         /// Table or view.
         kind: OutputKind,

@@ -35,7 +35,7 @@ pub struct Column {
     pub data_type: String,
 }
 
-/// Why a query has no (further) rows.
+/// The errors of a query, and of reading its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
     /// None or several statements.
@@ -143,7 +143,7 @@ impl Rows {
         }
     }
 
-    /// Whether the limit cut the answer: known once [`Rows::next`] has returned `None`.
+    /// Returns whether the limit cut the answer: known once [`Rows::next`] has returned `None`.
     pub fn truncated(&self) -> bool {
         self.truncated
     }

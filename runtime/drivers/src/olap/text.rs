@@ -27,7 +27,7 @@ impl TextPosition {
         Self::of(text.chars().take(index))
     }
 
-    /// Where one stands having read `before`.
+    /// Returns the state after reading `before`.
     fn of(before: impl Iterator<Item = char>) -> Self {
         before.fold(Self { line: 1, column: 1 }, |at, c| match c {
             '\n' => Self {
@@ -42,7 +42,7 @@ impl TextPosition {
     }
 }
 
-/// Why a text is not one statement.
+/// The reasons for which a text is not one statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum SoleError {
     /// Nothing but blanks and comments.
@@ -51,7 +51,7 @@ pub enum SoleError {
     /// Something follows the first statement's semicolon.
     #[error("there is more than one statement")]
     Several {
-        /// Where the second begins, in bytes.
+        /// The beginning of the second, in bytes.
         offset: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! What was touched and not taken up yet.
+//! The changed paths that nobody has taken yet.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 /// Looking at more paths one by one costs more than looking at everything.
 const MOST_PATHS: usize = 10_000;
 
-/// What was touched.
+/// The paths that have changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Absolute paths, as the folders that hold them were named.

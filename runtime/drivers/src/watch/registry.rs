@@ -1,4 +1,4 @@
-//! Who watches which folder.
+//! The folders that are watched, each with its subscriptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ impl Registry {
     }
 }
 
-/// Whether something may be different: reading changes nothing.
+/// Returns whether something may be different: reading changes nothing.
 fn is_change(kind: EventKind) -> bool {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => true,

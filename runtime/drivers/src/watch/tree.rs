@@ -1,4 +1,4 @@
-//! Which folders belong to what is watched.
+//! The folders that belong to a watched tree.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ const DEEPEST: usize = 64;
 pub struct Tree {
     /// The uppermost folder, absolute.
     pub root: PathBuf,
-    /// How many folders deep below it; 0 for the folder alone.
+    /// The depth in folders below it; 0 for the folder alone.
     pub depth: usize,
-    /// Which names of folders directly below the root are left out.
+    /// Returns whether a folder of that name directly below the root is left out.
     pub ignored: fn(&str) -> bool,
 }
 
@@ -39,7 +39,7 @@ impl Tree {
         }
     }
 
-    /// Whether a folder belongs to it, or waits for its root to be made.
+    /// Returns whether a folder belongs to it, or waits for its root to be made.
     #[must_use]
     pub fn holds(&self, folder: &Path) -> bool {
         if let Ok(below) = folder.strip_prefix(&self.root) {
@@ -103,7 +103,7 @@ impl Tree {
     }
 }
 
-/// How a folder was reached.
+/// The way in which a folder was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// Through folders alone.
@@ -112,7 +112,7 @@ pub(super) enum Way {
     Links,
 }
 
-/// Whether a link leads to a folder that is not above it.
+/// Returns whether a link leads to a folder that is not above it.
 fn leads_down(link: &Path) -> bool {
     let Ok(target) = link.canonicalize() else {
         return false;

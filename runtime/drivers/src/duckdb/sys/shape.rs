@@ -7,7 +7,7 @@ use libduckdb_sys as ffi;
 use super::text;
 use crate::olap::quote_identifier;
 
-/// How a column's values lie in memory and what they are called.
+/// The layout of a column's values in memory, and the name of their type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::duckdb) struct Shape {
     pub(super) layout: Layout,
@@ -15,7 +15,7 @@ pub(in crate::duckdb) struct Shape {
     pub(in crate::duckdb) name: String,
 }
 
-/// How values lie in memory.
+/// The layout of values in memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Layout {
     Null,
@@ -76,7 +76,7 @@ pub(super) enum Tick {
 }
 
 impl Shape {
-    /// Whether values of this type can be read.
+    /// Returns whether values of this type can be read.
     pub(in crate::duckdb) fn is_showable(&self) -> bool {
         match &self.layout {
             Layout::Opaque => false,

@@ -15,7 +15,7 @@ pub(in crate::duckdb) enum Param<'a> {
     Blob(&'a [u8]),
 }
 
-/// What a statement is for, as far as it matters here.
+/// The purpose of a statement, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::duckdb) enum StatementKind {
     Select,
@@ -41,7 +41,7 @@ impl<'c> Statement<'c> {
         }
     }
 
-    /// What the statement is for.
+    /// Returns the purpose of the statement.
     pub(in crate::duckdb) fn kind(&self) -> StatementKind {
         // SAFETY: the handle is live.
         match unsafe { ffi::duckdb_prepared_statement_type(self.raw) } {
@@ -167,7 +167,7 @@ impl Drop for Extracted {
     }
 }
 
-/// Why a statement could not be prepared, or `otherwise` if it does not say.
+/// Returns the error of preparing a statement, or `otherwise` if it has none.
 fn prepare_error(statement: &Statement<'_>, otherwise: String) -> RawError {
     // SAFETY: the call takes null and failed statements, and stays the text's owner.
     let message = unsafe { text::copy(ffi::duckdb_prepare_error(statement.raw)) };

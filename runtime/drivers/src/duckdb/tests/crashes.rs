@@ -80,7 +80,7 @@ async fn take(step: &Step, engine: &Engine) {
     }
 }
 
-/// What stands in a file, rows and records included.
+/// Returns the content of a file, rows and records included.
 async fn content(folder: &Path) -> Vec<String> {
     let bench = Bench {
         folder: tempfile::tempdir().unwrap(),
@@ -112,7 +112,7 @@ async fn content(folder: &Path) -> Vec<String> {
     lines
 }
 
-/// What stands in the file after each number of steps.
+/// Returns the content of the file after each number of steps.
 async fn expected() -> Vec<Vec<String>> {
     let mut states = vec![Vec::new()];
     for length in 1..=history().len() {

@@ -1,4 +1,4 @@
-//! What lacks: memory, room, extensions.
+//! Failures for lack of memory, room or extensions.
 
 use super::*;
 

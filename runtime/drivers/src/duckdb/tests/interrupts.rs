@@ -7,7 +7,7 @@ use super::*;
 /// Longer than any test lasts.
 const SLOW: &str = "select sum(a.i * b.i) as x from range(100000000) a(i), range(100000) b(i)";
 
-/// What callers are promised, with room for a busy machine.
+/// The bound that callers are promised, with room for a busy machine.
 const PROMISED: Duration = Duration::from_millis(1_000);
 
 /// Lets `work` begin, cancels it, and says how long it went on.
