@@ -39,7 +39,7 @@ const SQL: [&str; 16] = [
     "PIVOT a ON x USING count(*)",
     "-- @type: theme\nSELECT 1",
 ];
-const YAML: [&str; 24] = [
+const YAML: [&str; 31] = [
     "sql: SELECT 1",
     "sql: SELECT * FROM a",
     "materialize: true",
@@ -64,6 +64,13 @@ const YAML: [&str; 24] = [
     "driver: duckdb\nname: duckdb\npath: '{{ .env.x }}'",
     "type: model\nenv: {dev: {sql: SELECT * FROM c}}\nsql: SELECT 1",
     "- list",
+    "type: api\nsql: SELECT * FROM a",
+    "type: api\nmetrics_sql: SELECT x FROM a",
+    "type: api\napi: c",
+    "type: alert\ndata: {sql: SELECT '{{ .env.x }}' FROM b}",
+    "type: alert\ndata: {api: a}",
+    "type: report\ndata: {metrics: {metrics_view: a}}\nexport: {format: csv}\nnotify: {slack: {channels: [x]}}",
+    "type: metrics_view\nversion: 1\nmodel: a\nmeasures: [{expression: count(*)}]\nsecurity: {access: true, row_filter: x IN (SELECT x FROM c)}",
 ];
 const PATHS: [&str; 22] = [
     "rill.yaml",
@@ -115,7 +122,7 @@ fn content(path: usize, choice: usize) -> &'static str {
 fn step() -> impl Strategy<Value = Step> {
     let path = 0..PATHS.len();
     prop_oneof![
-        8 => (path.clone(), 0..16_usize).prop_map(|(path, choice)| Step::Write(path, choice)),
+        8 => (path.clone(), 0..31_usize).prop_map(|(path, choice)| Step::Write(path, choice)),
         3 => path.clone().prop_map(Step::Remove),
         2 => (path.clone(), path.clone()).prop_map(|(from, to)| Step::Rename(from, to)),
         1 => (path.clone(), path.clone()).prop_map(|(one, other)| Step::Swap(one, other)),

@@ -4,6 +4,7 @@ mod case;
 mod coverage;
 mod engine;
 mod golden;
+mod hostile;
 mod incremental;
 mod meaning;
 mod report;

@@ -2,17 +2,23 @@
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Arc};
 
-use watershed_compilers::{FileEvent, Health, Options, Project, Trust, is_relevant};
+use watershed_compilers::{
+    FileEvent, Health, Options, Project, Severity, Trust,
+    diagnostics::{Colour, draw},
+    is_relevant,
+};
 
 use crate::engine::Engine;
 
 /// Compiles a folder as it is on disk.
 fn compiled(folder: &str) -> Project {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../testdata/projects")
-        .join(folder);
+    let projects = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/projects");
+    compiled_at(&projects.join(folder))
+}
+
+fn compiled_at(root: &Path) -> Project {
     let mut events = Vec::new();
-    collect(&root, &root, &mut events);
+    collect(root, root, &mut events);
     let mut project = Project::new(Options::default());
     project.apply(events, &Engine::new());
     project
@@ -65,4 +71,35 @@ fn each_mistake_of_the_broken_project_is_found_in_its_own_file() {
     assert!(found.len() >= 25, "{found:?}");
     let good = project.paths().filter(|path| path.starts_with("models/good/"));
     assert!(good.into_iter().all(|path| !found.contains_key(path)));
+}
+
+/// Projects of other people: `WATERSHED_PROJECTS=FOLDER` names a folder whose subfolders are projects.
+#[test]
+#[ignore = "needs projects that are not part of the repository"]
+#[allow(clippy::print_stdout, reason = "the findings are what the test is run for")]
+fn projects_of_other_people_compile_without_errors() {
+    let folder = std::env::var("WATERSHED_PROJECTS").expect("WATERSHED_PROJECTS");
+    let mut wrong = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let root = entry.expect("an entry").path();
+        if !root.join("rill.yaml").is_file() {
+            continue;
+        }
+        let project = compiled_at(&root);
+        let count = project.resources().count();
+        let told = project.diagnostics().iter().map(|one| {
+            let source = project.source(&one.path);
+            draw(one, source.as_deref(), Colour::Never)
+        });
+        let told = told.collect::<Vec<_>>();
+        println!("== {}: {count} resources\n{}", root.display(), told.join("\n"));
+        if project
+            .diagnostics()
+            .iter()
+            .any(|one| one.severity == Severity::Error)
+        {
+            wrong.push(root);
+        }
+    }
+    assert!(wrong.is_empty(), "errors in {wrong:?}");
 }
