@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::core::Core;
 use crate::lifecycle::Event;
 use crate::resource::{Cancelled, Life, Op, Running, Slot};
+use crate::timers::Timer;
 use crate::{
     Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
     Settled, Why, Work,
@@ -204,6 +205,8 @@ impl Core {
             row.error = row.error.take().filter(|_| on_cycle);
         });
         self.write_last_run(slot, run, RunResult::Done(work));
+        // The failures that it was to forget are forgotten.
+        self.timers.clear(Timer::Forgive(slot));
         self.end_op(slot);
         self.claim_former_names(slot);
         self.slots[slot].own = true;
