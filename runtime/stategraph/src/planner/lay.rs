@@ -449,8 +449,15 @@ impl<V: Value> Planner<'_, V> {
     /// Whether a target that holds goes on to hold, through all that the call does.
     fn stays(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let known = self.course.known(target);
-        known
-            .is_none_or(|target| !self.node(target).job.is_interrupted() && self.will_hold(target, predicate))
+        known.is_none_or(|target| !self.is_to_go(target) && self.will_hold(target, predicate))
+    }
+
+    /// Whether an item that is there is still to be deleted in this call. One that was remade is not, nor one
+    /// that could not be deleted.
+    fn is_to_go(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let is_behind = node.job == Job::Remake && matches!(node.down.stage, Stage::Done | Stage::Failed);
+        node.job.is_interrupted() && !is_behind
     }
 
     /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.
