@@ -30,6 +30,10 @@ pub struct Drawn<'a> {
     pub message: &'a str,
     /// What may help.
     pub hint: Option<&'a str>,
+    /// What it was found in, a line each.
+    pub notes: &'a [String],
+    /// All that was said, where that is more and is wanted.
+    pub details: Option<&'a str>,
 }
 
 impl<'a> From<&'a Diagnostic> for Drawn<'a> {
@@ -41,6 +45,8 @@ impl<'a> From<&'a Diagnostic> for Drawn<'a> {
             span: found.span,
             message: &found.message,
             hint: found.hint.as_deref(),
+            notes: &[],
+            details: None,
         }
     }
 }
@@ -79,9 +85,19 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
             title.element(place.char_column(span.column as usize))
         }
     };
+    let notes = found.notes.join("\n");
+    let notes = (!notes.is_empty()).then(|| Level::NOTE.with_name("found").message(notes.as_str()));
+    let group = match notes {
+        Some(notes) => group.element(notes),
+        None => group,
+    };
     let hint = found.hint.map(|hint| Level::HELP.with_name("hint").message(hint));
     let group = match hint {
         Some(hint) => group.element(hint),
+        None => group,
+    };
+    let group = match found.details {
+        Some(details) => group.element(Level::NOTE.with_name("engine").message(details)),
         None => group,
     };
     renderer.term_width(WIDTH).render(&[group])

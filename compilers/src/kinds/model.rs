@@ -1,5 +1,6 @@
 //! Models and sources: from settings and SQL to a spec.
 
+mod data_tests;
 mod inputs;
 mod keys;
 mod queries;

@@ -101,6 +101,10 @@ pub(crate) fn of_spec(
     for test in &spec.tests {
         whole.bytes(test.name.as_bytes());
         whole.resolver(test.data.as_ref());
+        // Said only where it is so, as fingerprints of tests were made before there was a choice.
+        if test.warns {
+            whole.bytes(b"warns");
+        }
     }
     let made = |print: Print<'_>| Fingerprint {
         version: Arc::clone(&version),

@@ -77,7 +77,11 @@ fn model(spec: &ModelSpec) -> Value {
     let (partitions, partitions_properties) = resolver(spec.partitions.as_ref());
     let tests = spec.tests.iter().map(|test| {
         let (resolver, properties) = resolver(test.data.as_ref());
-        json!({"name": test.name, "resolver": resolver, "resolver_properties": properties})
+        let mut said = json!({"name": test.name, "resolver": resolver, "resolver_properties": properties});
+        if let (true, Some(said)) = (test.warns, said.as_object_mut()) {
+            said.insert("severity".to_owned(), "warn".into());
+        }
+        said
     });
     let files = spec
         .local_files

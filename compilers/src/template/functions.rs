@@ -45,7 +45,7 @@ pub(crate) fn quote_identifier(name: &str) -> String {
 }
 
 /// A text literal, safe whatever it holds.
-fn quote_text(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -68,6 +68,9 @@ pub struct Error {
     pub message: Arc<str>,
     /// What to do about it.
     pub hint: Option<Arc<str>>,
+    /// All that was said, where that is more than message and hint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Arc<str>>,
     /// Where in the project's files.
     pub place: Option<Place>,
     /// Replaces the policy's wait once.
@@ -84,6 +87,7 @@ impl Error {
             code: code.into(),
             message: message.into(),
             hint: None,
+            details: None,
             place: None,
             retry_after: None,
             retrigger: None,

@@ -8,6 +8,7 @@
 mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;
+mod check;
 mod checkpoint;
 mod compact;
 mod engine;
@@ -45,7 +46,7 @@ use uuid::Uuid;
 
 use crate::olap::{
     Build, BuildError, Built, Check, Failure, Migrated, Migration, Object, Olap, Output, Query, QueryError,
-    Rename, RenameError, Renamed, Rows, Tag,
+    Rename, RenameError, Renamed, Rows, Tag, Verdict,
 };
 
 impl Olap for Engine {
@@ -61,7 +62,7 @@ impl Olap for Engine {
         &'a self,
         checks: &'a [Check],
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<(), BuildError>> {
+    ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>> {
         self.run_checks(checks, cancel).boxed()
     }
 

@@ -15,7 +15,7 @@ mod quote;
 mod text;
 mod value;
 
-pub use build::{Build, BuildError, Built, Check, Rename, RenameError, Renamed};
+pub use build::{Build, BuildError, Built, Check, Failing, Gravity, Rename, RenameError, Renamed, Verdict};
 pub use failure::{Failure, OpenError, SqlError};
 pub use migration::{Migrated, Migration};
 pub use output::{Object, Output, OutputKind, Tag};
@@ -51,12 +51,12 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Built, BuildError>>;
 
-    /// Looks whether conditions hold, as a build does, of what stands there now.
+    /// Says which conditions hold, in their order, of what stands there now. All of them see the same tables.
     fn check<'a>(
         &'a self,
         checks: &'a [Check],
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<(), BuildError>>;
+    ) -> BoxFuture<'a, Result<Vec<Verdict>, Failure>>;
 
     /// Gives an output another name without reading its rows; another resource's output of that name is moved out of
     /// the way. Views made on the old name are not rewritten: they are to be made anew by their owners.

@@ -28,6 +28,7 @@ pub mod metrics_view;
 pub mod migration;
 pub mod model;
 pub mod outputs;
+pub mod places;
 pub mod project_parser;
 pub mod secrets;
 pub mod setup;
@@ -36,7 +37,6 @@ pub mod theme;
 
 mod asking;
 mod dashboard;
-mod places;
 mod refs;
 mod selector;
 

@@ -2,6 +2,7 @@
 //!
 //! | module | holds |
 //! |---|---|
+//! | [`data_tests`] | rows that must not be there, and what was found |
 //! | [`plan`](mod@plan) | whether to build: one pure decision |
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
@@ -13,6 +14,7 @@
 //! The record in the engine is written in the transaction that makes the output, so it is what really happened; the
 //! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
+pub mod data_tests;
 pub mod files;
 pub mod pattern;
 pub mod plan;

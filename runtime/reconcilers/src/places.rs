@@ -8,7 +8,7 @@ use watershed_proto::{Spot, SqlSource};
 use crate::model::place;
 
 /// The YAML file among a resource's files.
-pub(crate) fn yaml(paths: &[Arc<str>]) -> &str {
+pub fn yaml(paths: &[Arc<str>]) -> &str {
     let is_yaml = |path: &&Arc<str>| path.ends_with(".yaml") || path.ends_with(".yml");
     let path = paths.iter().find(is_yaml).or_else(|| paths.first());
     path.map(AsRef::as_ref).unwrap_or_default()

@@ -38,12 +38,12 @@ fn a_test_that_fails_shows_and_vanishes_when_it_is_mended_and_builds_nothing() {
     project.edit("models/counted.yaml", "x < 3", "x < 2");
     let round = start.round();
     assert_eq!(round.done(), "counted:failed reader:skipped");
-    assert_eq!(round.told("diagnostic"), ["test-failed models/counted.yaml:1"]);
+    assert_eq!(round.told("diagnostic"), ["test-failed models/counted.yaml:5"]);
     assert_eq!(round.exit_code(), Some(1));
     project.edit("models/counted.yaml", "x < 2", "x < 30");
     let round = start.round();
     assert_eq!(round.done(), "", "what only looks is not counted as work");
-    assert_eq!(round.told("mended"), ["test-failed models/counted.yaml:1"]);
+    assert_eq!(round.told("mended"), ["test-failed models/counted.yaml:5"]);
     assert_eq!(round.exit_code(), Some(0));
     project.edit("models/counted.yaml", "x < 30", "x < 3 AND nothing > 1");
     assert_eq!(start.round().done(), "counted:failed reader:skipped");
@@ -83,4 +83,189 @@ fn tests_that_changed_between_runs_are_run_once() {
     project.rename("models/total.yaml", "models/counted.yaml");
     assert_eq!(project.done(0), "counted:renamed");
     assert_eq!(build(&project), built);
+}
+
+/// A model whose tests come to everything that tests can come to.
+const ORDERS: &str = "\
+type: model
+materialize: true
+sql: SELECT * FROM (VALUES (1, 'open', 7), (2, 'lost', 8), (2, 'open', NULL)) AS t(id, status, customer)
+tests:
+  - unique: id
+  - not_null: [id, customer]
+  - accepted_values: {column: status, values: [open, paid]}
+  - {name: small, assert: id < 3}
+  - relationships: {column: customer, to: customers, field: id}
+    severity: warn
+  - {name: sound, sql: SELECT nothing FROM orders}
+";
+
+const CUSTOMERS: &str = "-- @materialize: true\nSELECT 7 AS id\n";
+
+fn orders(tests: &str) -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/customers.sql", CUSTOMERS),
+        ("models/orders.yaml", tests),
+    ])
+}
+
+/// What tests came to, as `name outcome severity failures`.
+fn tests_of(document: &Value, name: &str) -> Vec<String> {
+    let lists = [&document["resources"], &document["models"]];
+    let all = lists.into_iter().filter_map(Value::as_array).flatten();
+    let found = all.filter(|resource| resource["name"] == name);
+    let tests = found
+        .filter_map(|resource| resource["tests"].as_array())
+        .flatten();
+    let line = |test: &Value| {
+        let words = [
+            &test["name"],
+            &test["outcome"],
+            &test["severity"],
+            &test["failures"],
+        ];
+        words.map(|word| word.to_string().replace('"', "")).join(" ")
+    };
+    tests.map(line).collect()
+}
+
+#[test]
+fn every_failing_test_is_told_at_its_line_with_a_count_and_rows() {
+    let project = orders(ORDERS);
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(
+        tests_of(&document, "orders"),
+        [
+            "unique(id) failed error 1",
+            "not_null(id, customer) failed error 1",
+            "accepted_values(status) failed error 1",
+            "small passed error 0",
+            "relationships(customer, customers.id) failed warning 1",
+            "sound invalid error 0",
+        ]
+    );
+    let counts = serde_json::json!({"passed": 1, "warned": 1, "failed": 4, "not_run": 0});
+    assert_eq!(document["summary"]["tests"], counts);
+    let place =
+        |found: &Value| format!("{} {}:{}", found["code"], found["path"], found["line"]).replace('"', "");
+    let found: Vec<String> = document["diagnostics"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(place)
+        .collect();
+    let lines = [
+        (5, "failed"),
+        (6, "failed"),
+        (7, "failed"),
+        (9, "failed"),
+        (11, "invalid"),
+    ];
+    assert_eq!(
+        found,
+        lines.map(|(line, what)| format!("test-{what} models/orders.yaml:{line}"))
+    );
+    assert_eq!(
+        document["diagnostics"][2]["notes"],
+        serde_json::json!(["status = lost, rows = 1"])
+    );
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(1));
+    for text in [
+        "error[test-failed]: test \"unique(id)\" failed: 1 row\n --> models/orders.yaml:5:5",
+        "= found: id = 2, rows = 2",
+        "warning[test-failed]: test \"relationships(customer, customers.id)\" failed: 1 row",
+        "error[test-invalid]: test \"sound\" can't be run: Referenced column \"nothing\" not found",
+    ] {
+        assert!(said.stderr.contains(text), "{text}: {}", said.stderr);
+    }
+    assert!(
+        said.stdout.contains("6 tests: 4 failed, 1 warned"),
+        "{}",
+        said.stdout
+    );
+    assert_eq!(
+        said.stderr.matches("error[").count(),
+        4,
+        "the model's own error is told by its tests: {}",
+        said.stderr
+    );
+}
+
+#[test]
+fn a_test_that_warns_keeps_the_rows_and_counts_as_a_warning() {
+    let tests = "type: model\nmaterialize: true\nsql: SELECT range AS x FROM range(9)\ntests:\n  \
+                 - {name: few, assert: x < 2, severity: warn}\n  - not_null: x\n";
+    let project = orders(tests);
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(document["exit_code"], 0);
+    assert_eq!(
+        tests_of(&document, "orders"),
+        ["few failed warning 7", "not_null(x) passed error 0"]
+    );
+    assert_eq!(project.query("SELECT count(*) AS n FROM orders")["rows"][0][0], 9);
+    assert_eq!(
+        project.call(&["run", "--warn-error"]).code,
+        Some(1),
+        "it is told at each run"
+    );
+    let again = project.call(&["run", "--json"]).json();
+    assert_eq!(again["resources"][1]["work"], "none", "and not run at each");
+    let said = project.call(&["status"]);
+    assert!(
+        said.stdout.contains("table 9 rows 2 tests: 1 warned"),
+        "{}",
+        said.stdout
+    );
+    let said = project.call(&["show", "orders"]);
+    assert!(
+        said.stderr.contains("9 rows; 2 tests: 1 warned"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn the_tests_of_what_stands_are_run_without_a_build() {
+    let project = orders("type: model\nmaterialize: true\nsql: SELECT 1 AS x\ntests:\n  - not_null: x\n");
+    let said = project.call(&["test"]);
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(1), ""),
+        "{}",
+        said.stderr
+    );
+    assert!(said.stderr.contains("nothing was built yet"), "{}", said.stderr);
+    project.run(0);
+    let said = project.call(&["test"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(
+        said.stdout.contains("passed  orders  not_null(x)"),
+        "{}",
+        said.stdout
+    );
+    project.edit(
+        "models/orders.yaml",
+        "not_null: x",
+        "accepted_values: {column: x, values: [2, 3]}",
+    );
+    let document = project.call(&["test", "orders", "--json"]).json();
+    assert_eq!(
+        tests_of(&document, "orders"),
+        ["accepted_values(x) failed error 1"]
+    );
+    assert_eq!(
+        (&document["schema"], &document["exit_code"]),
+        (&"watershed.test/1".into(), &1.into())
+    );
+    let start = Going::settled(&project);
+    assert_eq!(
+        project.call(&["test", "model/orders"]).code,
+        Some(1),
+        "the process that runs it is asked"
+    );
+    start.stop();
+    let said = project.call(&["test", "nothing"]);
+    assert_eq!(said.code, Some(2), "{}", said.stderr);
 }

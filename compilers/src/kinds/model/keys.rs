@@ -56,11 +56,29 @@ blocks! {
         "if_error_matches": Texts, "Patterns of the errors that are tried again.";
     }
 
+    /// Keys of the test `accepted_values`.
+    pub(crate) static ACCEPTED = "accepted_values" Refused {
+        "column": Text, "The column.";
+        "values": List(&Any), "Its values.";
+    }
+
+    /// Keys of the test `relationships`.
+    pub(crate) static RELATED = "relationships" Refused {
+        "column": Text, "The column.";
+        "to": Name("model"), "The model whose rows are referred to.";
+        "field": Text, "The column there; if not said, one of the same name.";
+    }
+
     /// Keys of a test.
     pub(crate) static TEST = "test" Refused {
         "name": Text, "The test's name, unique in its model.";
         "assert": Sql, "A condition that holds for every row.";
         "sql": Sql, "A query that yields the rows that should not be there.";
+        "unique": Texts, "A column, or several, whose values no two rows share.";
+        "not_null": Texts, "A column, or several, that have a value in every row.";
+        "accepted_values": Block(&ACCEPTED), "A column that holds no other values than these.";
+        "relationships": Block(&RELATED), "A column whose values are those of another model.";
+        "severity": Word(&["error", "warn"]), "Whether a failure throws the new rows away.";
         "connector": Text, "The connector that the query runs on.";
         "metrics_sql": Sql, "A query over metrics views.";
         "metrics": Map(&Any), "A query over a metrics view, as a mapping.";

@@ -1,8 +1,6 @@
-//! The queries of a model: its rows, its state, its partitions, its tests.
+//! The queries of a model: its rows, its state, its partitions.
 
-use std::collections::BTreeSet;
-
-use watershed_proto::{DataResolver, ModelSpec, ModelTest};
+use watershed_proto::{DataResolver, ModelSpec};
 
 use super::TEST;
 use crate::{
@@ -14,8 +12,8 @@ use crate::{
     },
     kinds::reader::{Declared, Reader},
     sql::{TokenKind, tokens},
-    template::{is_template, quote_identifier},
-    yaml::{Data, Fields, Map, Style},
+    template::is_template,
+    yaml::{Fields, Map},
 };
 
 impl Reader<'_, '_> {
@@ -54,7 +52,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn data_block(
+    pub(super) fn data_block(
         &mut self,
         map: Map,
         at: At,
@@ -95,57 +93,5 @@ impl Reader<'_, '_> {
         let watermark = self.fields.text("partitions_watermark");
         let default = if is_glob { "updated_on" } else { "" };
         spec.partitions_watermark_field = watermark.unwrap_or_else(|| default.to_owned());
-    }
-
-    pub(super) fn tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
-        let model = self.about.name;
-        let mut seen = BTreeSet::new();
-        for node in self.fields.list("tests").unwrap_or_default() {
-            let at = node.at;
-            let Data::Map(mut map) = node.data else {
-                let message = format!("a test is a mapping, not {}", node.data.type_name());
-                self.fields.findings().add(at, Code::WrongType, message);
-                continue;
-            };
-            let name = map.remove("name").and_then(|entry| entry.value.scalar_text());
-            let Some(name) = name else {
-                self.fields
-                    .findings()
-                    .add(at, Code::MissingKey, "a test needs a `name`");
-                continue;
-            };
-            if !seen.insert(name.to_lowercase()) {
-                let message = format!("two tests are named \"{name}\"");
-                self.fields.findings().add(at, Code::ConflictingKeys, message);
-            }
-            self.assertion(&mut map, model, at);
-            let connector = spec.output_connector.clone();
-            if let Some(data) = self.data_block(map, at, Purpose::Test, &connector, declared) {
-                spec.tests.push(ModelTest {
-                    name,
-                    data: Some(data),
-                });
-            }
-        }
-    }
-
-    /// `assert: condition` stands for the SQL that finds rows for which the condition does not hold.
-    fn assertion(&mut self, map: &mut Map, model: &str, at: At) {
-        let Some(mut entry) = map.remove("assert") else {
-            return;
-        };
-        if map.contains_key("sql") {
-            let message = "a test takes either `sql` or `assert`";
-            self.fields.findings().add(at, Code::ConflictingKeys, message);
-            return;
-        }
-        let condition = entry.value.scalar_text().unwrap_or_default();
-        let table = quote_identifier(model);
-        let sql = format!("SELECT * FROM {table} WHERE NOT ({})", condition.trim());
-        entry.value.data = Data::String(sql);
-        entry.value.raw = None;
-        // Places inside the condition are not those of the statement around it.
-        entry.value.style = Style::Folded;
-        map.insert("sql".to_owned(), entry);
     }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
 use super::failure::Source;
 use super::names::{Edit, Entry, Folded, Names};
 use super::schema::{self, Before, keyword, qualified};
-use super::sys::{Answer, StatementKind};
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Tag, sole_statement};
+use crate::olap::{
+    Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Tag, Verdict, sole_statement,
+};
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -88,35 +90,21 @@ impl Engine {
         sole_statement(&build.sql).map_err(not_one)?;
         let claim = Arc::new(self.claim(build.tag.uid, Some(&build.name), cancel).await?);
         let mut attempts = 1;
-        let mut rows = self.try_build(build, &claim, Company::Others, cancel).await;
-        if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &rows {
+        let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
+        if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &made {
             tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
             attempts += 1;
-            rows = self.try_build(build, &claim, Company::Alone, cancel).await;
+            made = self.try_build(build, &claim, Company::Alone, cancel).await;
         }
         drop(claim);
+        let (rows, verdicts) = made?;
         let built = Built {
-            rows: rows?,
+            rows,
             attempts,
+            verdicts,
         };
         self.after_change(cancel).await;
         Ok(built)
-    }
-
-    /// In one read-only transaction, so that all of them see the same.
-    pub(super) async fn run_checks(
-        &self,
-        checks: &[Check],
-        cancel: &CancellationToken,
-    ) -> Result<(), BuildError> {
-        let checks = checks.to_vec();
-        self.work(cancel, Company::Others, move |work| {
-            work.run("BEGIN TRANSACTION READ ONLY", &[])?;
-            let held = checks.iter().try_for_each(|check| run_check(work, check));
-            work.roll_back();
-            held
-        })
-        .await
     }
 
     async fn try_build(
@@ -125,23 +113,26 @@ impl Engine {
         claim: &Arc<Claim>,
         company: Company,
         cancel: &CancellationToken,
-    ) -> Result<Option<u64>, BuildError> {
+    ) -> Result<Made, BuildError> {
         let engine = self.clone();
         let build = build.clone();
         let claim = Arc::clone(claim);
         self.work(cancel, company, move |work| {
             let _claim = claim;
             let plan = Plan::new(&engine.names(), &build)?;
-            let rows = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
+            let made = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
             engine.apply(plan.edits(&build));
-            Ok(rows)
+            Ok(made)
         })
         .await
     }
 }
 
-/// The steps within the transaction; returns the number of rows of a table.
-fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
+/// The number of rows of a table, and what the checks came to.
+type Made = (Option<u64>, Vec<Verdict>);
+
+/// The steps within the transaction.
+fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
     }
@@ -156,8 +147,10 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>,
         qualified(&build.name)
     );
     let made = work.run_theirs(Source { prefix: &prefix, sql })?;
-    for check in &build.checks {
-        run_check(work, check)?;
+    let verdicts = verdicts(work, &build.checks)?;
+    let undone = |(verdict, check): (&Verdict, &Check)| verdict.undoes(check.gravity);
+    if verdicts.iter().zip(&build.checks).any(undone) {
+        return Err(BuildError::Undone(verdicts));
     }
     for entry in &plan.drop_after {
         schema::drop_object(work, entry)?;
@@ -168,56 +161,14 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>,
     };
     schema::write_tag(work, build.kind, &build.name, build.tag)?;
     schema::write_record(work, build.tag, rows, &build.record, plan.before)?;
-    Ok(rows)
+    Ok((rows, verdicts))
 }
 
-/// Looks for a first row, computing no more than that takes.
-fn run_check(work: &Work<'_>, check: &Check) -> Result<(), BuildError> {
-    work.check_cancelled()?;
-    let failed = |failure: Failure| match failure {
-        Failure::Sql(error) => BuildError::CheckSql {
-            check: check.name.clone(),
-            error,
-        },
-        other => BuildError::Failed(other),
-    };
-    let sql = sole_statement(&check.sql).map_err(|error| failed(not_one(error)))?;
-    let source = Source { prefix: "", sql };
-    let fail = |raw| failed(work.fail(&raw, Some(source)));
-    let statement = work.connection().prepare(sql).map_err(fail)?;
-    if statement.kind() != StatementKind::Select {
-        return Err(failed(Failure::Sql(plain_error("a check is a SELECT"))));
-    }
-    let mut answer = statement.stream().map_err(fail)?;
-    match first_row(&mut answer).map_err(fail)? {
-        None => Ok(()),
-        Some(found) => Err(BuildError::Check {
-            check: check.name.clone(),
-            found,
-        }),
-    }
-}
-
-/// `a = 1, b = x` of the first row, if there is one.
-fn first_row(answer: &mut Answer<'_>) -> Result<Option<String>, super::sys::RawError> {
-    let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
-    let Some(chunk) = answer.next_chunk()? else {
-        return Ok(None);
-    };
-    let row = chunk.rows().into_iter().next().unwrap_or_default();
-    let fields: Vec<_> = names
-        .iter()
-        .zip(&row)
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
-    Ok(Some(fields.join(", ")))
-}
-
-fn not_one(error: crate::olap::SoleError) -> Failure {
+pub(super) fn not_one(error: crate::olap::SoleError) -> Failure {
     Failure::Sql(plain_error(&error.to_string()))
 }
 
-fn plain_error(message: &str) -> SqlError {
+pub(super) fn plain_error(message: &str) -> SqlError {
     SqlError {
         class: "parser".to_owned(),
         message: message.to_owned(),

@@ -25,19 +25,65 @@ pub struct Build {
 /// A condition on an output, looked at within the transaction that makes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// For messages.
-    pub name: String,
     /// One SELECT that returns no row when the condition holds.
     pub sql: String,
+    /// What comes of rows that it returns.
+    pub gravity: Gravity,
+}
+
+/// What comes of a check that returns rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Gravity {
+    /// The build is undone.
+    Undoes,
+    /// The build stands, and its verdicts say so.
+    Warns,
+}
+
+/// What a check came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// No row came back.
+    Holds,
+    /// Rows came back.
+    Fails(Failing),
+    /// The engine could not run it. Its places count in the check's SQL.
+    Broken(SqlError),
+    /// It was not run: an earlier one ended the transaction.
+    NotRun,
+}
+
+impl Verdict {
+    /// Whether the build is undone because of it. A check that can't be run undoes it whatever its gravity.
+    pub fn undoes(&self, gravity: Gravity) -> bool {
+        match self {
+            Self::Holds => false,
+            Self::Fails(_) => gravity == Gravity::Undoes,
+            Self::Broken(_) | Self::NotRun => true,
+        }
+    }
+}
+
+/// The rows that a check returned.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Failing {
+    /// How many.
+    pub rows: u64,
+    /// Counting ended there, and there are more.
+    pub more: bool,
+    /// The first of them: `a = 1, b = x`.
+    pub first: Vec<String>,
 }
 
 /// A finished build.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
     /// The rows written; `None` for a view.
     pub rows: Option<u64>,
     /// Times that the statement was run: 2 when the first ended out of memory.
     pub attempts: u32,
+    /// What each check came to, in their order. None undoes the build.
+    pub verdicts: Vec<Verdict>,
 }
 
 /// The errors of a build. The output of the build before is left as it was.
@@ -51,22 +97,9 @@ pub enum BuildError {
         /// The kind of the object that has it.
         kind: OutputKind,
     },
-    /// A check returned rows.
-    #[error("check `{check}` failed: {found}")]
-    Check {
-        /// The check.
-        check: String,
-        /// The first row that it returned.
-        found: String,
-    },
-    /// A check could not be run.
-    #[error("check `{check}` can't be run: {error}")]
-    CheckSql {
-        /// The check.
-        check: String,
-        /// Its places count in the check's SQL.
-        error: SqlError,
-    },
+    /// Checks undo it: what each came to, in their order.
+    #[error("checks undo the build")]
+    Undone(Vec<Verdict>),
     /// The engine did not make it.
     #[error(transparent)]
     Failed(#[from] Failure),

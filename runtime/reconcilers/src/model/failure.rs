@@ -78,32 +78,10 @@ pub(super) fn of_rename(error: &RenameError) -> Error {
 pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
     match error {
         BuildError::NameTaken { .. } => (of_taken_name(error.to_string()), None),
-        BuildError::Check { check, .. } | BuildError::CheckSql { check, .. } => {
-            let hint = Some(Arc::from(format!(
-                "the model's rows were thrown away, because test \"{check}\" must hold"
-            )));
-            (
-                Error {
-                    hint,
-                    ..Error::permanent("test-failed", error.to_string())
-                },
-                None,
-            )
-        }
+        // Callers that hand in tests name them.
+        BuildError::Undone(_) => (Error::permanent("test-failed", error.to_string()), None),
         BuildError::Failed(Failure::Sql(sql)) => (of_sql(sql), sql.offset),
         BuildError::Failed(failure) => (of_failure(failure), None),
-    }
-}
-
-/// The error of tests that were looked at without a build.
-pub(super) fn of_tests(error: &BuildError) -> Error {
-    let (error, _) = of_build(error);
-    match &*error.code {
-        "test-failed" => Error {
-            hint: Some("only the tests were run, because nothing else changed".into()),
-            ..error
-        },
-        _ => error,
     }
 }
 

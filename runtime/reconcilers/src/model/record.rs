@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use uuid::Uuid;
-use watershed_proto::{Fingerprint, LocalFileState, Message, ModelState, OutputKind};
+use watershed_proto::{Fingerprint, LocalFileState, Message, ModelState, OutputKind, TestResult};
 
 /// Identity of what a build made: two outputs with one build id hold the same.
 ///
@@ -86,8 +86,10 @@ pub struct Record {
     pub files: Vec<FileSeen>,
     /// The refreshes that it answered.
     pub answered: Refreshes,
-    /// Which tests held for it: [`statement::tests`](super::statement::tests) of the spec that had them run.
+    /// Which tests it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
     pub tests: Vec<u8>,
+    /// What the tests came to when they were last run. Empty in the engine's copy.
+    pub results: Vec<TestResult>,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,
     /// When the build ended, milliseconds since the epoch.
@@ -109,6 +111,7 @@ impl Record {
         let definition = self.definition.clone();
         ModelState {
             definition,
+            test_results: Vec::new(),
             ..self.to_state()
         }
         .encode_to_vec()
@@ -135,6 +138,7 @@ impl Record {
                 full: state.answered_full_refresh,
             },
             tests: state.passed_tests.clone(),
+            results: state.test_results.clone(),
             rows: state.rows,
             built_at_ms: state.refreshed_on_ms,
             took_ms: state.latest_execution_duration_ms,
@@ -165,6 +169,7 @@ impl Record {
             input_tables: self.inputs.iter().map(|input| input.table.clone()).collect(),
             definition: Vec::new(),
             passed_tests: self.tests.clone(),
+            test_results: self.results.clone(),
         }
     }
 }
@@ -298,6 +303,7 @@ mod tests {
             }],
             answered: Refreshes { plain: 1, full: 2 },
             tests: vec![7],
+            results: Vec::new(),
             rows: Some(3),
             built_at_ms: 5,
             took_ms: 6,

@@ -15,7 +15,9 @@ use watershed_drivers::olap::{BuildError, Failure, Output, OutputKind};
 use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
-    KIND, ModelReconciler, failure, files, inputs,
+    KIND, ModelReconciler,
+    data_tests::Tests,
+    failure, files, inputs,
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, statement,
@@ -307,6 +309,11 @@ impl Run<'_> {
         }
     }
 
+    /// Its tests, templates executed.
+    fn tests(&self) -> Result<Tests<'_>, Error> {
+        Tests::of(self.spec(), self.name(), &self.model.environment, self.paths())
+    }
+
     fn meaning(&self) -> Result<Meaning, Error> {
         let meaning = self.spec().output_meaning.as_ref().and_then(Meaning::from_proto);
         meaning.ok_or_else(|| {
@@ -354,14 +361,15 @@ impl Standing {
             let copy = copy.filter(|copy| copy.build == record.build);
             let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
             // Tests are run again without a build, so what the catalog says of them is newer.
-            let (files, tests) = match copy {
-                Some(copy) => (copy.files, copy.tests),
-                None => (record.files.clone(), record.tests.clone()),
+            let (files, tests, results) = match copy {
+                Some(copy) => (copy.files, copy.tests, copy.results),
+                None => (record.files.clone(), record.tests.clone(), Vec::new()),
             };
             Record {
                 rows: output.rows,
                 files,
                 tests,
+                results,
                 took_ms,
                 ..record
             }

@@ -2,7 +2,7 @@
 
 use watershed_compilers::{RenderError, Scope, render};
 use watershed_core::{Error, Place};
-use watershed_drivers::olap::{Check, TextPosition};
+use watershed_drivers::olap::TextPosition;
 use watershed_proto::{ModelSpec, OutputKind};
 
 use super::{failure, place, record::Shape, source};
@@ -19,12 +19,7 @@ pub fn sql(
     environment: &str,
     paths: &[impl AsRef<str>],
 ) -> Result<String, Error> {
-    let scope = Scope {
-        environment: environment.to_owned(),
-        variables: spec.variables.clone(),
-        name: name.to_owned(),
-        ..Scope::default()
-    };
+    let scope = scope(spec, name, environment);
     match render(spec, &scope) {
         Ok(Some(sql)) => match source::check_sql(spec) {
             Ok(()) => Ok(sql),
@@ -41,6 +36,16 @@ pub fn sql(
             place: template_place(spec, &error, paths),
             ..failure::of_render(&error)
         }),
+    }
+}
+
+/// What the templates of a model see.
+pub(super) fn scope(spec: &ModelSpec, name: &str, environment: &str) -> Scope {
+    Scope {
+        environment: environment.to_owned(),
+        variables: spec.variables.clone(),
+        name: name.to_owned(),
+        ..Scope::default()
     }
 }
 
@@ -61,34 +66,6 @@ pub fn shape(spec: &ModelSpec) -> Shape {
         OutputKind::Table => Shape::Table,
         OutputKind::View | OutputKind::Unspecified => Shape::View,
     }
-}
-
-/// The model's tests that are SQL: no row may come back.
-pub(super) fn checks(spec: &ModelSpec) -> Vec<Check> {
-    let checks = spec.tests.iter().filter_map(|test| {
-        let data = test.data.as_ref().filter(|data| data.resolver == "sql")?;
-        let sql = data.properties.as_ref()?.str("sql")?;
-        Some(Check {
-            name: test.name.clone(),
-            sql: sql.to_owned(),
-        })
-    });
-    checks.collect()
-}
-
-/// A digest of those tests; empty if there are none.
-#[must_use]
-pub fn tests(spec: &ModelSpec) -> Vec<u8> {
-    let checks = checks(spec);
-    if checks.is_empty() {
-        return Vec::new();
-    }
-    let mut hasher = blake3::Hasher::new();
-    for text in checks.iter().flat_map(|check| [&check.name, &check.sql]) {
-        hasher.update(&(text.len() as u64).to_le_bytes());
-        hasher.update(text.as_bytes());
-    }
-    hasher.finalize().as_bytes()[..16].to_vec()
 }
 
 /// The place of a byte of the sent statement in the model's file.

@@ -53,6 +53,8 @@ pub(super) enum Command {
     Query(Query),
     /// Show the first rows of a source or model.
     Show(Show),
+    /// Run the tests of models on the tables as they stand, without a build.
+    Test(Test),
     /// Print the SQL of a model as it is sent to the engine.
     Compile(Compile),
     /// Show what reads what.
@@ -379,6 +381,14 @@ pub(super) struct Show {
     /// At most so many rows.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub limit: u64,
+}
+
+/// `test`
+#[derive(Debug, Args)]
+pub(super) struct Test {
+    /// Only those of these models, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub names: Vec<String>,
 }
 
 /// `compile`

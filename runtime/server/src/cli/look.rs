@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::time::Duration;
 
-use super::args::{Format, Graph, History, Query, Shared, Show, Status};
+use super::args::{Format, Graph, History, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::present::Presenter;
@@ -11,7 +11,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
 use crate::instance::Folder;
-use crate::socket::{Request, Service as _};
+use crate::socket::{Request, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 const TABLE_LIMIT: u64 = 1_000;
@@ -78,6 +78,16 @@ pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Resul
             limit: args.limit,
         },
     )
+}
+
+/// `test`
+pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let request = TestRequest {
+        names: args.names.clone(),
+        warn_error: shared.warn_error,
+    };
+    look(console, shared, format, Request::Test(request))
 }
 
 /// `query`

@@ -117,6 +117,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Refresh(args) => work::refresh(console, shared, args),
         Command::Query(args) => look::query(console, shared, args),
         Command::Show(args) => look::show(console, shared, args),
+        Command::Test(args) => look::test(console, shared, args),
         Command::Compile(args) => compile::compile(console, shared, args),
         Command::Graph(args) => look::graph(console, shared, args),
         Command::History(args) => look::history(console, shared, args),

@@ -9,13 +9,16 @@ use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
 use super::rounds::{self, Rounds};
-use crate::documents::{Column, Event, LogLine, LogsDocument, QueryDocument, RunDocument, Time};
+use crate::documents::{
+    Column, Diagnostic, Event, LogLine, LogsDocument, QueryDocument, ResourceDocument, RunDocument,
+    TestsDocument, Time,
+};
 use crate::exit::Exit;
-use crate::render::diagnostics::Drawing;
+use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary::{self, Detail};
-use crate::render::{care, check, explain, logs, operate, rows, status, units};
+use crate::render::{care, check, data_tests, explain, logs, operate, rows, status, units};
 use crate::report::problems::problems;
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -31,6 +34,8 @@ pub(super) struct Presenter<'a> {
     columns: Vec<Column>,
     rows: Vec<Vec<serde_json::Value>>,
     lines: Vec<LogLine>,
+    /// The resource whose rows are shown.
+    about: Option<Box<ResourceDocument>>,
     /// What `start` came to after it had converged.
     rounds: Option<Rounds>,
 }
@@ -47,6 +52,7 @@ impl<'a> Presenter<'a> {
             columns: Vec::new(),
             rows: Vec::new(),
             lines: Vec::new(),
+            about: None,
             rounds: None,
         }
     }
@@ -89,6 +95,10 @@ impl<'a> Presenter<'a> {
                 if let Some(bar) = &mut self.bar {
                     bar.update(&activity);
                 }
+                Ok(())
+            }
+            Reply::About(resource) => {
+                self.about = Some(resource);
                 Ok(())
             }
             Reply::Columns(columns) => self.begin_rows(columns),
@@ -185,6 +195,7 @@ impl<'a> Presenter<'a> {
             }
             Answer::Run(document) => self.run(&document),
             Answer::Rows { more } => self.end_rows(more),
+            Answer::Tests(document) => self.tests(&document),
             Answer::Show(document) => self.written(&document),
             Answer::Compile(document) => match self.format {
                 Format::Json => self.written(&document),
@@ -255,7 +266,7 @@ impl<'a> Presenter<'a> {
             Format::Jsonl => {}
             _ => {
                 if document.command != Command::Status {
-                    self.findings(document);
+                    self.findings(&problems(document));
                 }
                 let detail = match self.console.verbosity {
                     Verbosity::Verbose => Detail::All,
@@ -279,13 +290,24 @@ impl<'a> Presenter<'a> {
     }
 
     /// Everything that is wrong, drawn.
-    fn findings(&mut self, document: &RunDocument) {
-        let mut drawing = Drawing::new(&self.root);
-        let text: String = problems(document)
-            .iter()
-            .map(|problem| drawing.draw(problem))
-            .collect();
+    fn findings(&mut self, findings: &[Diagnostic]) {
+        let details = match self.console.verbosity {
+            Verbosity::Verbose => Details::Shown,
+            _ => Details::Left,
+        };
+        let mut drawing = Drawing::new(&self.root, details);
+        let text: String = findings.iter().map(|found| drawing.draw(found)).collect();
         self.console.say(&text);
+    }
+
+    fn tests(mut self, document: &TestsDocument) -> Result<Exit, Failure> {
+        if self.format == Format::Json {
+            self.console.document(document)?;
+        } else {
+            self.findings(&document.diagnostics);
+            self.console.result(&data_tests::tests(document))?;
+        }
+        Ok(exit_of(document.exit_code))
     }
 
     fn end_rows(self, more: bool) -> Result<Exit, Failure> {
@@ -302,12 +324,16 @@ impl<'a> Presenter<'a> {
                 let table = rows::table(&self.columns, &self.rows, self.console.result_width());
                 self.console.rows(&table)?;
                 let number = units::count(self.rows.len() as u64, "row");
-                let said = if more {
+                let mut said = vec![if more {
                     format!("{number}, and there are more: `--limit N` shows them")
                 } else {
                     number
-                };
-                self.console.note(&format!("{DIM}{said}{DIM:#}\n"));
+                }];
+                if let Some(resource) = &self.about {
+                    said.extend(data_tests::summary(&data_tests::counts(resource)));
+                    said.extend(status::behind(resource));
+                }
+                self.console.note(&format!("{DIM}{}{DIM:#}\n", said.join("; ")));
             }
         }
         if more && matches!(self.format, Format::Csv | Format::Jsonl | Format::Json) {

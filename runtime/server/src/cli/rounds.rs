@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::console::{Console, Verbosity};
 use super::failure::Failure;
 use crate::documents::{Diagnostic, Event, LastRun, Outcome, ResourceName, RunDocument, Severity, Work};
-use crate::render::diagnostics::Drawing;
+use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use crate::render::summary::first_line;
 use crate::render::units::{count, duration};
@@ -47,7 +47,7 @@ impl Rounds {
                 self.errors += u64::from(is_error(diagnostic));
                 self.has_told = true;
                 // Drawn anew each time: the file is another one by now.
-                console.say(&Drawing::new(&self.root).draw(diagnostic));
+                console.say(&Drawing::new(&self.root, Details::Left).draw(diagnostic));
             }
             Event::Mended { diagnostic } => {
                 self.errors = self.errors.saturating_sub(u64::from(is_error(diagnostic)));

@@ -38,6 +38,12 @@ pub struct Diagnostic {
     pub message: String,
     /// What may help.
     pub hint: Option<String>,
+    /// What it was found in, a line each: the first rows of a failing test, say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// All that the engine said, where that is more than the message and the hint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
     /// The resource that it concerns.
     pub resource: Option<ResourceName>,
 }

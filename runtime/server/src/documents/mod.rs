@@ -7,6 +7,7 @@
 mod care;
 mod check;
 mod compile;
+mod data_test;
 mod diagnostic;
 mod event;
 mod explain;
@@ -25,6 +26,7 @@ mod time;
 pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
+pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::Event;
 pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
@@ -61,6 +63,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("operate", schemars::schema_for!(OperateDocument)),
         ("logs", schemars::schema_for!(LogsDocument)),
         ("stats", schemars::schema_for!(StatsDocument)),
+        ("test", schemars::schema_for!(TestsDocument)),
     ]
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Link, Reason, Time};
+use super::{Link, Reason, TestDocument, Time};
 
 /// Kind and name of a resource, written as in project files.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub struct ResourceDocument {
     pub name: String,
     /// What it reads.
     pub refs: Vec<ResourceName>,
+    /// The type that its file says, where that is another word than the kind: `source`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared_as: Option<String>,
     /// The files that declare it.
     pub paths: Vec<String>,
     /// What the controller is doing with it.
@@ -56,6 +59,9 @@ pub struct ResourceDocument {
     pub state_version: u64,
     /// What it has made.
     pub result: Option<Value>,
+    /// Its tests, and what they came to when they were last run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tests: Vec<TestDocument>,
     /// What is wanted, defaults filled in; only with `--spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
@@ -205,6 +211,9 @@ pub struct ResourceError {
     pub message: String,
     /// What may help.
     pub hint: Option<String>,
+    /// All that the engine said, where that is more than the message and the hint.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<String>,
     /// Where in the project's files.
     pub at: Option<At>,
     /// Whether the same attempt may succeed later without an edit.

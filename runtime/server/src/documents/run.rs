@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, Time};
+use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, TestCounts, Time};
 
 /// Which command wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,6 +89,12 @@ pub struct Summary {
     pub changes: Changes,
     /// Names that are gone.
     pub removed: Vec<Removed>,
+    /// What the tests of these resources came to when they were last run.
+    #[serde(default)]
+    pub tests: TestCounts,
+    /// How many had failed when the command began and have not any more.
+    #[serde(default)]
+    pub fixed: u64,
 }
 
 /// How many runs ended how.

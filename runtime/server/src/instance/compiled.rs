@@ -230,6 +230,8 @@ fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagno
             .hint
             .as_deref()
             .map(|hint| secrets.redact(hint).into_owned()),
+        notes: Vec::new(),
+        details: None,
         resource: found
             .resource
             .as_ref()

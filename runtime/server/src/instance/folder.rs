@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use watershed_controller::store::{SqliteReader, StoreError};
 use watershed_controller::{HistoryRow, Revision};
 use watershed_core::Stored;
@@ -9,10 +10,12 @@ use watershed_drivers::duckdb::{Access, Engine};
 
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
-use super::{INSTANCE, Options, care, catalog, check, engine_options, logs, operate, read, stream_query};
+use super::{
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, logs, operate, read, stream_query,
+};
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service};
+use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service, TestRequest};
 use crate::state_folder::{Lock, StateFolder};
 
 /// A state folder that nobody owns; or none at all, where nothing was run yet.
@@ -39,10 +42,14 @@ impl Folder {
                     .query(sql, limit, timeout_ms.map(Duration::from_millis), replies)
                     .await;
             }
+            Request::Test(request) => self.test(&request, replies).await?,
             Request::Show { name, limit } => {
                 let entries = self.entries().await?;
                 match self.reading(&entries, |reading| reading.show(&name))? {
-                    Shown::Rows(sql) => return self.query(sql, Some(limit), None, replies).await,
+                    Shown::Rows { sql, about } => {
+                        let _ = replies.send(Reply::About(about)).await;
+                        return self.query(sql, Some(limit), None, replies).await;
+                    }
                     Shown::Document(answer) => *answer,
                 }
             }
@@ -204,13 +211,26 @@ impl Folder {
             .map(|_| SqliteReader::new(self.state.catalog()))
     }
 
-    async fn query(
-        &self,
-        sql: String,
-        limit: Option<u64>,
-        timeout: Option<Duration>,
-        replies: &Replies,
-    ) -> Result<(), Refusal> {
+    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {
+        let entries = self.entries().await?;
+        let rows = data_tests::chosen(&entries, &request.names)?;
+        let engine = self.engine()?;
+        let compilation = compiled::compile(&self.options, &self.state).await?;
+        let declared = compiled::entries(compilation.project(), Built::Never);
+        let rows = data_tests::as_edited(rows, &declared);
+        let project = self.options.project();
+        let cancel = CancellationToken::new();
+        let _interrupt = cancel.clone().drop_guard();
+        let answer = tokio::select! {
+            answer = data_tests::tested(&engine, &project, &rows, request, &cancel) => answer,
+            () = replies.closed() => return Err(Refusal::new(Exit::Interrupted, "interrupted")),
+        };
+        close(&engine).await;
+        Ok(answer)
+    }
+
+    /// The engine, for looking only.
+    fn engine(&self) -> Result<Engine, Refusal> {
         if self.lock.is_none() || !self.state.engine().exists() {
             let refusal = Refusal::new(
                 Exit::ProjectError,
@@ -218,13 +238,31 @@ impl Folder {
             );
             return Err(refusal.hint("`watershed run` builds the project"));
         }
-        let engine = Engine::new(engine_options(&self.options, &self.state, Access::ReadOnly));
+        Ok(Engine::new(engine_options(
+            &self.options,
+            &self.state,
+            Access::ReadOnly,
+        )))
+    }
+
+    async fn query(
+        &self,
+        sql: String,
+        limit: Option<u64>,
+        timeout: Option<Duration>,
+        replies: &Replies,
+    ) -> Result<(), Refusal> {
+        let engine = self.engine()?;
         let secrets = compiled::secrets_in_files(&self.options).await;
         stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
-        if let Err(error) = engine.close().await {
-            tracing::warn!(%error, "can't close the engine");
-        }
+        close(&engine).await;
         Ok(())
+    }
+}
+
+async fn close(engine: &Engine) {
+    if let Err(error) = engine.close().await {
+        tracing::warn!(%error, "can't close the engine");
     }
 }
 

@@ -24,6 +24,7 @@ mod catalog;
 mod check;
 mod compiled;
 mod converge;
+mod data_tests;
 mod folder;
 mod live;
 mod logs;

@@ -2,7 +2,7 @@
 
 use watershed_controller::{HistoryRow, Row};
 
-use crate::documents::{Command, Diagnostic, HistoryRun, Reason, RunDocument, Time};
+use crate::documents::{Command, Diagnostic, HistoryRun, Reason, ResourceDocument, RunDocument, Time};
 use crate::report::difference::Declarations;
 use crate::report::document::{self, Account, Occasion, Project, Warnings};
 use crate::report::summary::Done;
@@ -38,8 +38,13 @@ pub(crate) struct Reading<'a> {
 
 /// What `show` shows.
 pub(crate) enum Shown {
-    /// The first rows of an output: the statement that reads them.
-    Rows(String),
+    /// The first rows of an output.
+    Rows {
+        /// The statement that reads them.
+        sql: String,
+        /// Whose output it is.
+        about: Box<ResourceDocument>,
+    },
     /// A resource without rows.
     Document(Box<Answer>),
 }
@@ -107,10 +112,13 @@ impl Reading<'_> {
     pub(crate) fn show(&self, typed: &str) -> Result<Shown, Refusal> {
         use watershed_drivers::olap::quote_identifier;
         let entry = names::resolve(self.entries, typed)?;
-        if let Some(table) = kinds::output(&entry.row) {
-            return Ok(Shown::Rows(format!("SELECT * FROM {}", quote_identifier(&table))));
-        }
         let shown = document::show(self.entries, &entry.row);
+        if let (Some(table), Some(shown)) = (kinds::output(&entry.row), &shown) {
+            return Ok(Shown::Rows {
+                sql: format!("SELECT * FROM {}", quote_identifier(&table)),
+                about: Box::new(shown.resource.clone()),
+            });
+        }
         shown
             .map(|shown| Shown::Document(Box::new(Answer::Show(Box::new(shown)))))
             .ok_or_else(|| {

@@ -2,15 +2,16 @@
 
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
 use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, read, stream_query};
+use super::{Files, Instance, data_tests, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service};
+use crate::socket::{Answer, Owner, Refusal, Replies, Reply, Request, RunRequest, Service, TestRequest};
 
 impl Service for Instance {
     async fn serve(&self, request: Request, replies: Replies) {
@@ -65,6 +66,7 @@ impl Instance {
                 stream_query(&self.engine, self.outputs.secrets(), sql, limit, timeout, replies).await;
                 Ok(())
             }
+            Request::Test(request) => self.test(&request, replies).await,
             Request::Show { name, limit } => self.show(&name, limit, replies).await,
             Request::Status { names, all } => {
                 let entries = self.entries();
@@ -125,19 +127,25 @@ impl Instance {
         Err(refusal.hint("wait until it has ended, or stop it"))
     }
 
+    async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<(), Refusal> {
+        let rows = data_tests::chosen(&self.entries(), &request.names)?;
+        let cancel = CancellationToken::new();
+        let _interrupt = cancel.clone().drop_guard();
+        tokio::select! {
+            answer = data_tests::tested(&self.engine, &self.project, &rows, request, &cancel) => {
+                end(replies, answer).await
+            }
+            () = replies.closed() => Ok(()),
+        }
+    }
+
     async fn show(&self, name: &str, limit: u64, replies: &Replies) -> Result<(), Refusal> {
         let entries = self.entries();
         match self.reading(&entries).show(name)? {
-            Shown::Rows(sql) => {
-                stream_query(
-                    &self.engine,
-                    self.outputs.secrets(),
-                    sql,
-                    Some(limit),
-                    None,
-                    replies,
-                )
-                .await;
+            Shown::Rows { sql, about } => {
+                let _ = replies.send(Reply::About(about)).await;
+                let secrets = self.outputs.secrets();
+                stream_query(&self.engine, secrets, sql, Some(limit), None, replies).await;
                 Ok(())
             }
             Shown::Document(answer) => end(replies, *answer).await,

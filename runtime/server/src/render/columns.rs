@@ -1,7 +1,7 @@
 //! Aligned columns of styled text.
 
 use anstyle::Style;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// A piece of text with its style.
 #[derive(Debug, Clone)]
@@ -55,10 +55,39 @@ impl Cell {
         }
     }
 
+    /// The name of a resource. One that is longer than a line keeps its two ends.
+    pub(crate) fn name(name: &str) -> Self {
+        Self::plain(shortened(&one_line(name.to_owned()), LONGEST_NAME))
+    }
+
     /// Text without a style.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Self::left(text, Style::new())
     }
+}
+
+/// Columns that the name of a resource takes at most in a table.
+const LONGEST_NAME: usize = 48;
+
+/// A text of at most `most` columns: what does not fit is left out in its middle.
+pub(crate) fn shortened(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    let (before, after) = (most / 2, most.saturating_sub(most / 2 + 1));
+    let end: String = text.chars().rev().collect();
+    let end: String = cut(&end, after).chars().rev().collect();
+    format!("{}…{end}", cut(text, before))
+}
+
+/// The beginning of a text that fits into so many columns.
+pub(crate) fn cut(text: &str, most: usize) -> &str {
+    let mut width = 0;
+    let end = text.char_indices().find(|(_, c)| {
+        width += c.width().unwrap_or(0);
+        width > most
+    });
+    &text[..end.map_or(text.len(), |(at, _)| at)]
 }
 
 /// Control characters of names and messages must not move the cursor.

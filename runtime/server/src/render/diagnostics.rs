@@ -10,25 +10,38 @@ use crate::documents::{Diagnostic, Severity};
 
 /// Files larger than this are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;
+
+/// Whether all that the engine said is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Details {
+    /// It is.
+    Shown,
+    /// Only the reason and what helps.
+    Left,
+}
+
 /// Draws findings; reads each file once.
 pub(crate) struct Drawing {
     root: PathBuf,
+    details: Details,
     files: HashMap<String, Option<String>>,
 }
 
 impl Drawing {
     /// Draws findings about files below `root`.
-    pub(crate) fn new(root: &Path) -> Self {
+    pub(crate) fn new(root: &Path, details: Details) -> Self {
         Self {
             root: root.to_path_buf(),
+            details,
             files: HashMap::new(),
         }
     }
 
     /// One finding, with an empty line behind it.
     pub(crate) fn draw(&mut self, finding: &Diagnostic) -> String {
+        let details = self.details;
         let source = self.source(&finding.path);
-        format!("{}\n\n", draw(drawn(finding), source, Colour::Always))
+        format!("{}\n\n", draw(drawn(finding, details), source, Colour::Always))
     }
 
     fn source(&mut self, path: &str) -> Option<&str> {
@@ -51,7 +64,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
 }
 
-fn drawn(finding: &Diagnostic) -> Drawn<'_> {
+fn drawn(finding: &Diagnostic, details: Details) -> Drawn<'_> {
     Drawn {
         severity: match finding.severity {
             Severity::Error => watershed_compilers::Severity::Error,
@@ -68,6 +81,8 @@ fn drawn(finding: &Diagnostic) -> Drawn<'_> {
         },
         message: &finding.message,
         hint: finding.hint.as_deref(),
+        notes: &finding.notes,
+        details: finding.details.as_deref().filter(|_| details == Details::Shown),
     }
 }
 
@@ -86,6 +101,8 @@ mod tests {
             end_column,
             message: "unknown key `materialise`".into(),
             hint: Some("did you mean `materialize`?".into()),
+            notes: Vec::new(),
+            details: None,
             resource: None,
         }
     }
@@ -94,7 +111,7 @@ mod tests {
     fn a_finding_is_drawn_over_its_line() {
         let temp = tempfile::tempdir().unwrap();
         std::fs::write(temp.path().join("a.yaml"), "type: model\nmaterialise: true\n").unwrap();
-        let drawn = Drawing::new(temp.path()).draw(&finding(2, 1, 2, 12));
+        let drawn = Drawing::new(temp.path(), Details::Left).draw(&finding(2, 1, 2, 12));
         let plain = anstream::adapter::strip_str(&drawn).to_string();
         assert!(
             plain.starts_with("error[unknown-key]: unknown key `materialise`\n"),
@@ -115,10 +132,10 @@ mod tests {
             finding(1, 1, 40, 1),
             finding(0, 0, 0, 0),
         ] {
-            let drawn = Drawing::new(temp.path()).draw(&place);
+            let drawn = Drawing::new(temp.path(), Details::Left).draw(&place);
             assert!(drawn.contains("a.yaml"), "{drawn}");
         }
-        let missing = Drawing::new(&temp.path().join("nowhere")).draw(&finding(2, 1, 2, 12));
+        let missing = Drawing::new(&temp.path().join("nowhere"), Details::Left).draw(&finding(2, 1, 2, 12));
         assert!(
             anstream::adapter::strip_str(&missing)
                 .to_string()

@@ -6,6 +6,7 @@ pub(crate) mod care;
 pub(crate) mod check;
 pub(crate) mod ci;
 mod columns;
+pub(crate) mod data_tests;
 pub(crate) mod diagnostics;
 pub(crate) mod explain;
 pub(crate) mod logs;

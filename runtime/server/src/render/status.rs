@@ -3,6 +3,7 @@
 use anstyle::Style;
 
 use super::columns::{Cell, columns};
+use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::summary::{blocked_by, first_line, output_kind, output_rows};
 use super::units::{ago, count, duration};
@@ -73,7 +74,12 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     };
     let about = match (&resource.error, output_kind(resource)) {
         (Some(error), _) => Cell::left(first_line(&error.message), BAD),
-        (None, kind) => Cell::left([kind, output_rows(resource)].join(" ").trim().to_owned(), DIM),
+        (None, kind) => {
+            let tests = data_tests::summary(&data_tests::counts(resource)).unwrap_or_default();
+            let parts = [kind, output_rows(resource), tests];
+            let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            Cell::left(parts.join(" "), DIM)
+        }
     };
     vec![
         Cell::left(resource.health.as_str(), health_style(resource.health)),
@@ -82,6 +88,20 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
         Cell::left(run, DIM),
         about,
     ]
+}
+
+/// Why the rows of a resource are not what its files say now, if they are not.
+pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
+    match resource.health {
+        Health::Failed => Some("behind: its last run has failed".to_owned()),
+        Health::Blocked => {
+            let causes: Vec<String> = resource.blocked_by.iter().map(ToString::to_string).collect();
+            Some(format!("behind: {} failed", super::units::some_of(&causes, 3)))
+        }
+        Health::Paused => Some("it is paused".to_owned()),
+        Health::Stale => Some("behind: `watershed run` brings it up to date".to_owned()),
+        Health::Unsupported | Health::NeverBuilt | Health::Ok => None,
+    }
 }
 
 fn last_run(run: &LastRun, now: Time) -> String {
@@ -111,6 +131,10 @@ fn verdict(document: &RunDocument) -> String {
             let style = health_style(health);
             format!("{style}{} {}{style:#}", number(health), health.as_str())
         })
+        .collect();
+    let parts: Vec<String> = parts
+        .into_iter()
+        .chain(data_tests::summary(&document.summary.tests))
         .collect();
     format!(
         "{STRONG}{}{STRONG:#} ({}): {}\n",

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use anstyle::Style;
 
 use super::columns::{Cell, columns};
+use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{count, duration, grouped, some_of};
 use crate::documents::{
@@ -246,7 +247,9 @@ fn verdict(document: &RunDocument) -> String {
     };
     let begin = format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}");
     if document.exit_code == 0 && !did_anything(document) {
-        return format!("{begin} is up to date: {total}, nothing to do ({time})\n");
+        let tests = data_tests::summary(&document.summary.tests).map(|tests| format!("{tests}, "));
+        let tests = tests.unwrap_or_default();
+        return format!("{begin} is up to date: {total}, {tests}nothing to do ({time})\n");
     }
     let findings = findings(document);
     let outcomes = &document.summary.outcomes;
@@ -278,6 +281,7 @@ fn verdict(document: &RunDocument) -> String {
     if findings.errors > 0 && outcomes.failed == 0 {
         parts.push(format!("{BAD}{}{BAD:#}", count(findings.errors, "error")));
     }
+    parts.extend(data_tests::summary(&document.summary.tests));
     if findings.warnings > 0 {
         parts.push(format!("{WARN}{}{WARN:#}", count(findings.warnings, "warning")));
     }

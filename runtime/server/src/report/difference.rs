@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use watershed_core::{Key, Uid};
 
+use super::health::own_error;
 use super::resource::name;
 use super::{Entry, Hidden};
 use crate::documents::{Changes, Removed};
@@ -12,6 +13,7 @@ use crate::documents::{Changes, Removed};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Declarations {
     live: BTreeMap<Uid, (Key, u64)>,
+    failed: BTreeSet<Uid>,
 }
 
 impl Declarations {
@@ -19,11 +21,18 @@ impl Declarations {
     pub(crate) fn of(entries: &[Entry], hidden: Hidden) -> Self {
         let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
         let listed = live.filter(|entry| hidden == Hidden::Show || !entry.row.hidden);
-        Self {
-            live: listed
-                .map(|e| (e.row.uid, (e.row.key(), e.row.spec_version.0)))
-                .collect(),
+        let (mut live, mut failed) = (BTreeMap::new(), BTreeSet::new());
+        for entry in listed {
+            let row = &entry.row;
+            live.insert(row.uid, (row.key(), row.spec_version.0));
+            failed.extend(own_error(row).map(|_| row.uid));
         }
+        Self { live, failed }
+    }
+
+    /// Whether a resource had failed by itself.
+    pub(crate) fn had_failed(&self, uid: Uid) -> bool {
+        self.failed.contains(&uid)
     }
 
     /// What changed from here to `after`.

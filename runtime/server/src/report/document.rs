@@ -10,7 +10,7 @@ use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, resource};
 use crate::documents::{
     Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceError,
-    ResourceName, RunDocument, Severity, ShowDocument, Summary, Time,
+    ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time,
 };
 use crate::exit::Exit;
 
@@ -80,16 +80,21 @@ impl Account<'_> {
         let standings = Standings::of(self.entries);
         let mut resources = Vec::new();
         let mut ended = Vec::new();
-        for entry in self
-            .entries
-            .iter()
-            .filter(|entry| entry.is_listed(self.hidden) && keep(&entry.row))
-        {
+        let mut tests = TestCounts::default();
+        let mut fixed = 0;
+        let listed = self.entries.iter();
+        let listed = listed.filter(|entry| entry.is_listed(self.hidden) && keep(&entry.row));
+        for entry in listed.clone() {
+            self.findings.extend(kinds::problems(&entry.row));
+        }
+        for entry in listed {
             let row = &entry.row;
             let Some(stand) = standings.get(row) else { continue };
             let warnings = resource::warnings(&self.findings, row);
             let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
+            told.tests.iter().for_each(|test| tests.add(test));
+            fixed += u64::from(self.before.had_failed(row.uid) && told.error.is_none());
             resources.push(told);
             ended.push(self.done.outcome(row.uid, stand.health));
         }
@@ -101,6 +106,8 @@ impl Account<'_> {
             outcomes: outcomes(ended.into_iter()),
             changes,
             removed,
+            tests,
+            fixed,
         };
         let failed = resources
             .iter()
@@ -144,6 +151,8 @@ impl Account<'_> {
                 end_column: column,
                 message: error.message.clone(),
                 hint: error.hint.clone(),
+                notes: Vec::new(),
+                details: error.details.clone(),
                 resource: None,
             });
         }

@@ -295,6 +295,9 @@ impl<'a> Inquiry<'a> {
             _ => None,
         });
         let is_cycle = error.as_ref().is_some_and(|error| error.code == "cycle");
+        let is_of_tests = error
+            .as_ref()
+            .is_some_and(|error| error.code.starts_with("test-"));
         let code = match settled {
             Settled::OnCycle => WhyNot::OnCycle,
             _ if is_cycle => WhyNot::OnCycle,
@@ -304,6 +307,11 @@ impl<'a> Inquiry<'a> {
         let retryable = error.as_ref().is_some_and(|error| error.retryable);
         let hint = match (code, &at) {
             (WhyNot::OnCycle, _) => "take one of these refs out".to_owned(),
+            (WhyNot::Failed, Some(_)) if is_of_tests => {
+                format!(
+                    "mend the rows or the test; `watershed test {id}` looks at the rows of the last good build"
+                )
+            }
             (WhyNot::Failed, Some(at)) if !retryable => match self.life {
                 Life::Live => format!("mend `{}`; it is built when that is saved", at.path),
                 Life::AtRest => format!("mend `{}`, then `watershed run`", at.path),

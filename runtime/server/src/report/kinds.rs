@@ -5,7 +5,9 @@ mod declared;
 use serde_json::{Map, Value, json};
 use watershed_compilers::Kind;
 use watershed_core::Row;
-use watershed_proto::{Message, ModelSpec, ModelState, OutputKind, ProjectParserSpec, ProjectParserState};
+use watershed_proto::{
+    Message, ModelSpec, ModelState, OutputKind, ProjectParserSpec, ProjectParserState, TestResult,
+};
 
 use super::resource;
 use crate::documents::{Diagnostic, Severity};
@@ -42,6 +44,31 @@ pub(crate) fn output(row: &Row) -> Option<String> {
     model_state(row)
         .map(|state| state.result_table)
         .filter(|table| !table.is_empty())
+}
+
+/// The type that a row's file says, where that is another word than the kind.
+pub(crate) fn declared_as(row: &Row) -> Option<String> {
+    if row.kind.as_str() != MODEL {
+        return None;
+    }
+    let spec = ModelSpec::decode(row.spec.as_ref()).ok()?;
+    spec.defined_as_source.then(|| "source".to_owned())
+}
+
+/// What a model's tests came to.
+pub(super) fn test_results(row: &Row) -> Vec<TestResult> {
+    model_state(row)
+        .map(|state| state.test_results)
+        .unwrap_or_default()
+}
+
+/// What is wrong with a row, each thing with its place: failing tests, fields that can't be computed. Nothing where
+/// its error says it all.
+pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
+    match row.kind.as_str() {
+        MODEL => super::data_tests::findings(row),
+        _ => declared::problems(row),
+    }
 }
 
 fn model_state(row: &Row) -> Option<ModelState> {
@@ -85,6 +112,8 @@ fn finding(found: watershed_proto::Diagnostic) -> Diagnostic {
         end_column: found.end_column,
         message: found.message,
         hint: Some(found.hint).filter(|hint| !hint.is_empty()),
+        notes: Vec::new(),
+        details: None,
         resource: about.then(|| resource::name(&found.resource_kind, &found.resource_name)),
     }
 }
@@ -173,10 +202,10 @@ pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
         place(&spec.output_connector, spec.output_properties.as_ref()),
     );
     out.insert("retry".into(), retry(spec));
-    let tests = spec
-        .tests
-        .iter()
-        .map(|test| json!({"name": test.name, "data": resolver(test.data.as_ref())}));
+    let tests = spec.tests.iter().map(|test| {
+        let severity = if test.warns { "warn" } else { "error" };
+        json!({"name": test.name, "severity": severity, "data": resolver(test.data.as_ref())})
+    });
     out.insert("tests".into(), tests.collect());
     Value::Object(out)
 }

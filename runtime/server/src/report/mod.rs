@@ -4,6 +4,7 @@
 //!
 //! | module | says |
 //! |---|---|
+//! | [`data_tests`] | tests of models and what they came to |
 //! | [`explain`] | why something is not running: root causes |
 //! | [`health`] | how resources stand, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
@@ -13,6 +14,7 @@
 //! | [`problems`] | everything that is wrong, once |
 //! | [`summary`] | the numbers of a command |
 
+pub(crate) mod data_tests;
 pub(crate) mod difference;
 pub(crate) mod document;
 pub(crate) mod explain;

@@ -57,6 +57,8 @@ fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> Diagnostic 
         end_column,
         message: error.message.clone(),
         hint: error.hint.clone(),
+        notes: Vec::new(),
+        details: error.details.clone(),
         resource: Some(resource.id()),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use watershed_core::{Cause, Error, Key, LastRun as StoredRun, Reason as StoredReason, Row, RunResult};
 
 use super::health::{Stand, is_dependency, own_error};
-use super::kinds;
+use super::{data_tests, kinds};
 use crate::documents::{
     At, Diagnostic, LastRun, Link, Outcome, Reason, ResourceDocument, ResourceError, ResourceName, Severity,
     Time, Warning, Work,
@@ -21,6 +21,7 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
             .iter()
             .map(|r| name(r.kind.as_str(), r.name.as_str()))
             .collect(),
+        declared_as: kinds::declared_as(row),
         paths: row.paths.iter().map(ToString::to_string).collect(),
         phase: stand.phase,
         health: stand.health,
@@ -37,6 +38,7 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         spec_version: row.spec_version.0,
         state_version: row.state_version.0,
         result: kinds::result(row),
+        tests: data_tests::of_row(row),
         spec: None,
     }
 }
@@ -54,6 +56,7 @@ pub(crate) fn failure(error: &Error) -> ResourceError {
         code: error.code.to_string(),
         message: error.message.to_string(),
         hint: error.hint.as_ref().map(ToString::to_string),
+        details: error.details.as_ref().map(ToString::to_string),
         at: error.place.as_ref().map(|place| At {
             path: place.path.to_string(),
             line: place.line,

@@ -12,7 +12,7 @@ mod protocol;
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
-pub use protocol::{Activity, Answer, Owner, Refusal, Reply, Request, RunRequest, StatsForm};
+pub use protocol::{Activity, Answer, Owner, Refusal, Reply, Request, RunRequest, StatsForm, TestRequest};
 
 use tokio::sync::mpsc;
 

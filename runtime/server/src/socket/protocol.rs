@@ -11,8 +11,8 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
     CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, GcDocument,
-    GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation, ResourceName,
-    RunDocument, ShowDocument, StatsDocument,
+    GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation, ResourceDocument,
+    ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
 };
 use crate::exit::Exit;
 
@@ -108,6 +108,8 @@ pub enum Request {
         /// Give up after so long.
         timeout_ms: Option<u64>,
     },
+    /// Run the tests of models on the tables as they stand.
+    Test(TestRequest),
     /// The first rows of a resource, or its spec and state.
     Show {
         /// Which.
@@ -170,6 +172,15 @@ pub enum Request {
     },
 }
 
+/// Which tests are run, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestRequest {
+    /// Those of these models; of all without one.
+    pub names: Vec<String>,
+    /// Count warnings as errors.
+    pub warn_error: bool,
+}
+
 /// The form of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -204,6 +215,8 @@ pub enum Reply {
     /// Everything has settled for the first time, and the work goes on: how things stand, and why files can't be
     /// watched if they can't.
     Converged(Box<RunDocument>, Option<String>),
+    /// The resource whose rows follow.
+    About(Box<ResourceDocument>),
     /// The columns of a result; rows follow.
     Columns(Vec<Column>),
     /// Rows of a result.
@@ -238,6 +251,8 @@ pub enum Answer {
         /// Whether a limit cut the result short.
         more: bool,
     },
+    /// Of `test`.
+    Tests(Box<TestsDocument>),
     /// Of `show` for what has no rows.
     Show(Box<ShowDocument>),
     /// Of `compile`.

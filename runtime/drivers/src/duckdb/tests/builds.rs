@@ -1,7 +1,7 @@
 //! Making outputs.
 
 use super::*;
-use crate::olap::Check;
+use crate::olap::{Check, Failing, Gravity, Verdict};
 
 #[tokio::test]
 async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
@@ -14,7 +14,8 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
         built,
         Built {
             rows: Some(3),
-            attempts: 1
+            attempts: 1,
+            verdicts: Vec::new(),
         }
     );
     let expected = Output {
@@ -122,43 +123,84 @@ async fn a_failed_check_leaves_the_last_good_output() {
     bench.build(table(1, "a", "select 1 as x")).await.unwrap();
     let mut next = table(1, "a", "select * from range(5) t(x)");
     next.checks = vec![
-        Check {
-            name: "few".into(),
-            sql: "select count(*) as n from a having n > 100".into(),
-        },
-        Check {
-            name: "small".into(),
-            sql: "select x, 'b' as y from a where x > 3; -- so".into(),
-        },
+        check("select count(*) as n from a having n > 100"),
+        check("select x, 'b' as y from a where x > 0; -- so"),
+        check("select nope from a"),
+        check("drop table a"),
+        check("select 'q'::int from a"),
+        check("select x from a where x > 3"),
     ];
-    let error = bench.build(next.clone()).await.unwrap_err();
-    assert_eq!(
-        error,
-        BuildError::Check {
-            check: "small".into(),
-            found: "x = 4, y = b".into()
-        }
-    );
-    assert_eq!(bench.one("select x from a").await, "1");
-
-    next.checks = vec![Check {
-        name: "odd".into(),
-        sql: "select nope from a".into(),
-    }];
-    let error = bench.build(next.clone()).await.unwrap_err();
+    let Err(BuildError::Undone(verdicts)) = bench.build(next.clone()).await else {
+        panic!("rows came back, and the build stands")
+    };
+    let first = ["1", "2", "3", "4"].map(|x| format!("x = {x}, y = b")).to_vec();
+    let (rows, more) = (4, false);
+    assert_eq!(verdicts[0], Verdict::Holds);
+    assert_eq!(verdicts[1], Verdict::Fails(Failing { rows, more, first }));
     assert!(
-        matches!(&error, BuildError::CheckSql { check, error } if check == "odd" && error.offset == Some(7)),
-        "{error:?}"
+        matches!(&verdicts[2], Verdict::Broken(error) if error.offset == Some(7)),
+        "{verdicts:?}"
     );
-    next.checks = vec![Check {
-        name: "bad".into(),
-        sql: "drop table a".into(),
-    }];
-    assert!(matches!(
-        bench.build(next).await,
-        Err(BuildError::CheckSql { .. })
-    ));
+    assert!(matches!(&verdicts[3], Verdict::Broken(_)), "{verdicts:?}");
+    assert!(
+        matches!(&verdicts[4], Verdict::Broken(error) if error.class == "conversion"),
+        "{verdicts:?}"
+    );
+    assert_eq!(
+        verdicts[5],
+        Verdict::NotRun,
+        "the one before it ended the transaction"
+    );
     assert_eq!(bench.one("select x from a").await, "1");
+}
+
+#[tokio::test]
+async fn checks_that_only_warn_leave_the_build_and_count_what_they_find() {
+    let bench = bench();
+    let mut build = table(1, "a", "select * from range(3000) t(x)");
+    build.checks = vec![
+        Check {
+            gravity: Gravity::Warns,
+            ..check("select x from a")
+        },
+        check("select x from a where x < 0"),
+    ];
+    let built = bench.build(build).await.unwrap();
+    let Verdict::Fails(failing) = &built.verdicts[0] else {
+        panic!("{built:?}")
+    };
+    assert_eq!((failing.rows, failing.first.len()), (3000, 5));
+    assert_eq!(built.verdicts[1], Verdict::Holds);
+    assert_eq!(bench.one("select count(*) from a").await, "3000");
+}
+
+#[tokio::test]
+async fn checks_of_what_stands_go_on_behind_one_that_ends_its_transaction() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 'q' as x")).await.unwrap();
+    let checks = [
+        check("select x::int from a"),
+        check("select x from a where x = 'z'"),
+        check("from a"),
+    ];
+    let verdicts = bench
+        .engine
+        .check(&checks, &CancellationToken::new())
+        .await
+        .unwrap();
+    assert!(matches!(&verdicts[0], Verdict::Broken(_)), "{verdicts:?}");
+    assert_eq!(verdicts[1], Verdict::Holds);
+    assert!(
+        matches!(&verdicts[2], Verdict::Fails(failing) if failing.first == ["x = q"]),
+        "{verdicts:?}"
+    );
+}
+
+fn check(sql: &str) -> Check {
+    Check {
+        sql: sql.into(),
+        gravity: Gravity::Undoes,
+    }
 }
 
 #[tokio::test]

@@ -30,8 +30,8 @@ async fn a_cancelled_build_ends_soon_and_changes_nothing() {
         let cancel = CancellationToken::new();
         let mut slow = build(1, "a", kind, SLOW);
         slow.checks = vec![crate::olap::Check {
-            name: "slow".into(),
             sql: format!("{SLOW} having x < 0"),
+            gravity: crate::olap::Gravity::Undoes,
         }];
         let (done, lasted) = cancelled(&cancel, bench.engine.build(&slow, &cancel)).await;
         assert_eq!(done, Err(BuildError::Failed(Failure::Interrupted)));

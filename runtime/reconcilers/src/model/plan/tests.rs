@@ -67,6 +67,7 @@ impl Case {
             files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
             answered: Refreshes { plain: 2, full: 1 },
             tests: Vec::new(),
+            results: Vec::new(),
             rows: Some(3),
             built_at_ms: 1,
             took_ms: 2,

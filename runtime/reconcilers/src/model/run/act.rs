@@ -5,10 +5,11 @@ use std::time::{Duration, Instant, SystemTime};
 use uuid::Uuid;
 use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Build, BuildError, Failure, Rename, RenameError, Tag};
-use watershed_proto::Message;
+use watershed_proto::{Message, ModelState, TestResult};
 
 use super::{Plan, Run, Standing, kind};
 use crate::model::{
+    data_tests::{self, Tests},
     failure, files, inputs,
     record::{BuildId, Record, Shape},
     statement,
@@ -44,20 +45,46 @@ impl Run<'_> {
         })
     }
 
-    /// Has the tests looked at that did not hold, or were not there, when this output was made. Says whether there
-    /// were any.
+    /// Runs the tests if what they came to for this output is not known. Says whether there were any to run.
     pub(super) async fn test(&self, record: Option<Record>) -> Result<bool, Error> {
-        let tests = statement::tests(self.spec());
-        let Some(record) = record.filter(|record| record.tests != tests) else {
+        let tests = self.tests()?;
+        let Some(record) = record.filter(|record| !tests.passed_for(record)) else {
             return Ok(false);
         };
-        self.context.progress("running its tests, because they changed");
-        let checks = statement::checks(self.spec());
-        let olap = self.model.outputs.olap();
-        let held = olap.check(&checks, self.cancel()).await;
-        held.map_err(|error| failure::of_tests(&error))?;
-        self.set_state(&Record { tests, ..record }).await?;
-        Ok(!checks.is_empty())
+        self.context.progress("running its tests");
+        let checked = self
+            .model
+            .outputs
+            .olap()
+            .check(&tests.checks, self.cancel())
+            .await;
+        let results = tests.results(&checked.map_err(|failure| failure::of_failure(&failure))?);
+        if let Some(error) = data_tests::error(&results, self.paths()) {
+            self.tell_results(results).await?;
+            return Err(Error {
+                hint: Some("only the tests were run, because nothing else changed".into()),
+                ..error
+            });
+        }
+        let ran = !results.is_empty();
+        let tests = tests.digest;
+        self.set_state(&Record {
+            tests,
+            results,
+            ..record
+        })
+        .await?;
+        Ok(ran)
+    }
+
+    /// Keeps what tests came to beside what is known of the last good output.
+    async fn tell_results(&self, results: Vec<TestResult>) -> Result<(), Error> {
+        let known = self.context.state().map(|state| state.0.clone());
+        self.write(ModelState {
+            test_results: results,
+            ..known.unwrap_or_default()
+        })
+        .await
     }
 
     pub(super) async fn adopt(
@@ -105,6 +132,7 @@ impl Run<'_> {
     ) -> Result<Outcome, Error> {
         let opened = self.opened_spec()?;
         let sql = statement::sql(&opened, self.name(), &self.model.environment, self.paths())?;
+        let tests = self.tests()?;
         self.refuse_shared_output().await?;
         let started = Instant::now();
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
@@ -123,16 +151,18 @@ impl Run<'_> {
             inputs: plan.inputs,
             files,
             answered: self.asked(),
-            tests: statement::tests(self.spec()),
+            tests: tests.digest.clone(),
+            results: Vec::new(),
             rows: None,
             built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
             took_ms: 0,
         };
-        let rows = self.build_in_engine(&record, &sql).await?;
+        let (rows, results) = self.build_in_engine(&record, &sql, &tests).await?;
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
         let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.set_state(&Record {
             rows,
+            results,
             files,
             took_ms,
             ..record
@@ -145,12 +175,18 @@ impl Run<'_> {
         Ok(done(Work::Built))
     }
 
-    async fn build_in_engine(&self, record: &Record, sql: &str) -> Result<Option<u64>, Error> {
+    /// The number of rows of a table, and what the tests came to.
+    async fn build_in_engine(
+        &self,
+        record: &Record,
+        sql: &str,
+        tests: &Tests<'_>,
+    ) -> Result<(Option<u64>, Vec<TestResult>), Error> {
         let build = Build {
             name: record.table.clone(),
             kind: kind(record.shape),
             sql: sql.to_owned(),
-            checks: statement::checks(self.spec()),
+            checks: tests.checks.clone(),
             tag: Tag {
                 uid: self.uid(),
                 build: record.build.0,
@@ -177,7 +213,13 @@ impl Run<'_> {
             }
         };
         match result {
-            Ok(built) => Ok(built.rows),
+            Ok(built) => Ok((built.rows, tests.results(&built.verdicts))),
+            Err(BuildError::Undone(verdicts)) => {
+                let results = tests.results(&verdicts);
+                let error = data_tests::error(&results, self.paths());
+                self.tell_results(results).await?;
+                Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
+            }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
                 Err(failure::of_timeout(limit.as_secs()))
             }
@@ -258,7 +300,11 @@ impl Run<'_> {
     }
 
     async fn set_state(&self, record: &Record) -> Result<(), Error> {
-        let state = Proto(record.to_state());
+        self.write(record.to_state()).await
+    }
+
+    async fn write(&self, state: ModelState) -> Result<(), Error> {
+        let state = Proto(state);
         if self.context.state() == Some(&state) {
             return Ok(());
         }

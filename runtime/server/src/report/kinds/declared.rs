@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 use watershed_compilers::{Kind, Spec, spec_json};
 use watershed_core::Row;
 use watershed_proto::{
-    CanvasState, ComponentState, ConnectorState, ExploreState, Message, MetricsViewSpec, MetricsViewState,
-    MigrationState,
+    CanvasState, ComponentState, ConnectorState, ExploreState, FieldProblem, Message, MetricsViewSpec,
+    MetricsViewState, MigrationState,
 };
+
+use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// What is wanted, keys named as in project files; null where it can't be read.
 pub(super) fn spec(row: &Row) -> Value {
@@ -75,6 +77,42 @@ fn view(state: &MetricsViewState) -> Value {
         "streaming": state.streaming,
         "problems": problems.collect::<Vec<_>>(),
     })
+}
+
+/// The fields of a metrics view that can't be computed, while they are its own error.
+pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
+    let is_view = Kind::read(row.kind.as_str()) == Some(Kind::MetricsView);
+    let state = row.state.as_deref().filter(|_| is_view);
+    let state = state.and_then(|state| MetricsViewState::decode(state).ok());
+    let (Some(error), Some(state)) = (super::super::health::own_error(row), state) else {
+        return Vec::new();
+    };
+    let is_about = |one: &FieldProblem| {
+        let at = error.place.as_ref().map(|place| (place.line, place.column));
+        *one.code == *error.code && at == Some((one.line, one.column))
+    };
+    if !state.problems.first().is_some_and(is_about) {
+        return Vec::new();
+    }
+    let resource = ResourceName {
+        kind: row.kind.to_string(),
+        name: row.name.to_string(),
+    };
+    let finding = |one: FieldProblem| Diagnostic {
+        severity: Severity::Error,
+        code: one.code,
+        path: one.path,
+        line: one.line,
+        column: one.column,
+        end_line: one.line,
+        end_column: one.column + 1,
+        message: format!("{} \"{}\": {}", one.role, one.name, one.message),
+        hint: Some(one.hint).filter(|hint| !hint.is_empty()),
+        notes: Vec::new(),
+        details: None,
+        resource: Some(resource.clone()),
+    };
+    state.problems.into_iter().map(finding).collect()
 }
 
 /// What was achieved; null where nothing was, or it can't be read.

@@ -1,0 +1,307 @@
+//! The tests of a model: rows that must not be there.
+//!
+//! A test states its SQL, or a condition (`assert`), or one of the named tests below, which stand for their SQL.
+
+use std::collections::BTreeSet;
+
+use watershed_proto::{ModelSpec, ModelTest};
+
+use super::keys::{ACCEPTED, RELATED};
+use crate::{
+    diagnostics::{At, Code, Findings},
+    draft::Purpose,
+    kinds::reader::{Declared, Reader},
+    template::{quote_identifier, quote_text},
+    yaml::{Data, Entry, Fields, Map, Node, Style},
+};
+
+/// Keys by which a test says what it looks for; exactly one is to be there.
+const FORMS: [&str; 6] = [
+    "sql",
+    "assert",
+    "unique",
+    "not_null",
+    "accepted_values",
+    "relationships",
+];
+
+/// A named test as SQL.
+struct Named {
+    /// The test's name, unless it is given one.
+    name: String,
+    /// The rows that are wrong.
+    sql: String,
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
+        let model = self.about.name;
+        let mut seen = BTreeSet::new();
+        for node in self.fields.list("tests").unwrap_or_default() {
+            let at = node.at;
+            let Data::Map(mut map) = node.data else {
+                self.no_mapping(&node);
+                continue;
+            };
+            let warns = self.severity(&mut map);
+            let given = map.remove("name").and_then(|entry| entry.value.scalar_text());
+            let default = self.stated(&mut map, model, at);
+            let Some(name) = given.or(default) else {
+                self.fields
+                    .findings()
+                    .add(at, Code::MissingKey, "a test needs a `name`");
+                continue;
+            };
+            if !seen.insert(name.to_lowercase()) {
+                let message = format!("two tests are named \"{name}\"");
+                self.fields.findings().add(at, Code::ConflictingKeys, message);
+            }
+            let connector = spec.output_connector.clone();
+            if let Some(data) = self.data_block(map, at, Purpose::Test, &connector, declared) {
+                spec.tests.push(ModelTest {
+                    name,
+                    data: Some(data),
+                    warns,
+                    line: at.span.line,
+                    column: at.span.column,
+                });
+            }
+        }
+    }
+
+    fn no_mapping(&mut self, node: &Node) {
+        let message = format!("a test is a mapping, not {}", node.data.type_name());
+        let bare = node.as_str().filter(|text| FORMS[2..4].contains(text));
+        let findings = self.fields.findings();
+        match bare {
+            Some(name) => {
+                let hint = format!("say the column: `- {name}: order_id`");
+                findings.add_with_hint(node.at, Code::WrongType, message, hint);
+            }
+            None => findings.add(node.at, Code::WrongType, message),
+        }
+    }
+
+    /// Whether a failure is only a warning.
+    fn severity(&mut self, map: &mut Map) -> bool {
+        let Some(entry) = map.remove("severity") else {
+            return false;
+        };
+        match entry.value.as_str().map(str::to_ascii_lowercase).as_deref() {
+            Some("warn") => true,
+            Some("error") => false,
+            _ => {
+                let said = entry.value.scalar_text().unwrap_or_default();
+                let message = format!("unknown severity \"{said}\"");
+                let findings = self.fields.findings();
+                findings.add_with_hint(entry.value.at, Code::InvalidValue, message, "`warn` or `error`");
+                false
+            }
+        }
+    }
+
+    /// Puts the SQL that a test stands for under `sql`. Returns the name of a named test.
+    fn stated(&mut self, map: &mut Map, model: &str, at: At) -> Option<String> {
+        let forms: Vec<&str> = FORMS.into_iter().filter(|form| map.contains_key(*form)).collect();
+        let form = match forms.as_slice() {
+            [form] => *form,
+            // What else fetches rows is read with the data block, and that there is nothing too.
+            [] => return None,
+            several => {
+                let message = match several {
+                    ["sql", "assert"] => "a test takes either `sql` or `assert`".to_owned(),
+                    several => format!("a test states one thing, not `{}`", several.join("`, `")),
+                };
+                self.fields.findings().add(at, Code::ConflictingKeys, message);
+                // One is read all the same, for what else is wrong.
+                several[1..].iter().for_each(|form| drop(map.remove(*form)));
+                several[0]
+            }
+        };
+        if form == "sql" {
+            return None;
+        }
+        let mut entry = map.remove(form)?;
+        let table = quote_identifier(model);
+        let named = match form {
+            "assert" => {
+                let condition = entry.value.scalar_text().unwrap_or_default();
+                let sql = format!("SELECT * FROM {table} WHERE NOT ({})", condition.trim());
+                put_sql(map, entry, sql);
+                return None;
+            }
+            "unique" => {
+                columns_of(&entry.value, form, self.fields.findings()).map(|columns| unique(&table, &columns))
+            }
+            "not_null" => columns_of(&entry.value, form, self.fields.findings())
+                .map(|columns| not_null(&table, &columns)),
+            _ => {
+                let Data::Map(keys) = std::mem::replace(&mut entry.value.data, Data::Null) else {
+                    let known: &[&str] = if form == "relationships" {
+                        &RELATED
+                    } else {
+                        &ACCEPTED
+                    };
+                    let message = format!("\"{form}\" takes a mapping");
+                    let hint = format!("with `{}`", known.join("`, `"));
+                    self.fields
+                        .findings()
+                        .add_with_hint(entry.value.at, Code::WrongType, message, hint);
+                    // Nothing is left to fetch rows with, and that is said already.
+                    put_sql(map, entry, "SELECT 1 WHERE false".to_owned());
+                    return Some(form.to_owned());
+                };
+                let fields = Fields::new(keys, entry.value.at, self.fields.findings());
+                match form {
+                    "relationships" => relationships(&table, fields),
+                    _ => accepted_values(&table, fields),
+                }
+            }
+        };
+        // What is wrong was said; the test keeps its place in the list.
+        let named = named.unwrap_or_else(|| Named {
+            name: form.to_owned(),
+            sql: "SELECT 1 WHERE false".to_owned(),
+        });
+        put_sql(map, entry, named.sql);
+        Some(named.name)
+    }
+}
+
+/// Replaces what a test said by its SQL. Places inside are not those of the file.
+fn put_sql(map: &mut Map, mut entry: Entry, sql: String) {
+    entry.value.data = Data::String(sql);
+    entry.value.raw = None;
+    entry.value.style = Style::Folded;
+    map.insert("sql".to_owned(), entry);
+}
+
+/// One column, or several.
+fn columns_of(node: &Node, form: &str, findings: &mut Findings) -> Option<Vec<String>> {
+    let columns: Option<Vec<String>> = match node.as_list() {
+        Some(list) => list.iter().map(Node::scalar_text).collect(),
+        None => node.scalar_text().map(|column| vec![column]),
+    };
+    let columns = columns.filter(|columns| !columns.is_empty());
+    if columns.is_none() {
+        let message = format!("\"{form}\" takes a column, or a list of columns");
+        findings.add(node.at, Code::WrongType, message);
+    }
+    columns
+}
+
+/// No two rows have the same values there. As in SQL, a row without one of the values is not compared.
+fn unique(table: &str, columns: &[String]) -> Named {
+    let quoted: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+    let given: Vec<String> = quoted
+        .iter()
+        .map(|column| format!("{column} IS NOT NULL"))
+        .collect();
+    let list = quoted.join(", ");
+    Named {
+        name: format!("unique({})", columns.join(", ")),
+        sql: format!(
+            "SELECT {list}, count(*) AS \"rows\" FROM {table} WHERE {} GROUP BY {list} HAVING count(*) > 1",
+            given.join(" AND ")
+        ),
+    }
+}
+
+/// Every row has a value in each of the columns.
+fn not_null(table: &str, columns: &[String]) -> Named {
+    let missing: Vec<String> = columns
+        .iter()
+        .map(|column| format!("{} IS NULL", quote_identifier(column)))
+        .collect();
+    Named {
+        name: format!("not_null({})", columns.join(", ")),
+        sql: format!("SELECT * FROM {table} WHERE {}", missing.join(" OR ")),
+    }
+}
+
+/// A column holds no values but these; a row without a value passes.
+fn accepted_values(table: &str, mut fields: Fields<'_>) -> Option<Named> {
+    let column = required(&mut fields, "column");
+    let values = fields.list("values").unwrap_or_default();
+    let literals: Vec<String> = values.iter().filter_map(literal).collect();
+    if literals.is_empty() || literals.len() < values.len() {
+        let at = fields.at();
+        let message = "\"accepted_values\" needs `values`, a list of texts, numbers or booleans";
+        fields.findings().add(at, Code::MissingKey, message);
+        fields.finish(&ACCEPTED);
+        return None;
+    }
+    fields.finish(&ACCEPTED);
+    let column = column?;
+    let quoted = quote_identifier(&column);
+    Some(Named {
+        name: format!("accepted_values({column})"),
+        sql: format!(
+            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN ({}) GROUP BY {quoted}",
+            literals.join(", ")
+        ),
+    })
+}
+
+/// Every value of a column is one of another table's; a row without a value passes.
+fn relationships(table: &str, mut fields: Fields<'_>) -> Option<Named> {
+    let column = required(&mut fields, "column");
+    let to = match fields.text_node("to") {
+        Some(node) => Some(node),
+        None => {
+            let at = fields.at();
+            let hint = "the model whose rows are referred to: `to: customers`";
+            let findings = fields.findings();
+            findings.add_with_hint(at, Code::MissingKey, "\"relationships\" needs `to`", hint);
+            None
+        }
+    };
+    let field = fields.text("field").or_else(|| column.clone());
+    let to = to.and_then(|node| {
+        let name = node.scalar_text().unwrap_or_default();
+        if name.contains('(') {
+            let message = format!("\"to\" takes the name of a model, not `{name}`");
+            let hint = "write the plain name: `to: customers`";
+            fields
+                .findings()
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+            return None;
+        }
+        Some(name)
+    });
+    fields.finish(&RELATED);
+    let (column, to, field) = (column?, to?, field?);
+    let (quoted, other, key) = (
+        quote_identifier(&column),
+        quote_identifier(&to),
+        quote_identifier(&field),
+    );
+    Some(Named {
+        name: format!("relationships({column}, {to}.{field})"),
+        sql: format!(
+            "SELECT {quoted}, count(*) AS \"rows\" FROM {table} WHERE {quoted} NOT IN \
+             (SELECT {key} FROM {other} WHERE {key} IS NOT NULL) GROUP BY {quoted}"
+        ),
+    })
+}
+
+fn required(fields: &mut Fields<'_>, key: &str) -> Option<String> {
+    let found = fields.text(key);
+    if found.is_none() {
+        let at = fields.at();
+        let message = format!("the test needs `{key}`");
+        fields.findings().add(at, Code::MissingKey, message);
+    }
+    found
+}
+
+/// A value as SQL writes it; none for lists, mappings and null.
+fn literal(node: &Node) -> Option<String> {
+    match &node.data {
+        Data::Bool(value) => Some(value.to_string()),
+        Data::Int(value) => Some(value.to_string()),
+        Data::Float(value) => value.is_finite().then(|| value.to_string()),
+        Data::String(text) => Some(quote_text(text)),
+        Data::Null | Data::List(_) | Data::Map(_) => None,
+    }
+}

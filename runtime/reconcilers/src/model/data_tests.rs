@@ -1,0 +1,213 @@
+//! Tests of a model: rows that must not be there, and what was found when they were last looked for.
+
+use std::sync::Arc;
+
+use watershed_compilers::{RenderError, render_text};
+use watershed_core::{Error, Place};
+use watershed_drivers::olap::{Check, Gravity, Verdict};
+use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
+
+use super::{failure, record::Record, statement};
+use crate::places;
+
+/// Names of failing tests that one message holds.
+const MOST_NAMES: usize = 3;
+/// Characters of the rows in the message about one failing test.
+const LONGEST_ROWS: usize = 160;
+
+/// The tests of a model that the engine can run, templates executed.
+#[derive(Debug, Clone)]
+pub struct Tests<'a> {
+    stated: Vec<&'a ModelTest>,
+    /// One for each, in their order.
+    pub checks: Vec<Check>,
+    /// Stands for what they say; empty if there are none.
+    pub digest: Vec<u8>,
+}
+
+impl<'a> Tests<'a> {
+    /// The tests of the model `name`, which `paths` declare.
+    ///
+    /// # Errors
+    /// When a template in one of them can't be executed.
+    pub fn of(spec: &'a ModelSpec, name: &str, environment: &str, paths: &[Arc<str>]) -> Result<Self, Error> {
+        let scope = statement::scope(spec, name, environment);
+        let (mut stated, mut checks) = (Vec::new(), Vec::new());
+        for test in &spec.tests {
+            let Some(sql) = sql_of(test) else { continue };
+            checks.push(Check {
+                sql: render_text(sql, &scope).map_err(|error| unrendered(test, &error, paths))?,
+                gravity: match test.warns {
+                    true => Gravity::Warns,
+                    false => Gravity::Undoes,
+                },
+            });
+            stated.push(test);
+        }
+        let digest = digest(&stated, &checks);
+        Ok(Self {
+            stated,
+            checks,
+            digest,
+        })
+    }
+
+    /// Whether they were run for an output and none of them was in its way.
+    #[must_use]
+    pub fn passed_for(&self, record: &Record) -> bool {
+        record.tests == self.digest
+            && record.results.len() == self.stated.len()
+            && !record.results.iter().any(is_in_the_way)
+    }
+
+    /// What they came to; `verdicts` are in the order of the checks.
+    #[must_use]
+    pub fn results(&self, verdicts: &[Verdict]) -> Vec<TestResult> {
+        let both = self.stated.iter().zip(verdicts);
+        both.map(|(test, verdict)| result(test, verdict)).collect()
+    }
+}
+
+fn sql_of(test: &ModelTest) -> Option<&str> {
+    let data = test.data.as_ref().filter(|data| data.resolver == "sql")?;
+    data.properties.as_ref()?.str("sql")
+}
+
+fn digest(stated: &[&ModelTest], checks: &[Check]) -> Vec<u8> {
+    if checks.is_empty() {
+        return Vec::new();
+    }
+    let mut hasher = blake3::Hasher::new();
+    for (test, check) in stated.iter().zip(checks) {
+        for text in [&test.name, &check.sql] {
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+        // Said only where it is so: digests were made before there was a choice.
+        if check.gravity == Gravity::Warns {
+            hasher.update(b"warns");
+        }
+    }
+    hasher.finalize().as_bytes()[..16].to_vec()
+}
+
+fn unrendered(test: &ModelTest, error: &RenderError, paths: &[Arc<str>]) -> Error {
+    Error {
+        place: Some(place(test.line, test.column, paths)),
+        ..failure::of_render(error)
+    }
+}
+
+fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
+    let mut result = TestResult {
+        name: test.name.clone(),
+        warns: test.warns,
+        line: test.line,
+        column: test.column,
+        ..TestResult::default()
+    };
+    let outcome = match verdict {
+        Verdict::Holds => TestOutcome::Passed,
+        Verdict::NotRun => TestOutcome::Unspecified,
+        Verdict::Fails(failing) => {
+            result.failures = failing.rows;
+            result.more = failing.more;
+            result.rows.clone_from(&failing.first);
+            TestOutcome::Failed
+        }
+        Verdict::Broken(error) => {
+            let error = failure::of_sql(error);
+            result.message = error.message.to_string();
+            result.hint = error.hint.as_deref().unwrap_or_default().to_owned();
+            TestOutcome::Broken
+        }
+    };
+    result.outcome = outcome.into();
+    result
+}
+
+/// Whether the rows were thrown away because of it.
+fn is_in_the_way(result: &TestResult) -> bool {
+    match result.outcome() {
+        TestOutcome::Passed => false,
+        TestOutcome::Failed => !result.warns,
+        TestOutcome::Broken | TestOutcome::Unspecified => true,
+    }
+}
+
+/// Says which tests are in the way, if any are.
+#[must_use]
+pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
+    let failing = results
+        .iter()
+        .filter(|result| is_in_the_way(result) && result.outcome() != TestOutcome::Unspecified);
+    let failing: Vec<&TestResult> = failing.collect();
+    let first = failing.first()?;
+    let is_broken = |result: &&TestResult| result.outcome() == TestOutcome::Broken;
+    let code = match failing.iter().all(is_broken) {
+        true => "test-invalid",
+        false => "test-failed",
+    };
+    let message = match failing.as_slice() {
+        [one] => of_one(one),
+        several => of_several(several, results.len()),
+    };
+    Some(Error {
+        hint: Some("the new rows were thrown away, because its tests must hold".into()),
+        place: Some(place(first.line, first.column, paths)),
+        ..Error::permanent(code, message)
+    })
+}
+
+/// What a test came to that failed or could not be run, in one line.
+#[must_use]
+pub fn told(result: &TestResult) -> String {
+    let name = &result.name;
+    if result.outcome() == TestOutcome::Broken {
+        return format!("test \"{name}\" can't be run: {}", result.message);
+    }
+    let (more, plural) = match (result.more, result.failures) {
+        (true, _) => ("more than ", "s"),
+        (false, 1) => ("", ""),
+        (false, _) => ("", "s"),
+    };
+    format!("test \"{name}\" failed: {more}{} row{plural}", result.failures)
+}
+
+fn of_one(result: &TestResult) -> String {
+    let told = told(result);
+    if result.rows.is_empty() {
+        return told;
+    }
+    let rows = result.rows.join("; ");
+    match rows.char_indices().nth(LONGEST_ROWS) {
+        Some((at, _)) => format!("{told} ({}…)", &rows[..at]),
+        None if result.failures > result.rows.len() as u64 => format!("{told} ({rows}; ...)"),
+        None => format!("{told} ({rows})"),
+    }
+}
+
+fn of_several(failing: &[&TestResult], all: usize) -> String {
+    let names: Vec<String> = failing
+        .iter()
+        .take(MOST_NAMES)
+        .map(|result| format!("\"{}\"", result.name))
+        .collect();
+    let more = match failing.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} of {all} tests failed: {}{more}",
+        failing.len(),
+        names.join(", ")
+    )
+}
+
+fn place(line: u32, column: u32, paths: &[Arc<str>]) -> Place {
+    Place {
+        path: places::yaml(paths).into(),
+        line: line.max(1),
+        column: column.max(1),
+    }
+}

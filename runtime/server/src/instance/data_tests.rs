@@ -1,0 +1,164 @@
+//! `test`: the tests of models, run on the tables as they stand. Nothing is built, and nothing is written.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Key, Row};
+use watershed_drivers::olap::Olap;
+use watershed_proto::{Message, ModelSpec};
+use watershed_reconcilers::model::data_tests::Tests;
+
+use crate::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
+use crate::exit::Exit;
+use crate::report::document::Project;
+use crate::report::{Entry, data_tests, kinds, names, resource};
+use crate::socket::{Answer, Refusal, TestRequest};
+
+/// The models that are meant: those named, or all that have tests, by name.
+///
+/// # Errors
+/// When a name is unknown, means several, or is none of a model.
+pub(super) fn chosen(entries: &[Entry], typed: &[String]) -> Result<Vec<Arc<Row>>, Refusal> {
+    if typed.is_empty() {
+        let is_tested = |entry: &&Entry| {
+            let row = &entry.row;
+            !row.marks.is_deleted() && spec(row).is_some_and(|spec| !spec.tests.is_empty())
+        };
+        let mut rows: Vec<_> = entries
+            .iter()
+            .filter(is_tested)
+            .map(|e| Arc::clone(&e.row))
+            .collect();
+        rows.sort_by_key(|row| row.key());
+        return Ok(rows);
+    }
+    // A metrics view may have the name of its model.
+    let models: Vec<Entry> = entries
+        .iter()
+        .filter(|entry| entry.row.kind.as_str() == kinds::MODEL)
+        .cloned()
+        .collect();
+    let find = |name: &String| {
+        let found = names::resolve(&models, name).or_else(|_| names::resolve(entries, name))?;
+        match found.row.kind.as_str() {
+            kinds::MODEL => Ok(Arc::clone(&found.row)),
+            kind => Err(Refusal::new(
+                Exit::Usage,
+                format!("`{name}` is a {kind}, and models have tests"),
+            )),
+        }
+    };
+    typed.iter().map(find).collect()
+}
+
+/// The rows with what the files say now, where they were edited since the catalog was written.
+pub(super) fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>> {
+    let declared: BTreeMap<Key, &Arc<Row>> = declared.iter().map(|e| (e.row.key(), &e.row)).collect();
+    let edited = |row: Arc<Row>| match declared.get(&row.key()).filter(|now| now.error.is_none()) {
+        Some(now) => Arc::new(Row {
+            spec: Arc::clone(&now.spec),
+            paths: Arc::clone(&now.paths),
+            ..(*row).clone()
+        }),
+        None => row,
+    };
+    rows.into_iter().map(edited).collect()
+}
+
+/// Runs the tests of these models.
+pub(super) async fn tested(
+    engine: &dyn Olap,
+    project: &Project,
+    rows: &[Arc<Row>],
+    request: &TestRequest,
+    cancel: &CancellationToken,
+) -> Answer {
+    let started_at = Time::now();
+    let (mut models, mut diagnostics) = (Vec::new(), Vec::new());
+    let mut summary = TestCounts::default();
+    for row in rows {
+        let mut model = TestedModel {
+            kind: row.kind.to_string(),
+            name: row.name.to_string(),
+            tests: Vec::new(),
+            error: None,
+        };
+        match results(engine, project, row, cancel).await {
+            Ok(results) => {
+                for result in &results {
+                    let test = data_tests::document(result, &row.paths);
+                    summary.add(&test);
+                    diagnostics.extend(data_tests::complaint(result, row));
+                    model.tests.push(test);
+                }
+            }
+            Err(error) => model.error = Some(error),
+        }
+        models.push(model);
+    }
+    let is_wrong = summary.failed > 0 || models.iter().any(|model| model.error.is_some());
+    let warned = request.warn_error && diagnostics.iter().any(|d| d.severity == Severity::Warning);
+    let exit = match is_wrong || warned {
+        true => Exit::ProjectError,
+        false => Exit::Converged,
+    };
+    Answer::Tests(Box::new(TestsDocument {
+        schema: TestsDocument::SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: project.name.clone(),
+        root: project.root.display().to_string(),
+        environment: project.environment.clone(),
+        started_at,
+        duration_ms: Time::now().since_ms(started_at),
+        exit_code: exit.code(),
+        models,
+        diagnostics,
+        summary,
+    }))
+}
+
+async fn results(
+    engine: &dyn Olap,
+    project: &Project,
+    row: &Row,
+    cancel: &CancellationToken,
+) -> Result<Vec<watershed_proto::TestResult>, ResourceError> {
+    if kinds::output(row).is_none() {
+        return Err(never_built(row));
+    }
+    let spec = spec(row).unwrap_or_default();
+    let tests = Tests::of(&spec, row.name.as_str(), &project.environment, &row.paths);
+    let tests = tests.map_err(|error| resource::failure(&error))?;
+    let verdicts = engine.check(&tests.checks, cancel).await;
+    let verdicts = verdicts.map_err(|failure| ResourceError {
+        code: failure.code().to_owned(),
+        message: failure.to_string(),
+        hint: failure.hint(),
+        details: None,
+        at: None,
+        retryable: true,
+    })?;
+    Ok(tests.results(&verdicts))
+}
+
+fn never_built(row: &Row) -> ResourceError {
+    ResourceError {
+        code: "never-built".to_owned(),
+        message: format!(
+            "model \"{}\" was never built, so its tests have no rows to run on",
+            row.name
+        ),
+        hint: Some("`watershed run` builds it".to_owned()),
+        details: None,
+        at: None,
+        retryable: false,
+    }
+}
+
+fn spec(row: &Row) -> Option<ModelSpec> {
+    if row.kind.as_str() != kinds::MODEL {
+        return None;
+    }
+    ModelSpec::decode(row.spec.as_ref()).ok()
+}

@@ -1,0 +1,101 @@
+//! Tests of models as documents show them.
+
+use std::sync::Arc;
+
+use watershed_core::Row;
+use watershed_proto::{TestOutcome as Stored, TestResult};
+use watershed_reconcilers::{model::data_tests, places};
+
+use super::resource;
+use crate::documents::{At, Diagnostic, Severity, TestDocument, TestOutcome};
+
+/// What a model's tests came to when they were last run.
+pub(crate) fn of_row(row: &Row) -> Vec<TestDocument> {
+    let results = super::kinds::test_results(row);
+    results
+        .iter()
+        .map(|result| document(result, &row.paths))
+        .collect()
+}
+
+/// One test and what it came to.
+pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument {
+    let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    TestDocument {
+        name: result.name.clone(),
+        outcome: match result.outcome() {
+            Stored::Passed => TestOutcome::Passed,
+            Stored::Failed => TestOutcome::Failed,
+            Stored::Broken => TestOutcome::Invalid,
+            Stored::Unspecified => TestOutcome::NotRun,
+        },
+        severity: if result.warns {
+            Severity::Warning
+        } else {
+            Severity::Error
+        },
+        failures: result.failures,
+        more: result.more,
+        rows: result.rows.clone(),
+        message: text(&result.message),
+        hint: text(&result.hint),
+        at: At {
+            path: places::yaml(paths).to_owned(),
+            line: result.line.max(1),
+            column: result.column.max(1),
+        },
+    }
+}
+
+/// What `test` says of a test, if it has to.
+pub(crate) fn complaint(result: &TestResult, row: &Row) -> Option<Diagnostic> {
+    let is_fine = matches!(result.outcome(), Stored::Passed | Stored::Unspecified);
+    (!is_fine).then(|| finding(result, row, None))
+}
+
+/// The tests of a row that failed or warn, each as a finding. Failures count only while they are the row's own error:
+/// otherwise they speak of rows that something else has kept from being made since.
+pub(super) fn findings(row: &Row) -> Vec<Diagnostic> {
+    let error = super::health::own_error(row);
+    let is_because_of_tests = error.is_some_and(|error| error.code.starts_with("test-"));
+    let results = super::kinds::test_results(row);
+    let is_told = |result: &&TestResult| match result.outcome() {
+        Stored::Passed | Stored::Unspecified => false,
+        Stored::Failed if result.warns => error.is_none() || is_because_of_tests,
+        Stored::Failed | Stored::Broken => is_because_of_tests,
+    };
+    let hint = error.and_then(|error| error.hint.as_deref());
+    let told = results.iter().filter(is_told);
+    told.map(|result| finding(result, row, hint)).collect()
+}
+
+/// A test that failed or warns, at its place. `hint` says what became of the rows.
+fn finding(result: &TestResult, row: &Row, hint: Option<&str>) -> Diagnostic {
+    let test = document(result, &row.paths);
+    let is_invalid = test.outcome == TestOutcome::Invalid;
+    let severity = if is_invalid {
+        Severity::Error
+    } else {
+        test.severity
+    };
+    let fate = hint.filter(|_| severity == Severity::Error).map(str::to_owned);
+    let mut notes = test.rows;
+    let shown = notes.len() as u64;
+    if test.failures > shown && shown > 0 {
+        notes.push(format!("and {} more", test.failures - shown));
+    }
+    Diagnostic {
+        severity,
+        code: if is_invalid { "test-invalid" } else { "test-failed" }.to_owned(),
+        path: test.at.path,
+        line: test.at.line,
+        column: test.at.column,
+        end_line: test.at.line,
+        end_column: test.at.column + 1,
+        message: data_tests::told(result),
+        hint: test.hint.or(fate),
+        notes,
+        details: None,
+        resource: Some(resource::name(row.kind.as_str(), row.name.as_str())),
+    }
+}
