@@ -43,7 +43,7 @@ fn a_test_that_fails_shows_and_vanishes_when_it_is_mended_and_builds_nothing() {
     project.edit("models/counted.yaml", "x < 2", "x < 30");
     let round = start.round();
     assert_eq!(round.done(), "", "what only looks is not counted as work");
-    assert_eq!(round.told("mended"), ["test-failed models/counted.yaml:5"]);
+    assert_eq!(round.told("fixed"), ["test-failed models/counted.yaml:5"]);
     assert_eq!(round.exit_code(), Some(0));
     project.edit("models/counted.yaml", "x < 30", "x < 3 AND nothing > 1");
     assert_eq!(start.round().done(), "counted:failed reader:skipped");

@@ -79,7 +79,7 @@ fn a_mistake_is_told_with_its_place_and_is_said_to_be_mended() {
     );
     project.edit("models/two.sql", "nothing * 2", "v * 2");
     let round = start.round();
-    assert_eq!(round.told("mended"), ["unknown-column models/two.sql:2"]);
+    assert_eq!(round.told("fixed"), ["unknown-column models/two.sql:2"]);
     assert_eq!((round.exit_code(), round.done().as_str()), (Some(0), ""));
 }
 
@@ -103,7 +103,7 @@ fn a_file_that_does_not_compile_keeps_its_output_until_it_is_mended() {
     );
     project.write("sources/raw.yaml", whole);
     let round = start.round();
-    assert_eq!(round.told("mended").len(), 1);
+    assert_eq!(round.told("fixed").len(), 1);
     assert_eq!((round.exit_code(), round.done().as_str()), (Some(0), ""));
 }
 

@@ -96,7 +96,7 @@ fn a_rename_is_told_in_one_line() {
     let lines: Vec<&str> = said
         .stdout
         .lines()
-        .filter(|line| line.starts_with("  renamed "))
+        .filter(|line| line.contains("  renamed "))
         .collect();
     assert_eq!(lines.len(), 1, "{}", said.stdout);
     assert!(lines[0].contains("a → c"), "{}", said.stdout);

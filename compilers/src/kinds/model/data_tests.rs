@@ -137,13 +137,14 @@ impl Reader<'_, '_> {
                 .map(|columns| not_null(&table, &columns)),
             _ => {
                 let Data::Map(keys) = std::mem::replace(&mut entry.value.data, Data::Null) else {
-                    let known: &[&str] = if form == "relationships" {
+                    let known = if form == "relationships" {
                         &RELATED
                     } else {
                         &ACCEPTED
                     };
                     let message = format!("\"{form}\" takes a mapping");
-                    let hint = format!("with `{}`", known.join("`, `"));
+                    let names: Vec<&str> = known.names().collect();
+                    let hint = format!("with `{}`", names.join("`, `"));
                     self.fields
                         .findings()
                         .add_with_hint(entry.value.at, Code::WrongType, message, hint);

@@ -1,5 +1,6 @@
 //! Shows replies as they come, in the form that was asked for.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,18 +9,19 @@ use tokio::sync::mpsc;
 use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
-use super::rounds::{self, Rounds};
+use super::rounds::Rounds;
 use crate::documents::{
-    Column, Diagnostic, Event, LogLine, LogsDocument, QueryDocument, ResourceDocument, RunDocument,
-    TestsDocument, Time,
+    Column, Diagnostic, Event, LogLine, LogsDocument, QueryDocument, ResourceDocument, ResourceName,
+    RunDocument, TestsDocument, Time,
 };
 use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
-use crate::render::summary::{self, Detail};
+use crate::render::summary;
+use crate::render::told::{self, Begin};
 use crate::render::{care, check, data_tests, explain, logs, operate, rows, status, units};
-use crate::report::problems::problems;
+use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
 /// How often the bar is drawn anew while nothing happens.
@@ -36,6 +38,12 @@ pub(super) struct Presenter<'a> {
     lines: Vec<LogLine>,
     /// The resource whose rows are shown.
     about: Option<Box<ResourceDocument>>,
+    /// Lines of resources, as their runs end.
+    ends: told::Lines,
+    /// The resources that have one.
+    told: BTreeSet<ResourceName>,
+    /// Findings that were drawn when they came up.
+    drawn: Told,
     /// What `start` came to after it had converged.
     rounds: Option<Rounds>,
 }
@@ -53,6 +61,9 @@ impl<'a> Presenter<'a> {
             rows: Vec::new(),
             lines: Vec::new(),
             about: None,
+            ends: told::Lines::new(Begin::Progress),
+            told: BTreeSet::new(),
+            drawn: Told::default(),
             rounds: None,
         }
     }
@@ -85,10 +96,7 @@ impl<'a> Presenter<'a> {
             Reply::Event(event) if self.format == Format::Jsonl => self.console.json_line(&event),
             Reply::Event(event) => match &mut self.rounds {
                 Some(rounds) if self.format == Format::Text => rounds.event(self.console, &event),
-                _ => {
-                    self.event(&event);
-                    Ok(())
-                }
+                _ => self.event(&event),
             },
             Reply::Converged(document, trouble) => self.converged(&document, trouble),
             Reply::Activity(activity) => {
@@ -147,23 +155,39 @@ impl<'a> Presenter<'a> {
         Ok(())
     }
 
-    /// With `-v`, each run as it ends.
-    fn event(&mut self, event: &Event) {
-        let Event::ResourceFinished {
-            resource, work, run, ..
-        } = event
-        else {
-            return;
-        };
-        if self.console.verbosity < Verbosity::Verbose || self.format != Format::Text {
-            return;
+    /// Each run as it ends, each mistake as it comes up.
+    fn event(&mut self, event: &Event) -> Result<(), Failure> {
+        if self.format != Format::Text {
+            return Ok(());
         }
-        let line = rounds::line(resource, *work, run);
+        if let Event::Diagnostic { diagnostic } = event {
+            if !self.drawn.holds(diagnostic) {
+                self.drawn.add(diagnostic);
+                self.findings(std::slice::from_ref(diagnostic));
+            }
+            return Ok(());
+        }
+        let is_wanted = match self.console.verbosity {
+            Verbosity::Quiet => false,
+            Verbosity::Normal => told::is_news(event),
+            Verbosity::Verbose => true,
+        };
+        let Event::ResourceFinished { resource, .. } = event else {
+            return Ok(());
+        };
+        if !is_wanted {
+            return Ok(());
+        }
+        self.told.insert(resource.clone());
+        let Some(line) = self.ends.line(event, self.console.result_width()) else {
+            return Ok(());
+        };
         let console = &mut self.console;
         match &self.bar {
-            Some(bar) => bar.suspend(|| console.say(&line)),
-            None => console.say(&line),
+            Some(bar) => bar.suspend(|| console.result(&line))?,
+            None => console.result(&line)?,
         }
+        Ok(())
     }
 
     fn begin_rows(&mut self, columns: Vec<Column>) -> Result<(), Failure> {
@@ -215,7 +239,10 @@ impl<'a> Presenter<'a> {
                         .try_for_each(|run| self.console.json_line(run))?;
                     Ok(Exit::Converged)
                 }
-                _ => self.text(&status::history(&document, Time::now())),
+                _ => {
+                    let width = self.console.result_width();
+                    self.text(&status::history(&document, Time::now(), width))
+                }
             },
             Answer::Explain(document) => match self.format {
                 Format::Json => self.written(&document),
@@ -266,20 +293,19 @@ impl<'a> Presenter<'a> {
             Format::Jsonl => {}
             _ => {
                 if document.command != Command::Status {
-                    self.findings(&problems(document));
+                    let untold = problems(document).into_iter();
+                    let untold: Vec<Diagnostic> = untold.filter(|found| !self.drawn.holds(found)).collect();
+                    self.findings(&untold);
                 }
-                let detail = match self.console.verbosity {
-                    Verbosity::Verbose => Detail::All,
-                    _ => Detail::Normal,
-                };
+                let width = self.console.result_width();
                 let text = match document.command {
-                    Command::Status => status::status(document, Time::now()),
+                    Command::Status => status::status(document, Time::now(), width),
                     Command::Validate => summary::validate(document),
                     Command::Run
                     | Command::Start
                     | Command::Reconcile
                     | Command::Refresh
-                    | Command::Retry => summary::run(document, detail),
+                    | Command::Retry => summary::run(document, &self.told, width),
                 };
                 if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {
                     self.console.result(&text)?;
@@ -297,7 +323,11 @@ impl<'a> Presenter<'a> {
         };
         let mut drawing = Drawing::new(&self.root, details);
         let text: String = findings.iter().map(|found| drawing.draw(found)).collect();
-        self.console.say(&text);
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.say(&text)),
+            None => console.say(&text),
+        }
     }
 
     fn tests(mut self, document: &TestsDocument) -> Result<Exit, Failure> {

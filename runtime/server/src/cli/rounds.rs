@@ -1,25 +1,26 @@
-//! What `start` tells people after it has converged: one line a resource, mistakes with their place, what is mended.
+//! What `start` tells people after it has converged: one line a resource, mistakes with their place, what is fixed.
 
 use std::path::{Path, PathBuf};
 
 use super::console::{Console, Verbosity};
 use super::failure::Failure;
-use crate::documents::{Diagnostic, Event, LastRun, Outcome, ResourceName, RunDocument, Severity, Work};
+use crate::documents::{Diagnostic, Event, Outcome, RunDocument, Severity, Time};
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use crate::render::summary::first_line;
-use crate::render::units::{count, duration};
+use crate::render::told::{self, Begin};
+use crate::render::units::{clock, count, duration};
 use crate::report::problems::problems;
 
 /// Tells round after round.
 pub(super) struct Rounds {
     root: PathBuf,
     project: String,
+    lines: told::Lines,
     /// Mistakes that are there at the moment.
     errors: u64,
     /// Resources that were not built in this round because of others.
     skipped: u64,
-    has_mended: bool,
     has_told: bool,
 }
 
@@ -30,9 +31,9 @@ impl Rounds {
         Self {
             root: root.to_owned(),
             project: document.project.clone(),
+            lines: told::Lines::new(Begin::Clock),
             errors: errors as u64,
             skipped: 0,
-            has_mended: false,
             has_told: false,
         }
     }
@@ -40,88 +41,70 @@ impl Rounds {
     /// Tells one event.
     pub(super) fn event(&mut self, console: &mut Console, event: &Event) -> Result<(), Failure> {
         match event {
-            Event::ResourceFinished {
-                resource, work, run, ..
-            } => self.finished(console, resource, *work, run)?,
+            Event::ResourceFinished { run, .. } => {
+                self.skipped += u64::from(run.outcome == Outcome::Skipped);
+                if told::is_news(event) || console.verbosity >= Verbosity::Verbose {
+                    let line = self.lines.line(event, console.result_width());
+                    self.tell(console, &line.unwrap_or_default())?;
+                }
+            }
             Event::Diagnostic { diagnostic } => {
                 self.errors += u64::from(is_error(diagnostic));
                 self.has_told = true;
+                let details = match console.verbosity {
+                    Verbosity::Verbose => Details::Shown,
+                    _ => Details::Left,
+                };
                 // Drawn anew each time: the file is another one by now.
-                console.say(&Drawing::new(&self.root, Details::Left).draw(diagnostic));
+                console.say(&Drawing::new(&self.root, details).draw(diagnostic));
             }
-            Event::Mended { diagnostic } => {
+            Event::Fixed { diagnostic } => {
                 self.errors = self.errors.saturating_sub(u64::from(is_error(diagnostic)));
-                self.has_mended |= is_error(diagnostic);
                 let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
-                let what = first_line(&diagnostic.message);
-                tell(
-                    console,
-                    &format!("{GOOD}{:>9}{GOOD:#} {place} {DIM}{what}{DIM:#}\n", "mended"),
-                )?;
+                let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
+                let line =
+                    format!("  {DIM}{at}{DIM:#}  {GOOD}fixed{GOOD:#}      {place}  {DIM}{what}{DIM:#}\n");
+                self.tell(console, &line)?;
             }
-            Event::Settled { exit_code, .. } => self.settled(console, *exit_code)?,
+            Event::Settled {
+                exit_code,
+                duration_ms,
+                ..
+            } => self.settled(console, *exit_code, *duration_ms)?,
             Event::RunStarted { .. } | Event::ResourceStarted { .. } | Event::RunFinished { .. } => {}
         }
         Ok(())
     }
 
-    fn finished(
-        &mut self,
-        console: &mut Console,
-        resource: &ResourceName,
-        work: Work,
-        run: &LastRun,
-    ) -> Result<(), Failure> {
-        self.skipped += u64::from(run.outcome == Outcome::Skipped);
-        // Who was cancelled runs again, who had nothing to do is of no interest.
-        let is_news = matches!(run.outcome, Outcome::Done | Outcome::Failed);
-        if is_news || console.verbosity >= Verbosity::Verbose {
-            self.has_told = true;
-            tell(console, &line(resource, work, run))?;
-        }
-        Ok(())
-    }
-
-    fn settled(&mut self, console: &mut Console, exit_code: u8) -> Result<(), Failure> {
+    fn settled(&mut self, console: &mut Console, exit_code: u8, took_ms: u64) -> Result<(), Failure> {
         if self.skipped > 0 {
             let number = count(self.skipped, "resource");
-            let text = format!("{WARN}{:>9}{WARN:#} {number} because of that\n", "skipped");
-            tell(console, &text)?;
+            let at = clock(Time::now());
+            let text = format!("  {DIM}{at}{DIM:#}  {WARN}skipped{WARN:#}    {number} because of that\n");
+            self.tell(console, &text)?;
         }
-        let name = &self.project;
-        if exit_code == 0 && self.has_mended {
-            tell(
-                console,
-                &format!("{GOOD}✓{GOOD:#} {STRONG}{name}{STRONG:#} is up to date again\n"),
-            )?;
-        } else if exit_code != 0 && (self.has_told || self.has_mended) {
-            let left = count(self.errors.max(1), "error");
-            tell(
-                console,
-                &format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#}: {left}\n"),
-            )?;
+        if self.has_told {
+            let (name, took) = (&self.project, duration(took_ms));
+            let verdict = match exit_code {
+                0 => format!("{GOOD}✓{GOOD:#} {STRONG}{name}{STRONG:#} is up to date ({took})\n"),
+                _ => {
+                    let left = count(self.errors.max(1), "error");
+                    format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#}: {left} ({took})\n")
+                }
+            };
+            self.tell(console, &verdict)?;
         }
-        (self.skipped, self.has_mended, self.has_told) = (0, false, false);
+        (self.skipped, self.has_told) = (0, false);
         Ok(())
     }
-}
 
-/// One run in one line.
-pub(super) fn line(resource: &ResourceName, work: Work, run: &LastRun) -> String {
-    let (word, style) = match run.outcome {
-        Outcome::Done => (work.as_str(), GOOD),
-        Outcome::Failed => (run.outcome.as_str(), BAD),
-        _ => (run.outcome.as_str(), DIM),
-    };
-    let took = duration(run.duration_ms);
-    format!("{style}{word:>9}{style:#} {resource} {DIM}{took}{DIM:#}\n")
-}
-
-fn tell(console: &mut Console, text: &str) -> Result<(), Failure> {
-    if console.verbosity > Verbosity::Quiet {
-        console.result(text)?;
+    fn tell(&mut self, console: &mut Console, text: &str) -> Result<(), Failure> {
+        self.has_told = true;
+        if console.verbosity > Verbosity::Quiet {
+            console.result(text)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 fn is_error(found: &Diagnostic) -> bool {

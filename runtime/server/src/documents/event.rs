@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::{
     Command, Diagnostic, LastRun, Outcomes, Reason, ResourceError, ResourceName, RunDocument, Time, Work,
@@ -50,6 +51,9 @@ pub enum Event {
         run: LastRun,
         /// Its failure.
         error: Option<ResourceError>,
+        /// What there is now, and how far the command is.
+        #[serde(flatten)]
+        about: Ended,
     },
     /// Something is wrong in a file.
     Diagnostic {
@@ -58,7 +62,7 @@ pub enum Event {
         diagnostic: Diagnostic,
     },
     /// Something that was wrong is not any more. Only `start` sees such a thing.
-    Mended {
+    Fixed {
         /// What was wrong, and where.
         #[serde(flatten)]
         diagnostic: Diagnostic,
@@ -81,6 +85,29 @@ pub enum Event {
         /// The whole document.
         document: Box<RunDocument>,
     },
+}
+
+/// What there is after a run of a resource, and how far the command is.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Ended {
+    /// The type that its file says, where that is another word than the kind: `source`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declared_as: Option<String>,
+    /// The name that it had before it was renamed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub was: Option<String>,
+    /// What it has made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// It had failed before and has not any more.
+    #[serde(default)]
+    pub fixed: bool,
+    /// How many resources this command has run so far.
+    #[serde(default)]
+    pub ended: u64,
+    /// How many resources there are.
+    #[serde(default)]
+    pub resources: u64,
 }
 
 impl Event {

@@ -28,7 +28,7 @@ pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
 pub use diagnostic::{Diagnostic, Severity};
-pub use event::Event;
+pub use event::{Ended, Event};
 pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};

@@ -15,6 +15,7 @@ use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::PROJECT_PARSER;
+use crate::report::problems::Told;
 use crate::report::{Entry, Hidden, names};
 use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest};
 
@@ -104,9 +105,20 @@ pub(super) struct Course<'a> {
     run: &'a RunRequest,
     control: &'a Control,
     replies: &'a Replies,
+    /// What is wrong and was told.
+    pub(super) told: Told,
 }
 
 impl Course<'_> {
+    /// Tells what was found to be wrong since this was last called, each thing once.
+    pub(super) async fn tell_problems(&mut self) {
+        for problem in self.observer.take_problems() {
+            if let Some(diagnostic) = self.told.news(problem) {
+                self.tell(Event::Diagnostic { diagnostic }).await;
+            }
+        }
+    }
+
     pub(super) async fn tell(&self, event: Event) {
         tell(self.replies, event).await;
     }
@@ -145,7 +157,11 @@ impl Instance {
         if matches!(control, Control::Foreign) && ended == Ended::Stopped {
             return Err(Refusal::owner_ended("the process that did the work was stopped"));
         }
-        for diagnostic in &document.diagnostics {
+        let diagnostics = document
+            .diagnostics
+            .iter()
+            .filter(|found| !course.told.holds(found));
+        for diagnostic in diagnostics {
             let diagnostic = diagnostic.clone();
             course.tell(Event::Diagnostic { diagnostic }).await;
         }
@@ -182,6 +198,7 @@ impl Instance {
             run,
             control,
             replies,
+            told: Told::default(),
         }
     }
 
@@ -196,6 +213,7 @@ impl Instance {
         for event in course.observer.rest().await {
             course.tell(event).await;
         }
+        course.tell_problems().await;
         self.document(course, ended)
     }
 
@@ -264,6 +282,7 @@ impl Instance {
             for event in events {
                 course.tell(event).await;
             }
+            course.tell_problems().await;
             // Progress is worth nothing to a reader who is behind.
             let _ = course
                 .replies

@@ -10,7 +10,7 @@
 
 mod missed;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use watershed_controller::{
@@ -19,9 +19,11 @@ use watershed_controller::{
 };
 
 use self::missed::{Missed, Told};
-use crate::documents::{Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
+use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
+use crate::report::health::own_error;
+use crate::report::problems::Problem;
 use crate::report::summary::Done;
-use crate::report::{Entry, Hidden, resource};
+use crate::report::{Entry, Hidden, kinds, resource};
 use crate::socket::Activity;
 
 /// Follows one controller.
@@ -38,6 +40,12 @@ pub(crate) struct Observer {
     /// What was read and not taken yet, so that a wait for the history may be given up.
     unread: Option<Seen>,
     done: Done,
+    /// Resources that are listed.
+    shown: HashSet<Uid>,
+    /// Those of them that were run.
+    ended: HashSet<Uid>,
+    /// What was found to be wrong since it was last taken.
+    problems: Vec<Problem>,
 }
 
 /// What is remembered of a resource.
@@ -46,6 +54,12 @@ struct Known {
     key: Key,
     reads: Arc<[Ref]>,
     hidden: bool,
+    /// Its name before the rename that is under way.
+    was: Option<String>,
+    declared_as: Option<String>,
+    result: Option<serde_json::Value>,
+    /// Its last run that was told failed, or left it failed.
+    failed: bool,
     /// The last run that was told, or that had ended before.
     told: Option<(u64, InvocationId)>,
     /// How many runs there had been then.
@@ -77,6 +91,8 @@ impl Observer {
             .iter()
             .map(|entry| (entry.row.key(), entry.row.uid))
             .collect();
+        let listed = before.iter().filter(|entry| entry.is_listed(hidden));
+        let shown = listed.map(|entry| entry.row.uid).collect();
         Self {
             handle,
             watch,
@@ -88,7 +104,15 @@ impl Observer {
             held: BTreeMap::new(),
             unread: None,
             done: Done::default(),
+            shown,
+            ended: HashSet::new(),
+            problems: Vec::new(),
         }
+    }
+
+    /// What was found to be wrong since this was last called.
+    pub(crate) fn take_problems(&mut self) -> Vec<Problem> {
+        std::mem::take(&mut self.problems)
     }
 
     /// The next events; none when the controller has stopped. Cancel-safe: what was read is kept until it is told.
@@ -133,6 +157,7 @@ impl Observer {
     /// Forgets what was done, to count anew.
     pub(crate) fn count_anew(&mut self) {
         self.done = Done::default();
+        self.ended.clear();
     }
 
     /// Whether nothing is asked for or running, and every end was told.
@@ -145,7 +170,7 @@ impl Observer {
     /// How far the work is.
     pub(crate) fn activity(&self) -> Activity {
         let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));
-        let total = self.known.values().filter(|known| self.shows(known)).count() as u64;
+        let total = self.shown.len() as u64;
         let unsettled = self.unsettled.iter().filter(shown).count() as u64;
         let running = self
             .running
@@ -195,6 +220,7 @@ impl Observer {
             .map(|resource| resource.row.uid)
             .collect();
         self.known.retain(|uid, _| there.contains(uid));
+        self.shown.retain(|uid| there.contains(uid));
         self.unsettled.clear();
         self.running.clear();
         events.extend(
@@ -209,8 +235,16 @@ impl Observer {
     }
 
     fn row(&mut self, row: &Row, events: &mut Vec<Event>) {
+        match row.hidden && self.hidden == Hidden::Leave {
+            true => self.shown.remove(&row.uid),
+            false => self.shown.insert(row.uid),
+        };
+        self.problems.extend(Problem::of_files(row));
         let known = self.known.entry(row.uid).or_insert_with(|| Known::unrun(row));
-        known.name = resource::name(row.kind.as_str(), row.name.as_str());
+        let name = resource::name(row.kind.as_str(), row.name.as_str());
+        if known.name != name {
+            known.was = Some(std::mem::replace(&mut known.name, name).name);
+        }
         known.reads = Arc::clone(&row.refs);
         known.hidden = row.hidden;
         if known.key != row.key() {
@@ -230,6 +264,20 @@ impl Observer {
         let name = known.name.clone();
         let told = resource::last_run(run, &row.key(), row.error.as_ref());
         let is_failed = told.outcome == Outcome::Failed;
+        let had_failed = std::mem::replace(&mut known.failed, own_error(row).is_some());
+        known.declared_as = kinds::declared_as(row);
+        known.result = kinds::result(row);
+        let about = Ended {
+            fixed: had_failed && row.error.is_none(),
+            was: known
+                .was
+                .take()
+                .filter(|_| resource::work(run.result) == Work::Renamed),
+            ..known.about()
+        };
+        if !row.hidden {
+            self.problems.extend(Problem::of_run(row));
+        }
         let error = row.error.as_ref().filter(|_| is_failed);
         let finished = Event::ResourceFinished {
             at: Time::from_millis(run.ended_at.0),
@@ -237,6 +285,7 @@ impl Observer {
             work: resource::work(run.result),
             error: error.map(|error| resource::failure(error)),
             run: told,
+            about,
         };
         self.done.add(row);
         self.finished(row.uid, finished, events);
@@ -259,13 +308,15 @@ impl Observer {
             work: resource::work(last.result),
             error: None,
             run: resource::last_run(&last, &known.key, None),
+            about: known.about(),
         };
         self.done.add_run(run.uid, last.result, None);
         self.finished(run.uid, finished, events);
     }
 
     /// Tells the end of a resource's last run, after its start and before the starts that waited for it.
-    fn finished(&mut self, uid: Uid, finished: Event, events: &mut Vec<Event>) {
+    fn finished(&mut self, uid: Uid, mut finished: Event, events: &mut Vec<Event>) {
+        self.count(uid, &mut finished);
         let held = self.held.remove(&uid).map(|(_, start)| start);
         let begun = self.known.get_mut(&uid).and_then(|known| known.open.take());
         if self.known.get(&uid).is_some_and(|known| self.shows(known)) {
@@ -280,11 +331,39 @@ impl Observer {
         self.release(uid, events);
     }
 
+    /// Says in the end of a run how far the command is.
+    fn count(&mut self, uid: Uid, finished: &mut Event) {
+        if self.shown.contains(&uid) {
+            self.ended.insert(uid);
+        }
+        if let Event::ResourceFinished { about, .. } = finished {
+            about.ended = self.ended.len() as u64;
+            about.resources = self.shown.len().max(self.ended.len()) as u64;
+        }
+    }
+
     /// A run of a resource that has run again since.
     fn missed(&mut self, run: &HistoryRow, events: &mut Vec<Event>) {
         self.done.add_run(run.uid, run.result, run.error.as_deref());
         events.extend(self.held.remove(&run.uid).map(|(_, start)| start));
-        let finished = missed::finished(run);
+        let mut finished = missed::finished(run);
+        if let (
+            Some(known),
+            Event::ResourceFinished {
+                about,
+                resource,
+                work,
+                ..
+            },
+        ) = (self.known.get(&run.uid), &mut finished)
+        {
+            let was = Some(&known.name.name).filter(|was| **was != resource.name);
+            *about = Ended {
+                was: was.filter(|_| *work == Work::Renamed).cloned(),
+                ..known.about()
+            };
+        }
+        self.count(run.uid, &mut finished);
         let begun = self.known.get_mut(&run.uid).and_then(|known| known.open.take());
         if begun.is_none()
             && let Event::ResourceFinished { resource, run, .. } = &finished
@@ -336,7 +415,8 @@ impl Observer {
         }
         events.extend(self.held.remove(&gone.uid).map(|(_, start)| start));
         self.release(gone.uid, events);
-        let Some(begun) = known.open.filter(|begun| begun.deletes && !known.hidden) else {
+        let Some(begun) = known.open.as_ref().filter(|begun| begun.deletes && !known.hidden) else {
+            self.shown.remove(&gone.uid);
             return;
         };
         let at = Time::now();
@@ -349,13 +429,20 @@ impl Observer {
             duration_ms: at.since_ms(begun.at),
             outcome: Outcome::Done,
         };
-        events.push(Event::ResourceFinished {
+        let mut finished = Event::ResourceFinished {
             at,
-            resource: known.name,
+            resource: known.name.clone(),
             work: Work::Dropped,
             run,
             error: None,
-        });
+            about: Ended {
+                result: None,
+                ..known.about()
+            },
+        };
+        self.count(gone.uid, &mut finished);
+        self.shown.remove(&gone.uid);
+        events.push(finished);
     }
 
     fn moved(&mut self, update: &StatusUpdate, events: &mut Vec<Event>) {
@@ -405,6 +492,7 @@ impl Known {
         Self {
             told,
             runs: row.runs_total,
+            failed: own_error(row).is_some(),
             ..Self::unrun(row)
         }
     }
@@ -418,9 +506,23 @@ impl Known {
             key,
             reads,
             hidden: row.hidden,
+            was: None,
+            declared_as: kinds::declared_as(row),
+            result: kinds::result(row),
+            failed: false,
             told: None,
             runs: 0,
             open: None,
+        }
+    }
+}
+
+impl Known {
+    fn about(&self) -> Ended {
+        Ended {
+            declared_as: self.declared_as.clone(),
+            result: self.result.clone(),
+            ..Ended::default()
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Instance;
 use super::converge::{Control, Course, Ended, Stop, Wish, asked};
 use crate::documents::{Command, Diagnostic, Event, RunDocument, Time};
 use crate::report::difference::Declarations;
-use crate::report::problems::problems;
+use crate::report::problems::{Told, problems};
 use crate::socket::{Replies, Reply, RunRequest};
 
 /// How a stay ended.
@@ -55,6 +55,7 @@ impl Instance {
     /// Tells what happens, and after each change what it came to.
     async fn go_on(&self, course: &mut Course<'_>, control: &Control, problems: &mut Problems) -> Stayed {
         let mut since = None;
+        course.told = Told::default();
         self.count_anew(course);
         loop {
             // Every arm is cancel-safe: the observer keeps its place.
@@ -75,6 +76,8 @@ impl Instance {
             for event in events {
                 course.tell(event).await;
             }
+            // They are told when everything has settled: what fails in between may be fixed by then.
+            drop(course.observer.take_problems());
             if let Some(began) = since.filter(|_| is_settled) {
                 course.occasion.started_at = began;
                 let document = self.document(course, Ended::Idle);
@@ -92,12 +95,12 @@ impl Instance {
 
     /// Tells what is wrong now and was not before, what is not wrong any more, and that nothing is left to do.
     async fn settled(&self, course: &mut Course<'_>, document: &RunDocument, problems: &mut Problems) {
-        let (new, mended) = problems.replace(document);
-        for diagnostic in new {
+        let (new, fixed) = problems.replace(document);
+        for diagnostic in new.into_iter().filter(|found| !course.told.holds(found)) {
             course.tell(Event::Diagnostic { diagnostic }).await;
         }
-        for diagnostic in mended {
-            course.tell(Event::Mended { diagnostic }).await;
+        for diagnostic in fixed {
+            course.tell(Event::Fixed { diagnostic }).await;
         }
         let settled = Event::Settled {
             at: Time::now(),
@@ -124,8 +127,14 @@ impl Problems {
         let before = std::mem::replace(&mut self.0, now);
         let new = self.0.iter().filter(|(what, _)| !before.contains_key(*what));
         let new = new.map(|(_, found)| found.clone()).collect();
-        let mended = before.into_iter().filter(|(what, _)| !self.0.contains_key(what));
-        (new, mended.map(|(_, found)| found).collect())
+        // What says the same in a file of another name has moved with it.
+        let says_same = |gone: &Diagnostic, now: &Diagnostic| {
+            (&gone.code, &gone.message) == (&now.code, &now.message) && gone.path != now.path
+        };
+        let has_moved = |gone: &Diagnostic| self.0.values().any(|now| says_same(gone, now));
+        let fixed = before.into_iter().filter(|(what, _)| !self.0.contains_key(what));
+        let fixed = fixed.map(|(_, found)| found).filter(|found| !has_moved(found));
+        (new, fixed.collect())
     }
 }
 

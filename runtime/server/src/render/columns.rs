@@ -9,14 +9,14 @@ pub(crate) struct Cell {
     text: String,
     style: Style,
     side: Side,
+    /// Columns that it takes at least.
+    least: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Left,
     Right,
-    /// Ends the line, whatever its width.
-    Rest,
 }
 
 impl Cell {
@@ -26,6 +26,7 @@ impl Cell {
             text: one_line(text.into()),
             style,
             side: Side::Left,
+            least: 0,
         }
     }
 
@@ -35,24 +36,17 @@ impl Cell {
             text: one_line(text.into()),
             style,
             side: Side::Right,
+            least: 0,
         }
     }
 
-    /// The rest of a line, styled already.
-    pub(crate) fn rest(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            style: Style::new(),
-            side: Side::Rest,
-        }
+    /// The same, at least so many columns wide.
+    pub(crate) fn least(self, least: usize) -> Self {
+        Self { least, ..self }
     }
 
     fn width(&self) -> usize {
-        if self.side == Side::Rest {
-            0
-        } else {
-            self.text.width()
-        }
+        self.text.width().max(self.least)
     }
 
     /// The name of a resource. One that is longer than a line keeps its two ends.
@@ -103,6 +97,12 @@ fn one_line(text: String) -> String {
 
 /// Rows in aligned columns, two blanks apart, without blanks at the end of a line.
 pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
+    fitting(indent, rows, None)
+}
+
+/// The same in lines of at most `width` columns, where that is known: what does not fit is cut off.
+pub(crate) fn fitting(indent: &str, rows: &[Vec<Cell>], width: Option<u16>) -> String {
+    let most = width.map_or(usize::MAX, usize::from);
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let mut widths = vec![0; count];
     for row in rows {
@@ -117,16 +117,31 @@ pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
             .iter()
             .rposition(|cell| !cell.text.is_empty())
             .map_or(0, |last| last + 1);
-        let mut gap = 0;
+        let (mut gap, mut at) = (0, indent.width());
         for (cell, width) in row.iter().take(filled).zip(&widths) {
-            let room = width - cell.width();
+            let room = width - cell.text.width();
             let (before, after) = if cell.side == Side::Right {
                 (room, 0)
             } else {
                 (0, room)
             };
+            at += gap + before;
+            // The last column of a terminal stays empty: some break the line there.
+            let left = most.saturating_sub(at + 1);
+            let long = cell.text.width();
+            if left == 0 {
+                break;
+            }
             out.extend(std::iter::repeat_n(' ', gap + before));
             let style = cell.style;
+            if long > left {
+                out.push_str(&format!(
+                    "{style}{}…{style:#}",
+                    cut(&cell.text, left.saturating_sub(1))
+                ));
+                break;
+            }
+            at += long;
             out.push_str(&format!("{style}{}{style:#}", cell.text));
             // Columns that are empty in every row take no room.
             gap = if *width == 0 { gap } else { after + 2 };
@@ -139,6 +154,22 @@ pub(crate) fn columns(indent: &str, rows: &[Vec<Cell>]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_cut_at_the_edge_of_a_terminal() {
+        let rows = vec![
+            vec![Cell::plain("a"), Cell::plain("a long sentence")],
+            vec![Cell::plain("größe"), Cell::plain("short")],
+        ];
+        assert_eq!(
+            fitting("  ", &rows, Some(16)),
+            "  a      a lon…\n  größe  short\n"
+        );
+        let name = format!("a{}z", "b".repeat(300));
+        let drawn = columns("", &[vec![Cell::name(&name)]]);
+        assert_eq!(drawn.trim().width(), LONGEST_NAME);
+        assert!(drawn.starts_with('a') && drawn.trim().ends_with('z'));
+    }
 
     #[test]
     fn columns_are_aligned_by_what_is_seen() {

@@ -72,8 +72,8 @@ impl Bar {
     }
 
     /// Takes the bar away while something else is written.
-    pub(crate) fn suspend(&self, write: impl FnOnce()) {
-        self.bar.suspend(write);
+    pub(crate) fn suspend<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.bar.suspend(write)
     }
 }
 

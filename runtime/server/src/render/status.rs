@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use super::columns::{Cell, columns};
+use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::summary::{blocked_by, first_line, output_kind, output_rows};
@@ -31,7 +31,7 @@ fn outcome_style(outcome: Outcome) -> Style {
 }
 
 /// The table of `status`: what needs a person first.
-pub(crate) fn status(document: &RunDocument, now: Time) -> String {
+pub(crate) fn status(document: &RunDocument, now: Time, width: Option<u16>) -> String {
     if document.resources.is_empty() {
         let why = match &document.not_applied {
             Some(error) => format!(": {BAD}{}{BAD:#}", first_line(&error.message)),
@@ -53,7 +53,7 @@ pub(crate) fn status(document: &RunDocument, now: Time) -> String {
         title("OUTPUT"),
     ]];
     rows.extend(sorted.iter().map(|resource| status_line(resource, now)));
-    let mut out = columns("", &rows);
+    let mut out = fitting("", &rows, width);
     out.push('\n');
     for (cause, blocked) in blocked_by(document) {
         let number = count(blocked.len() as u64, "resource");
@@ -83,8 +83,8 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     };
     vec![
         Cell::left(resource.health.as_str(), health_style(resource.health)),
-        Cell::left(&resource.kind, DIM),
-        Cell::plain(&resource.name),
+        Cell::left(resource.declared_as.as_ref().unwrap_or(&resource.kind), DIM),
+        Cell::name(&resource.name),
         Cell::left(run, DIM),
         about,
     ]
@@ -144,8 +144,8 @@ fn verdict(document: &RunDocument) -> String {
     )
 }
 
-/// The table of `history`, the latest first.
-pub(crate) fn history(document: &HistoryDocument, now: Time) -> String {
+/// The table of `history`, the latest last, where the eye rests.
+pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>) -> String {
     if document.runs.is_empty() {
         return "nothing was run yet\n".to_owned();
     }
@@ -159,8 +159,8 @@ pub(crate) fn history(document: &HistoryDocument, now: Time) -> String {
         title("WHY"),
         title(""),
     ]];
-    rows.extend(document.runs.iter().map(|run| history_line(run, now)));
-    columns("", &rows)
+    rows.extend(document.runs.iter().rev().map(|run| history_line(run, now)));
+    fitting("", &rows, width)
 }
 
 fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
@@ -169,7 +169,10 @@ fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
     } else {
         run.outcome.as_str()
     };
-    let why = match run.cause.as_slice() {
+    // Whatever the files say comes by way of the parser, which tells nobody anything.
+    let is_told = |cause: &&String| !cause.starts_with("project_parser/");
+    let causes: Vec<String> = run.cause.iter().filter(is_told).cloned().collect();
+    let why = match causes.as_slice() {
         [] => run.reason.as_str().to_owned(),
         causes => format!("{}: {}", run.reason.as_str(), super::units::some_of(causes, 3)),
     };
@@ -186,7 +189,7 @@ fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
         Cell::left(ago(run.started_at, now), DIM),
         Cell::left(did, outcome_style(run.outcome)),
         Cell::left(&run.resource.kind, DIM),
-        Cell::plain(&run.resource.name),
+        Cell::name(&run.resource.name),
         Cell::right(duration(run.duration_ms), Style::new()),
         Cell::left(why, DIM),
         Cell::left(error, BAD),

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anstyle::Style;
-
-use super::columns::{Cell, columns};
+use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
 use super::units::{count, duration, grouped, some_of};
@@ -17,21 +15,12 @@ const MOST_LINES: usize = 40;
 /// Names in one line of what is blocked.
 const MOST_NAMES: usize = 5;
 
-/// How much of a run is listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    /// What was done and what is wrong.
-    Normal,
-    /// Every resource.
-    All,
-}
-
-/// The summary of `run`, `reconcile`, `refresh`.
-pub(crate) fn run(document: &RunDocument, detail: Detail) -> String {
-    let mut out = lines(document, detail);
-    out.push_str(&causes(document));
-    out.push_str(&removed(document));
-    if !out.is_empty() {
+/// The summary of `run`, `reconcile`, `refresh`, after each resource of `told` was told when it ended.
+pub(crate) fn run(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
+    let mut out = failures(document, told, width);
+    out.push_str(&causes(document, width));
+    out.push_str(&removed(document, told, width));
+    if !(out.is_empty() && told.is_empty()) {
         out.push('\n');
     }
     out.push_str(&verdict(document));
@@ -64,92 +53,27 @@ pub(crate) fn validate(document: &RunDocument) -> String {
     }
 }
 
-/// One line for each resource that was worked on or failed, those that need a person last, where the eye rests.
-fn lines(document: &RunDocument, detail: Detail) -> String {
-    let is_worked = |resource: &&ResourceDocument| match detail {
-        Detail::All => resource.health != Health::Failed,
-        Detail::Normal => !is_idle(resource),
+/// Resources that have failed and were not run now.
+fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
+    let is_untold =
+        |resource: &&ResourceDocument| resource.health == Health::Failed && !told.contains(&resource.id());
+    let failed: Vec<&ResourceDocument> = document.resources.iter().filter(is_untold).collect();
+    let line = |resource: &&ResourceDocument| {
+        let message = resource.error.as_ref().map(|error| first_line(&error.message));
+        vec![
+            Cell::left("failed", BAD),
+            Cell::left(&resource.kind, DIM),
+            Cell::name(&resource.name),
+            Cell::plain(message.unwrap_or_default()),
+        ]
     };
-    let most = if detail == Detail::All {
-        usize::MAX
-    } else {
-        MOST_LINES
-    };
-    let mut worked: Vec<&ResourceDocument> = document.resources.iter().filter(is_worked).collect();
-    if worked.len() > most {
-        worked.clear();
-    }
-    let outputs = columns(
-        "",
-        &worked
-            .iter()
-            .map(|resource| output_cells(resource))
-            .collect::<Vec<_>>(),
-    );
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    for (resource, output) in worked.into_iter().zip(outputs.lines()) {
-        let style = if is_idle(resource) { DIM } else { GOOD };
-        let name = match former_name(document, resource) {
-            Some(before) => format!("{before} → {}", resource.name),
-            None => resource.name.clone(),
-        };
-        rows.push(line(resource.work.as_str(), style, resource, &name, output));
-    }
-    let failed: Vec<&ResourceDocument> = document
-        .resources
-        .iter()
-        .filter(|resource| resource.health == Health::Failed)
-        .collect();
-    for resource in failed.iter().take(most) {
-        let message = resource
-            .error
-            .as_ref()
-            .map(|error| first_line(&error.message))
-            .unwrap_or_default();
-        rows.push(line("failed", BAD, resource, &resource.name, message));
-    }
-    let mut out = columns("  ", &rows);
-    if failed.len() > most {
-        out.push_str(&format!(
-            "  {DIM}and {} more that failed{DIM:#}\n",
-            failed.len() - most
-        ));
+    let rows: Vec<Vec<Cell>> = failed.iter().take(MOST_LINES).map(line).collect();
+    let mut out = fitting("  ", &rows, width);
+    if failed.len() > MOST_LINES {
+        let more = failed.len() - MOST_LINES;
+        out.push_str(&format!("  {DIM}and {more} more that failed{DIM:#}\n"));
     }
     out
-}
-
-/// Whether a command did nothing for a resource.
-fn is_idle(resource: &ResourceDocument) -> bool {
-    matches!(resource.work, Work::None | Work::Checked)
-}
-
-/// What a resource was called before, if this command renamed it.
-fn former_name<'a>(document: &'a RunDocument, resource: &ResourceDocument) -> Option<&'a str> {
-    let is_it = |removed: &&Removed| removed.became.as_ref() == Some(&resource.id());
-    let removed = document.summary.removed.iter().find(is_it);
-    removed
-        .filter(|_| resource.work == Work::Renamed)
-        .map(|removed| removed.name.as_str())
-}
-
-fn line(word: &str, style: Style, resource: &ResourceDocument, name: &str, rest: &str) -> Vec<Cell> {
-    vec![
-        Cell::left(word, style),
-        Cell::left(&resource.kind, DIM),
-        Cell::plain(name),
-        Cell::rest(rest),
-    ]
-}
-
-/// What a resource has, how much, and how long it took: the last, as its width is of no interest.
-fn output_cells(resource: &ResourceDocument) -> Vec<Cell> {
-    let took = resource.last_run.as_ref().filter(|_| resource.work != Work::None);
-    let took = took.map(|run| duration(run.duration_ms)).unwrap_or_default();
-    vec![
-        Cell::left(output_kind(resource), DIM),
-        Cell::right(output_rows(resource), Style::new()),
-        Cell::left(took, DIM),
-    ]
 }
 
 /// `table` or `view`, where a resource has an output.
@@ -173,13 +97,31 @@ pub(super) fn output_rows(resource: &ResourceDocument) -> String {
 }
 
 /// Each root cause once, with what it holds up.
-fn causes(document: &RunDocument) -> String {
+fn causes(document: &RunDocument, width: Option<u16>) -> String {
     let mut out = String::new();
     for (cause, blocked) in blocked_by(document) {
-        let names: Vec<String> = blocked.iter().map(|resource| resource.name.clone()).collect();
+        let is_alone = |resource: &&&ResourceDocument| {
+            let same = blocked.iter().filter(|other| other.name == resource.name);
+            same.count() == 1
+        };
+        // Of two kinds that share a name each says which it is.
+        let names: Vec<String> = blocked
+            .iter()
+            .take(MOST_NAMES + 1)
+            .map(|resource| match is_alone(&resource) {
+                true => resource.name.clone(),
+                false => resource.id().to_string(),
+            })
+            .collect();
+        let more = blocked.len() - names.len();
+        let all: Vec<String> = names.into_iter().chain(vec![String::new(); more]).collect();
         let number = count(blocked.len() as u64, "resource");
-        let line = format!("  {WARN}blocked{WARN:#} {number} by {STRONG}{cause}{STRONG:#}: ");
-        out.push_str(&format!("{line}{DIM}{}{DIM:#}\n", some_of(&names, MOST_NAMES)));
+        let line = vec![
+            Cell::left("blocked", WARN),
+            Cell::plain(format!("{number} by {cause}:")),
+            Cell::left(some_of(&all, MOST_NAMES), DIM),
+        ];
+        out.push_str(&fitting("  ", &[line], width));
     }
     out
 }
@@ -195,42 +137,35 @@ pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&Reso
     causes.into_iter().collect()
 }
 
-fn removed(document: &RunDocument) -> String {
-    let line = |removed: &&Removed| match &removed.became {
-        Some(new) => vec![
-            Cell::left("renamed", GOOD),
-            Cell::left(&removed.kind, DIM),
-            Cell::plain(format!("{} → {}", removed.name, new.name)),
-        ],
-        None => vec![
-            Cell::left("removed", GOOD),
-            Cell::left(&removed.kind, DIM),
-            Cell::plain(&removed.name),
-        ],
+fn removed(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
+    let is_told = |removed: &Removed| match &removed.became {
+        Some(new) => told.contains(new),
+        None => told.contains(&ResourceName {
+            kind: removed.kind.clone(),
+            name: removed.name.clone(),
+        }),
     };
-    // A rename that was work of its own has its line already.
-    let renamed: BTreeSet<ResourceName> = document
-        .resources
+    let line = |removed: &&Removed| {
+        let (word, name) = match &removed.became {
+            Some(new) => ("renamed", format!("{} → {}", removed.name, new.name)),
+            None => ("removed", removed.name.clone()),
+        };
+        vec![
+            Cell::left(word, GOOD),
+            Cell::left(&removed.kind, DIM),
+            Cell::name(&name),
+        ]
+    };
+    let untold = document
+        .summary
+        .removed
         .iter()
-        .filter(|resource| resource.work == Work::Renamed)
-        .map(ResourceDocument::id)
-        .collect();
-    let is_told = |removed: &&Removed| removed.became.as_ref().is_some_and(|new| renamed.contains(new));
-    let worked = document.resources.iter().filter(|resource| !is_idle(resource));
-    let is_listed = worked.count() <= MOST_LINES;
-    let removed = document.summary.removed.iter();
-    let removed: Vec<&Removed> = removed
-        .filter(|removed| !(is_listed && is_told(removed)))
-        .collect();
-    let mut out = columns(
-        "  ",
-        &removed.iter().take(MOST_LINES).map(line).collect::<Vec<_>>(),
-    );
-    if removed.len() > MOST_LINES {
-        out.push_str(&format!(
-            "  {DIM}and {} more{DIM:#}\n",
-            removed.len() - MOST_LINES
-        ));
+        .filter(|removed| !is_told(removed));
+    let untold: Vec<&Removed> = untold.collect();
+    let rows: Vec<Vec<Cell>> = untold.iter().take(MOST_LINES).map(line).collect();
+    let mut out = fitting("  ", &rows, width);
+    if untold.len() > MOST_LINES {
+        out.push_str(&format!("  {DIM}and {} more{DIM:#}\n", untold.len() - MOST_LINES));
     }
     out
 }
@@ -253,13 +188,16 @@ fn verdict(document: &RunDocument) -> String {
     }
     let findings = findings(document);
     let outcomes = &document.summary.outcomes;
+    let checked = works_of(document, Work::Checked).min(outcomes.unchanged);
     let numbers = [
         (works_of(document, Work::Built), "built"),
         (works_of(document, Work::Renamed), "renamed"),
+        (document.summary.fixed, "fixed"),
+        (checked, "checked"),
         (outcomes.failed, "failed"),
         (outcomes.skipped, "skipped"),
         (outcomes.cancelled, "cancelled"),
-        (outcomes.unchanged, "unchanged"),
+        (outcomes.unchanged.saturating_sub(checked), "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
     if document.not_applied.is_some() && is_whole(document) {
@@ -296,6 +234,7 @@ fn is_whole(document: &RunDocument) -> bool {
 fn did_anything(document: &RunDocument) -> bool {
     let changes = &document.summary.changes;
     is_whole(document) && changes.created + changes.renamed + changes.deleted > 0
+        || document.summary.fixed > 0
         || document
             .resources
             .iter()

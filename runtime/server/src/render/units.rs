@@ -44,6 +44,15 @@ pub(crate) fn ago(then: Time, now: Time) -> String {
     }
 }
 
+/// The time of day where this runs: `14:03:22`.
+pub(crate) fn clock(at: Time) -> String {
+    let stamp = jiff::Timestamp::from_millisecond(at.millis()).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    stamp
+        .to_zoned(jiff::tz::TimeZone::system())
+        .strftime("%H:%M:%S")
+        .to_string()
+}
+
 /// `now`, `in 12 s`, `in 5 min`.
 pub(crate) fn ahead(then: Time, now: Time) -> String {
     match then.since_ms(now) {

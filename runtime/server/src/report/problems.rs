@@ -1,6 +1,95 @@
-//! Everything that is wrong by a document, each mistake once.
+//! Everything that is wrong by a document, each mistake once; and while a command runs, each as it comes.
 
-use crate::documents::{Diagnostic, ResourceDocument, ResourceError, RunDocument, Severity};
+use std::collections::BTreeSet;
+
+use watershed_core::Row;
+
+use super::{health, kinds, resource};
+use crate::documents::{Diagnostic, ResourceDocument, ResourceError, ResourceName, RunDocument, Severity};
+
+/// Something that was found to be wrong while a command runs.
+#[derive(Debug, Clone)]
+pub(crate) enum Problem {
+    /// In a file, or one of several things that are wrong with a resource.
+    Finding(Diagnostic),
+    /// The failure of a resource, which a finding may tell already.
+    Failure(Diagnostic),
+}
+
+impl Problem {
+    /// What the row of the project parser says of the files.
+    pub(crate) fn of_files(row: &Row) -> Vec<Self> {
+        let findings = kinds::findings(row).unwrap_or_default();
+        findings.into_iter().map(Self::Finding).collect()
+    }
+
+    /// What is wrong with a resource after its last run.
+    pub(crate) fn of_run(row: &Row) -> Vec<Self> {
+        let found = kinds::problems(row);
+        let error = health::own_error(row);
+        match error.filter(|_| found.iter().all(|found| found.severity != Severity::Error)) {
+            None => found.into_iter().map(Self::Finding).collect(),
+            Some(error) => {
+                let paths: Vec<String> = row.paths.iter().map(ToString::to_string).collect();
+                let id = resource::name(row.kind.as_str(), row.name.as_str());
+                let failure = of_failure(id, &paths, &resource::failure(error));
+                let found = found.into_iter().map(Self::Finding);
+                found.chain([Self::Failure(failure)]).collect()
+            }
+        }
+    }
+}
+
+/// What was told of while a command runs, so that nothing is told twice.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    places: BTreeSet<(String, u32, u32, String)>,
+    /// Resources of which an error was told.
+    about: BTreeSet<ResourceName>,
+    /// What was told of each file.
+    messages: BTreeSet<(String, String)>,
+}
+
+impl Told {
+    /// The finding of a problem that was not told yet; from now on it counts as told.
+    pub(crate) fn news(&mut self, problem: Problem) -> Option<Diagnostic> {
+        let finding = match problem {
+            Problem::Finding(finding) => finding,
+            Problem::Failure(failure) => {
+                let about = failure.resource.as_ref();
+                let said = (failure.path.clone(), failure.message.clone());
+                if about.is_some_and(|about| self.about.contains(about)) || self.messages.contains(&said) {
+                    return None;
+                }
+                failure
+            }
+        };
+        if finding.severity == Severity::Error {
+            self.about.extend(finding.resource.clone());
+        }
+        self.messages
+            .insert((finding.path.clone(), finding.message.clone()));
+        self.places.insert(place(&finding)).then_some(finding)
+    }
+
+    /// Whether a finding was told.
+    pub(crate) fn holds(&self, finding: &Diagnostic) -> bool {
+        self.places.contains(&place(finding))
+    }
+
+    /// Counts a finding as told.
+    pub(crate) fn add(&mut self, finding: &Diagnostic) {
+        self.places.insert(place(finding));
+    }
+}
+
+/// What makes two findings one, whatever its severity has become.
+fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
+    let Diagnostic {
+        path, line, column, ..
+    } = finding;
+    (path.clone(), *line, *column, finding.message.clone())
+}
 
 /// Findings in files and failures of resources, in that order. A failure that a finding tells of already is told by
 /// it alone, with more of its place: as an error, whatever it was before something failed because of it.
@@ -30,7 +119,7 @@ pub(crate) fn problems(document: &RunDocument) -> Vec<Diagnostic> {
         };
         !document.diagnostics.iter().any(tells)
     });
-    let untold = untold.map(|(resource, error)| of_failure(resource, error));
+    let untold = untold.map(|(resource, error)| of_failure(resource.id(), &resource.paths, error));
     findings.chain(untold).collect()
 }
 
@@ -41,8 +130,8 @@ fn says_same(finding: &Diagnostic, resource: &ResourceDocument, error: &Resource
 }
 
 /// A resource's own failure as a finding, to be drawn like those of the compiler.
-fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> Diagnostic {
-    let path = resource.paths.first().cloned().unwrap_or_default();
+fn of_failure(resource: ResourceName, paths: &[String], error: &ResourceError) -> Diagnostic {
+    let path = paths.first().cloned().unwrap_or_default();
     let (path, line, column, end_column) = match &error.at {
         Some(at) => (at.path.clone(), at.line, at.column, at.column + 1),
         None => (path, 1, 1, 1),
@@ -59,6 +148,6 @@ fn of_failure(resource: &ResourceDocument, error: &ResourceError) -> Diagnostic 
         hint: error.hint.clone(),
         notes: Vec::new(),
         details: error.details.clone(),
-        resource: Some(resource.id()),
+        resource: Some(resource),
     }
 }

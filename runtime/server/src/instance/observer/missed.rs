@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use watershed_controller::{Event as Seen, Handle, HistoryRow, InvocationId, Uid};
 
-use crate::documents::{Event, LastRun, Outcome, Reason, Time};
+use crate::documents::{Ended, Event, LastRun, Outcome, Reason, Time};
 use crate::report::resource;
 
 /// History rows by resource, the oldest first.
@@ -62,6 +62,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
         resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
         work: resource::work(run.result),
         error: error.map(resource::failure),
+        about: Ended::default(),
         run: LastRun {
             id: id.unwrap_or_default(),
             reason: Reason(run.reason.why),
