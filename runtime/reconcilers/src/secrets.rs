@@ -257,6 +257,10 @@ impl Secrets {
                 .hint
                 .as_deref()
                 .map(|hint| self.redact(hint).as_ref().into()),
+            details: error
+                .details
+                .as_deref()
+                .map(|details| self.redact(details).as_ref().into()),
             ..error
         }
     }

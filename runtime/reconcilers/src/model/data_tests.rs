@@ -8,7 +8,7 @@ use watershed_drivers::olap::{Check, Gravity, Verdict};
 use watershed_proto::{ModelSpec, ModelTest, TestOutcome, TestResult};
 
 use super::{failure, record::Record, statement};
-use crate::places;
+use crate::{places, secrets::Secrets};
 
 /// Names of failing tests that one message holds.
 const MOST_NAMES: usize = 3;
@@ -17,21 +17,31 @@ const LONGEST_ROWS: usize = 160;
 
 /// The tests of a model that the engine can run, templates executed.
 #[derive(Debug, Clone)]
-pub struct Tests<'a> {
-    stated: Vec<&'a ModelTest>,
+pub struct Tests {
+    stated: Vec<ModelTest>,
     /// One for each, in their order.
     pub checks: Vec<Check>,
     /// Stands for what they say; empty if there are none.
     pub digest: Vec<u8>,
 }
 
-impl<'a> Tests<'a> {
-    /// The tests of the model `name`, which `paths` declare.
+impl Tests {
+    /// The tests of the model `name`, which `paths` declare. `secrets` know the values of its variables.
     ///
     /// # Errors
     /// When a template in one of them can't be executed.
-    pub fn of(spec: &'a ModelSpec, name: &str, environment: &str, paths: &[Arc<str>]) -> Result<Self, Error> {
-        let scope = statement::scope(spec, name, environment);
+    pub fn of(
+        spec: &ModelSpec,
+        name: &str,
+        environment: &str,
+        paths: &[Arc<str>],
+        secrets: &Secrets,
+    ) -> Result<Self, Error> {
+        let opened = ModelSpec {
+            variables: secrets.open(&spec.variables)?,
+            ..spec.clone()
+        };
+        let scope = statement::scope(&opened, name, environment);
         let (mut stated, mut checks) = (Vec::new(), Vec::new());
         for test in &spec.tests {
             let Some(sql) = sql_of(test) else { continue };
@@ -42,9 +52,9 @@ impl<'a> Tests<'a> {
                     false => Gravity::Undoes,
                 },
             });
-            stated.push(test);
+            stated.push(test.clone());
         }
-        let digest = digest(&stated, &checks);
+        let digest = digest(spec, &stated);
         Ok(Self {
             stated,
             checks,
@@ -62,9 +72,15 @@ impl<'a> Tests<'a> {
 
     /// What they came to; `verdicts` are in the order of the checks.
     #[must_use]
-    pub fn results(&self, verdicts: &[Verdict]) -> Vec<TestResult> {
+    pub fn results(&self, verdicts: &[Verdict], secrets: &Secrets) -> Vec<TestResult> {
         let both = self.stated.iter().zip(verdicts);
-        both.map(|(test, verdict)| result(test, verdict)).collect()
+        let hidden = |result: TestResult| TestResult {
+            message: secrets.redact(&result.message).into_owned(),
+            hint: secrets.redact(&result.hint).into_owned(),
+            ..result
+        };
+        both.map(|(test, verdict)| hidden(result(test, verdict)))
+            .collect()
     }
 }
 
@@ -73,19 +89,29 @@ fn sql_of(test: &ModelTest) -> Option<&str> {
     data.properties.as_ref()?.str("sql")
 }
 
-fn digest(stated: &[&ModelTest], checks: &[Check]) -> Vec<u8> {
-    if checks.is_empty() {
+/// Stands for what tests say: their text and, where that has templates, the variables as the spec stores them.
+fn digest(spec: &ModelSpec, stated: &[ModelTest]) -> Vec<u8> {
+    if stated.is_empty() {
         return Vec::new();
     }
     let mut hasher = blake3::Hasher::new();
-    for (test, check) in stated.iter().zip(checks) {
-        for text in [&test.name, &check.sql] {
-            hasher.update(&(text.len() as u64).to_le_bytes());
-            hasher.update(text.as_bytes());
-        }
+    let mut text = |text: &str| {
+        hasher.update(&(text.len() as u64).to_le_bytes());
+        hasher.update(text.as_bytes());
+    };
+    for test in stated {
+        let sql = sql_of(test).unwrap_or_default();
+        text(&test.name);
+        text(sql);
         // Said only where it is so: digests were made before there was a choice.
-        if check.gravity == Gravity::Warns {
-            hasher.update(b"warns");
+        if test.warns {
+            text("warns");
+        }
+        if sql.contains("{{") {
+            spec.variables.iter().for_each(|(name, value)| {
+                text(name);
+                text(value);
+            });
         }
     }
     hasher.finalize().as_bytes()[..16].to_vec()

@@ -310,8 +310,9 @@ impl Run<'_> {
     }
 
     /// Its tests, templates executed.
-    fn tests(&self) -> Result<Tests<'_>, Error> {
-        Tests::of(self.spec(), self.name(), &self.model.environment, self.paths())
+    fn tests(&self) -> Result<Tests, Error> {
+        let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
+        Tests::of(self.spec(), self.name(), environment, self.paths(), secrets)
     }
 
     fn meaning(&self) -> Result<Meaning, Error> {

@@ -8,6 +8,7 @@ use watershed_controller::{Key, Row};
 use watershed_drivers::olap::Olap;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;
+use watershed_reconcilers::secrets::Secrets;
 
 use crate::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
 use crate::exit::Exit;
@@ -70,6 +71,7 @@ pub(super) fn as_edited(rows: Vec<Arc<Row>>, declared: &[Entry]) -> Vec<Arc<Row>
 pub(super) async fn tested(
     engine: &dyn Olap,
     project: &Project,
+    secrets: &Secrets,
     rows: &[Arc<Row>],
     request: &TestRequest,
     cancel: &CancellationToken,
@@ -84,7 +86,7 @@ pub(super) async fn tested(
             tests: Vec::new(),
             error: None,
         };
-        match results(engine, project, row, cancel).await {
+        match results(engine, project, secrets, row, cancel).await {
             Ok(results) => {
                 for result in &results {
                     let test = data_tests::document(result, &row.paths);
@@ -121,6 +123,7 @@ pub(super) async fn tested(
 async fn results(
     engine: &dyn Olap,
     project: &Project,
+    secrets: &Secrets,
     row: &Row,
     cancel: &CancellationToken,
 ) -> Result<Vec<watershed_proto::TestResult>, ResourceError> {
@@ -128,18 +131,24 @@ async fn results(
         return Err(never_built(row));
     }
     let spec = spec(row).unwrap_or_default();
-    let tests = Tests::of(&spec, row.name.as_str(), &project.environment, &row.paths);
-    let tests = tests.map_err(|error| resource::failure(&error))?;
+    let tests = Tests::of(
+        &spec,
+        row.name.as_str(),
+        &project.environment,
+        &row.paths,
+        secrets,
+    );
+    let tests = tests.map_err(|error| resource::failure(&secrets.redact_error(error)))?;
     let verdicts = engine.check(&tests.checks, cancel).await;
     let verdicts = verdicts.map_err(|failure| ResourceError {
         code: failure.code().to_owned(),
-        message: failure.to_string(),
+        message: secrets.redact(&failure.to_string()).into_owned(),
         hint: failure.hint(),
         details: None,
         at: None,
         retryable: true,
     })?;
-    Ok(tests.results(&verdicts))
+    Ok(tests.results(&verdicts, secrets))
 }
 
 fn never_built(row: &Row) -> ResourceError {

@@ -219,10 +219,11 @@ impl Folder {
         let declared = compiled::entries(compilation.project(), Built::Never);
         let rows = data_tests::as_edited(rows, &declared);
         let project = self.options.project();
+        let secrets = compiled::secrets_in_files(&self.options).await;
         let cancel = CancellationToken::new();
         let _interrupt = cancel.clone().drop_guard();
         let answer = tokio::select! {
-            answer = data_tests::tested(&engine, &project, &rows, request, &cancel) => answer,
+            answer = data_tests::tested(&engine, &project, &secrets, &rows, request, &cancel) => answer,
             () = replies.closed() => return Err(Refusal::new(Exit::Interrupted, "interrupted")),
         };
         close(&engine).await;

@@ -357,7 +357,9 @@ impl Observer {
             },
         ) = (self.known.get(&run.uid), &mut finished)
         {
-            let was = Some(&known.name.name).filter(|was| **was != resource.name);
+            // The edit may have been seen before the runs that followed it, or together with them.
+            let was = known.was.as_ref().unwrap_or(&known.name.name);
+            let was = Some(was).filter(|was| **was != resource.name);
             *about = Ended {
                 was: was.filter(|_| *work == Work::Renamed).cloned(),
                 ..known.about()

@@ -132,7 +132,7 @@ impl Instance {
         let cancel = CancellationToken::new();
         let _interrupt = cancel.clone().drop_guard();
         tokio::select! {
-            answer = data_tests::tested(&self.engine, &self.project, &rows, request, &cancel) => {
+            answer = data_tests::tested(&self.engine, &self.project, self.outputs.secrets(), &rows, request, &cancel) => {
                 end(replies, answer).await
             }
             () = replies.closed() => Ok(()),

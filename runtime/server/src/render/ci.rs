@@ -130,6 +130,8 @@ mod tests {
             end_column: 12,
             message: "100 % wrong".into(),
             hint: Some("did you mean `materialize`?".into()),
+            notes: Vec::new(),
+            details: None,
             resource: None,
         }
     }

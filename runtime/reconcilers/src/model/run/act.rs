@@ -58,7 +58,8 @@ impl Run<'_> {
             .olap()
             .check(&tests.checks, self.cancel())
             .await;
-        let results = tests.results(&checked.map_err(|failure| failure::of_failure(&failure))?);
+        let verdicts = checked.map_err(|failure| failure::of_failure(&failure))?;
+        let results = tests.results(&verdicts, self.model.outputs.secrets());
         if let Some(error) = data_tests::error(&results, self.paths()) {
             self.tell_results(results).await?;
             return Err(Error {
@@ -180,7 +181,7 @@ impl Run<'_> {
         &self,
         record: &Record,
         sql: &str,
-        tests: &Tests<'_>,
+        tests: &Tests,
     ) -> Result<(Option<u64>, Vec<TestResult>), Error> {
         let build = Build {
             name: record.table.clone(),
@@ -212,10 +213,11 @@ impl Run<'_> {
                 }
             }
         };
+        let secrets = self.model.outputs.secrets();
         match result {
-            Ok(built) => Ok((built.rows, tests.results(&built.verdicts))),
+            Ok(built) => Ok((built.rows, tests.results(&built.verdicts, secrets))),
             Err(BuildError::Undone(verdicts)) => {
-                let results = tests.results(&verdicts);
+                let results = tests.results(&verdicts, secrets);
                 let error = data_tests::error(&results, self.paths());
                 self.tell_results(results).await?;
                 Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
