@@ -30,7 +30,7 @@ pub struct Drawn<'a> {
     pub message: &'a str,
     /// What may help.
     pub hint: Option<&'a str>,
-    /// What it was found in, a line each.
+    /// The lines that it was found in.
     pub notes: &'a [String],
     /// All that was said, where that is more and is wanted.
     pub details: Option<&'a str>,

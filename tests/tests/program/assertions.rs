@@ -110,7 +110,7 @@ fn orders(tests: &str) -> Sandbox {
     ])
 }
 
-/// What tests came to, as `name outcome severity failures`.
+/// The results of tests, as `name outcome severity failures`.
 fn tests_of(document: &Value, name: &str) -> Vec<String> {
     let lists = [&document["resources"], &document["models"]];
     let all = lists.into_iter().filter_map(Value::as_array).flatten();

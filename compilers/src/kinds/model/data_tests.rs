@@ -82,7 +82,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Whether a failure is only a warning.
+    /// Returns true if a failure is only a warning.
     fn severity(&mut self, map: &mut Map) -> bool {
         let Some(entry) = map.remove("severity") else {
             return false;

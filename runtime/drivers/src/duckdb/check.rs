@@ -58,7 +58,7 @@ fn verdict(work: &Work<'_>, check: &Check) -> Result<Verdict, Failure> {
     }
 }
 
-/// Whether a statement was refused because one before it ended the transaction.
+/// Returns true if a statement was refused because one before it ended the transaction.
 fn is_aborted(error: &SqlError) -> bool {
     error.message.contains("transaction is aborted")
 }

@@ -27,11 +27,11 @@ pub struct Build {
 pub struct Check {
     /// One SELECT that returns no row when the condition holds.
     pub sql: String,
-    /// What comes of rows that it returns.
+    /// The consequence of rows that it returns.
     pub gravity: Gravity,
 }
 
-/// What comes of a check that returns rows.
+/// The consequence of a check that returns rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gravity {
     /// The build is undone.
@@ -40,7 +40,7 @@ pub enum Gravity {
     Warns,
 }
 
-/// What a check came to.
+/// The verdict of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// No row came back.
@@ -54,7 +54,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// Whether the build is undone because of it. A check that can't be run undoes it whatever its gravity.
+    /// Returns true if the build is undone because of it. A check that can't be run undoes it whatever its gravity.
     pub fn undoes(&self, gravity: Gravity) -> bool {
         match self {
             Self::Holds => false,
@@ -67,7 +67,7 @@ impl Verdict {
 /// The rows that a check returned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Failing {
-    /// How many.
+    /// Their number.
     pub rows: u64,
     /// Counting ended there, and there are more.
     pub more: bool,
@@ -82,7 +82,7 @@ pub struct Built {
     pub rows: Option<u64>,
     /// Times that the statement was run: 2 when the first ended out of memory.
     pub attempts: u32,
-    /// What each check came to, in their order. None undoes the build.
+    /// The verdicts of the checks, in their order. None undoes the build.
     pub verdicts: Vec<Verdict>,
 }
 

@@ -62,7 +62,7 @@ impl Tests {
         })
     }
 
-    /// Whether they were run for an output and none of them was in its way.
+    /// Returns true if they were run for an output and none of them was in its way.
     #[must_use]
     pub fn passed_for(&self, record: &Record) -> bool {
         record.tests == self.digest
@@ -70,7 +70,7 @@ impl Tests {
             && !record.results.iter().any(is_in_the_way)
     }
 
-    /// What they came to; `verdicts` are in the order of the checks.
+    /// Returns the results; `verdicts` are in the order of the checks.
     #[must_use]
     pub fn results(&self, verdicts: &[Verdict], secrets: &Secrets) -> Vec<TestResult> {
         let both = self.stated.iter().zip(verdicts);
@@ -152,7 +152,7 @@ fn result(test: &ModelTest, verdict: &Verdict) -> TestResult {
     result
 }
 
-/// Whether the rows were thrown away because of it.
+/// Returns true if the rows were thrown away because of it.
 fn is_in_the_way(result: &TestResult) -> bool {
     match result.outcome() {
         TestOutcome::Passed => false,
@@ -185,7 +185,7 @@ pub fn error(results: &[TestResult], paths: &[Arc<str>]) -> Option<Error> {
     })
 }
 
-/// What a test came to that failed or could not be run, in one line.
+/// Describes a test that failed or could not be run, in one line.
 #[must_use]
 pub fn told(result: &TestResult) -> String {
     let name = &result.name;

@@ -86,9 +86,9 @@ pub struct Record {
     pub files: Vec<FileSeen>,
     /// The refreshes that it answered.
     pub answered: Refreshes,
-    /// Which tests it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
+    /// The tests that it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
     pub tests: Vec<u8>,
-    /// What the tests came to when they were last run. Empty in the engine's copy.
+    /// The results of the tests when they were last run. Empty in the engine's copy.
     pub results: Vec<TestResult>,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,

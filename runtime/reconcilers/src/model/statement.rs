@@ -39,7 +39,7 @@ pub fn sql(
     }
 }
 
-/// What the templates of a model see.
+/// Returns the values that the templates of a model see.
 pub(super) fn scope(spec: &ModelSpec, name: &str, environment: &str) -> Scope {
     Scope {
         environment: environment.to_owned(),

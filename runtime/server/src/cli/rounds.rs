@@ -1,4 +1,4 @@
-//! What `start` tells people after it has converged: one line a resource, mistakes with their place, what is fixed.
+//! The lines of `start` after it has converged: one for each resource, mistakes with their place, fixed mistakes.
 
 use std::path::{Path, PathBuf};
 

@@ -10,25 +10,25 @@ use super::{At, Diagnostic, ResourceError, Severity, Time};
 pub struct TestDocument {
     /// Its name.
     pub name: String,
-    /// How it ended.
+    /// The outcome.
     pub outcome: TestOutcome,
-    /// How much a failure matters: `warning` keeps the new rows, `error` throws them away.
+    /// The weight of a failure: `warning` keeps the new rows, `error` throws them away.
     pub severity: Severity,
-    /// How many rows are wrong.
+    /// The number of wrong rows.
     pub failures: u64,
     /// Counting ended there: there are more.
     pub more: bool,
     /// The first of them, each as `column = value, ...`.
     pub rows: Vec<String>,
-    /// What the engine says against a test that it can't run.
+    /// The engine's reason for not running the test.
     pub message: Option<String>,
-    /// What may help.
+    /// Advice.
     pub hint: Option<String>,
-    /// Where the test is stated.
+    /// The place of the test in the project's files.
     pub at: At,
 }
 
-/// How a test ended.
+/// The outcome of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TestOutcome {
@@ -42,7 +42,7 @@ pub enum TestOutcome {
     NotRun,
 }
 
-/// How many tests came to what.
+/// Numbers of tests by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TestCounts {
     /// No row is wrong.
@@ -97,11 +97,11 @@ pub struct TestsDocument {
     pub root: String,
     /// The environment.
     pub environment: String,
-    /// When the command began.
+    /// The time at which the command began.
     pub started_at: Time,
-    /// How long it took.
+    /// The time that it took, in milliseconds.
     pub duration_ms: u64,
-    /// What the program ends with.
+    /// The program's exit code.
     pub exit_code: u8,
     /// The models that have tests, or were named, by name.
     pub models: Vec<TestedModel>,
@@ -125,6 +125,6 @@ pub struct TestedModel {
     pub name: String,
     /// Its tests, in the order in which it states them.
     pub tests: Vec<TestDocument>,
-    /// Why its tests were not run.
+    /// The reason for not running its tests.
     pub error: Option<ResourceError>,
 }

@@ -38,7 +38,7 @@ pub struct Diagnostic {
     pub message: String,
     /// What may help.
     pub hint: Option<String>,
-    /// What it was found in, a line each: the first rows of a failing test, say.
+    /// The lines that it was found in: the first rows of a failing test, for example.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// All that the engine said, where that is more than the message and the hint.

@@ -51,7 +51,7 @@ pub enum Event {
         run: LastRun,
         /// Its failure.
         error: Option<ResourceError>,
-        /// What there is now, and how far the command is.
+        /// The resource now, and the progress of the command.
         #[serde(flatten)]
         about: Ended,
     },
@@ -87,7 +87,7 @@ pub enum Event {
     },
 }
 
-/// What there is after a run of a resource, and how far the command is.
+/// A resource after its run, and the progress of the command.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
     /// The type that its file says, where that is another word than the kind: `source`.
@@ -96,16 +96,16 @@ pub struct Ended {
     /// The name that it had before it was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub was: Option<String>,
-    /// What it has made.
+    /// Its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Value>,
     /// It had failed before and has not any more.
     #[serde(default)]
     pub fixed: bool,
-    /// How many resources this command has run so far.
+    /// The number of resources that this command has run so far.
     #[serde(default)]
     pub ended: u64,
-    /// How many resources there are.
+    /// The number of resources.
     #[serde(default)]
     pub resources: u64,
 }

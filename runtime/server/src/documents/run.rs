@@ -89,10 +89,10 @@ pub struct Summary {
     pub changes: Changes,
     /// Names that are gone.
     pub removed: Vec<Removed>,
-    /// What the tests of these resources came to when they were last run.
+    /// Results of the tests of these resources when they were last run.
     #[serde(default)]
     pub tests: TestCounts,
-    /// How many had failed when the command began and have not any more.
+    /// The number of resources that had failed when the command began and have not any more.
     #[serde(default)]
     pub fixed: u64,
 }

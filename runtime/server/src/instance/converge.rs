@@ -105,7 +105,7 @@ pub(super) struct Course<'a> {
     run: &'a RunRequest,
     control: &'a Control,
     replies: &'a Replies,
-    /// What is wrong and was told.
+    /// The mistakes that were told.
     pub(super) told: Told,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct Observer {
     shown: HashSet<Uid>,
     /// Those of them that were run.
     ended: HashSet<Uid>,
-    /// What was found to be wrong since it was last taken.
+    /// The problems found since they were last taken.
     problems: Vec<Problem>,
 }
 
@@ -110,7 +110,7 @@ impl Observer {
         }
     }
 
-    /// What was found to be wrong since this was last called.
+    /// Takes the problems found since this was last called.
     pub(crate) fn take_problems(&mut self) -> Vec<Problem> {
         std::mem::take(&mut self.problems)
     }

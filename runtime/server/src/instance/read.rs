@@ -42,7 +42,7 @@ pub(crate) enum Shown {
     Rows {
         /// The statement that reads them.
         sql: String,
-        /// Whose output it is.
+        /// The resource whose output it is.
         about: Box<ResourceDocument>,
     },
     /// A resource without rows.

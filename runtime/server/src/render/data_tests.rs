@@ -1,4 +1,4 @@
-//! What tests of models came to, for people.
+//! Results of the tests of models, for people.
 
 use anstyle::Style;
 
@@ -72,7 +72,7 @@ pub(crate) fn summary(counts: &TestCounts) -> Option<String> {
     }
 }
 
-/// What the tests of a resource came to.
+/// Counts the tests of a resource by their results.
 pub(crate) fn counts(resource: &ResourceDocument) -> TestCounts {
     let mut counts = TestCounts::default();
     resource.tests.iter().for_each(|test| counts.add(test));

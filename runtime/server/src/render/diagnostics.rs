@@ -11,7 +11,7 @@ use crate::documents::{Diagnostic, Severity};
 /// Files larger than this are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;
 
-/// Whether all that the engine said is drawn.
+/// The choice of drawing all that the engine said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Details {
     /// It is.

@@ -90,7 +90,7 @@ fn status_line(resource: &ResourceDocument, now: Time) -> Vec<Cell> {
     ]
 }
 
-/// Why the rows of a resource are not what its files say now, if they are not.
+/// Returns the reason why the rows of a resource are not those of its files, if they are not.
 pub(crate) fn behind(resource: &ResourceDocument) -> Option<String> {
     match resource.health {
         Health::Failed => Some("behind: its last run has failed".to_owned()),

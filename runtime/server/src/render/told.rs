@@ -19,10 +19,10 @@ const WORD: usize = 9;
 /// The kind is left out on narrower terminals.
 const NARROW: u16 = 60;
 
-/// What stands at the beginning of each line.
+/// The beginning of each line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begin {
-    /// How far the command is: `12 of 40`.
+    /// The progress of the command: `12 of 40`.
     Progress,
     /// The time of day.
     Clock,
@@ -79,7 +79,7 @@ impl Lines {
     }
 }
 
-/// Whether the end of a run is told to everybody: something was done, found or fixed.
+/// Returns true if the end of a run is told to everybody: something was done, found or fixed.
 pub(crate) fn is_news(event: &Event) -> bool {
     let Event::ResourceFinished { work, run, about, .. } = event else {
         return false;

@@ -9,7 +9,7 @@ use watershed_reconcilers::{model::data_tests, places};
 use super::resource;
 use crate::documents::{At, Diagnostic, Severity, TestDocument, TestOutcome};
 
-/// What a model's tests came to when they were last run.
+/// Returns the results of a model's tests when they were last run.
 pub(crate) fn of_row(row: &Row) -> Vec<TestDocument> {
     let results = super::kinds::test_results(row);
     results
@@ -47,7 +47,7 @@ pub(crate) fn document(result: &TestResult, paths: &[Arc<str>]) -> TestDocument 
     }
 }
 
-/// What `test` says of a test, if it has to.
+/// Returns the complaint of `test` about a test, if there is one.
 pub(crate) fn complaint(result: &TestResult, row: &Row) -> Option<Diagnostic> {
     let is_fine = matches!(result.outcome(), Stored::Passed | Stored::Unspecified);
     (!is_fine).then(|| finding(result, row, None))

@@ -30,7 +30,7 @@ impl Declarations {
         Self { live, failed }
     }
 
-    /// Whether a resource had failed by itself.
+    /// Returns true if a resource had failed by itself.
     pub(crate) fn had_failed(&self, uid: Uid) -> bool {
         self.failed.contains(&uid)
     }

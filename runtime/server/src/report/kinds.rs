@@ -55,14 +55,14 @@ pub(crate) fn declared_as(row: &Row) -> Option<String> {
     spec.defined_as_source.then(|| "source".to_owned())
 }
 
-/// What a model's tests came to.
+/// Returns the results of a model's tests.
 pub(super) fn test_results(row: &Row) -> Vec<TestResult> {
     model_state(row)
         .map(|state| state.test_results)
         .unwrap_or_default()
 }
 
-/// What is wrong with a row, each thing with its place: failing tests, fields that can't be computed. Nothing where
+/// Returns the mistakes in a row, each with its place: failing tests, fields that can't be computed. Nothing where
 /// its error says it all.
 pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
     match row.kind.as_str() {

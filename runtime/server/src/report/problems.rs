@@ -17,13 +17,13 @@ pub(crate) enum Problem {
 }
 
 impl Problem {
-    /// What the row of the project parser says of the files.
+    /// Returns the findings in files that the row of the project parser holds.
     pub(crate) fn of_files(row: &Row) -> Vec<Self> {
         let findings = kinds::findings(row).unwrap_or_default();
         findings.into_iter().map(Self::Finding).collect()
     }
 
-    /// What is wrong with a resource after its last run.
+    /// Returns the problems of a resource after its last run.
     pub(crate) fn of_run(row: &Row) -> Vec<Self> {
         let found = kinds::problems(row);
         let error = health::own_error(row);
@@ -40,13 +40,13 @@ impl Problem {
     }
 }
 
-/// What was told of while a command runs, so that nothing is told twice.
+/// The findings that were told while a command runs, so that nothing is told twice.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
     places: BTreeSet<(String, u32, u32, String)>,
     /// Resources of which an error was told.
     about: BTreeSet<ResourceName>,
-    /// What was told of each file.
+    /// The messages that were told of each file.
     messages: BTreeSet<(String, String)>,
 }
 
@@ -72,7 +72,7 @@ impl Told {
         self.places.insert(place(&finding)).then_some(finding)
     }
 
-    /// Whether a finding was told.
+    /// Returns true if a finding was told.
     pub(crate) fn holds(&self, finding: &Diagnostic) -> bool {
         self.places.contains(&place(finding))
     }
@@ -83,7 +83,7 @@ impl Told {
     }
 }
 
-/// What makes two findings one, whatever its severity has become.
+/// Returns the parts by which two findings are the same, whatever the severity.
 fn place(finding: &Diagnostic) -> (String, u32, u32, String) {
     let Diagnostic {
         path, line, column, ..

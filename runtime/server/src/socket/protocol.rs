@@ -172,7 +172,7 @@ pub enum Request {
     },
 }
 
-/// Which tests are run, and how.
+/// The choice of tests to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestRequest {
     /// Those of these models; of all without one.
