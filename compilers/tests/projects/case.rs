@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use watershed_compilers::{FileEvent, FileProblem, Options};
 
 /// Words after a path.
-const SPECIAL: [&str; 5] = ["escaped", "folder", "loop", "io", "large"];
+const SPECIAL: [&str; 6] = ["escaped", "folder", "pipe", "loop", "io", "large"];
 
 /// Files and options.
 #[derive(Debug, Clone)]
