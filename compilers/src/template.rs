@@ -10,6 +10,7 @@ mod functions;
 pub mod render;
 mod scope;
 mod sprig;
+mod values;
 mod variants;
 
 use std::collections::BTreeMap;

@@ -8,6 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use gotmpl::{FuncMap, TemplateError, Value};
 
 use super::sprig;
+use super::values::{Function, integer, text};
 
 /// Functions of the language itself.
 const BUILTIN: [&str; 19] = [
@@ -69,8 +70,6 @@ pub(super) fn pure() -> FuncMap {
 fn wrong_arguments(name: &str) -> TemplateError {
     TemplateError::Exec(format!("wrong arguments for \"{name}\""))
 }
-
-pub(super) type Function = fn(&[Value]) -> Option<Value>;
 
 const SPRIG: &[(&str, Function)] = &[
     ("default", |a| match a {
@@ -198,14 +197,6 @@ const SPRIG: &[(&str, Function)] = &[
     ("fail", |_| None),
 ];
 
-pub(super) fn text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.to_string(),
-        Value::Nil => String::new(),
-        other => other.to_string(),
-    }
-}
-
 fn title(text: &str) -> String {
     let mut before = ' ';
     let raised = text.chars().flat_map(|c| {
@@ -229,15 +220,6 @@ fn two(arguments: &[Value], function: impl Fn(&str, &str) -> Value) -> Option<Va
 
 fn joined(arguments: &[Value], piece: impl Fn(&Value) -> String) -> Value {
     arguments.iter().map(piece).collect::<Vec<_>>().join(" ").into()
-}
-
-pub(super) fn integer(value: &Value) -> Option<i64> {
-    match value {
-        Value::Int(value) => Some(*value),
-        Value::Float(value) => Some(*value as i64),
-        Value::Bool(value) => Some(i64::from(*value)),
-        other => text(other).trim().parse().ok(),
-    }
 }
 
 fn integers(arguments: &[Value], step: impl Fn(i64, i64) -> Option<i64>) -> Option<Value> {

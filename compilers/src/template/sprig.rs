@@ -6,107 +6,14 @@
 use std::collections::BTreeMap;
 
 use gotmpl::Value;
-use jiff::{SignedDuration, Timestamp, Zoned, civil, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
-use super::functions::{Function, integer, text};
+mod refused;
+mod times;
 
-/// Functions that exist and are refused here.
-pub(super) const REFUSED: &[&str] = &[
-    "bcrypt",
-    "buildCustomCert",
-    "decryptAES",
-    "derivePassword",
-    "encryptAES",
-    "genCA",
-    "genCAWithKey",
-    "genPrivateKey",
-    "genSelfSignedCert",
-    "genSelfSignedCertWithKey",
-    "genSignedCert",
-    "genSignedCertWithKey",
-    "getHostByName",
-    "htpasswd",
-    "randAlpha",
-    "randAlphaNum",
-    "randAscii",
-    "randBytes",
-    "randInt",
-    "randNumeric",
-    "shuffle",
-    "uuidv4",
-    "urlParse",
-    "urlJoin",
-    "semver",
-    "semverCompare",
-    "deepCopy",
-    "mustDeepCopy",
-    "mustMerge",
-    "mustMergeOverwrite",
-    "set",
-    "unset",
-    "adler32sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "b32enc",
-    "b32dec",
-    "camelcase",
-    "wrap",
-    "wrapWith",
-    "hello",
-    "osBase",
-    "osClean",
-    "osDir",
-    "osExt",
-    "osIsAbs",
-    "pluck",
-    "merge",
-    "mergeOverwrite",
-    "regexFindAll",
-    "mustRegexFindAll",
-    "regexReplaceAllLiteral",
-    "mustRegexReplaceAllLiteral",
-    "mustRegexReplaceAll",
-    "mustRegexFind",
-    "mustRegexMatch",
-    "mustRegexSplit",
-    "regexSplit",
-    "durationRound",
-    "date_in_zone",
-    "htmlDateInZone",
-    "must_date_modify",
-    "mustDateModify",
-    "mustToDate",
-    "mustToDuration",
-    "toDuration",
-    "mustToJson",
-    "mustToPrettyJson",
-    "mustToRawJson",
-    "mustFromJson",
-    "fromJson",
-    "mustAppend",
-    "mustPush",
-    "push",
-    "mustPrepend",
-    "mustFirst",
-    "mustRest",
-    "mustLast",
-    "mustInitial",
-    "mustReverse",
-    "mustUniq",
-    "mustWithout",
-    "mustHas",
-    "mustSlice",
-    "mustChunk",
-    "chunk",
-    "mustCompact",
-    "typeIsLike",
-    "toDecimal",
-    "bitand",
-    "splitn",
-    "seq",
-    "randomInt",
-];
+pub(super) use self::refused::REFUSED;
+use self::times::{formatted, in_zone, moved, stamp, strftime, timestamp};
+use super::values::{Function, integer, text};
 
 /// Functions that need no project.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
@@ -478,99 +385,6 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
 const MOST_BYTES: usize = 1 << 20;
 /// The longest list of numbers.
 const MOST_ITEMS: i64 = 100_000;
-
-fn stamp(at: Timestamp) -> Value {
-    at.to_string().into()
-}
-
-/// Reads a time: RFC 3339, a date, or seconds since 1970.
-fn timestamp(value: &Value) -> Option<Timestamp> {
-    let written = text(value);
-    if let Ok(seconds) = written.parse::<i64>() {
-        return Timestamp::from_second(seconds).ok();
-    }
-    let civil = || {
-        written
-            .parse::<civil::DateTime>()
-            .ok()?
-            .to_zoned(TimeZone::UTC)
-            .ok()
-    };
-    written
-        .parse()
-        .ok()
-        .or_else(|| civil().map(|zoned: Zoned| zoned.timestamp()))
-}
-
-fn formatted(layout: String, at: &Value) -> Option<Value> {
-    in_zone(&layout, at, "UTC")
-}
-
-fn in_zone(layout: &str, at: &Value, zone: &str) -> Option<Value> {
-    let zone = if zone.is_empty() || zone == "UTC" {
-        TimeZone::UTC
-    } else {
-        TimeZone::get(zone).ok()?
-    };
-    let zoned = timestamp(at)?.to_zoned(zone);
-    jiff::fmt::strtime::format(strftime(layout), &zoned)
-        .ok()
-        .map(Into::into)
-}
-
-/// Moves a time by a duration such as `-24h`.
-fn moved(by: &str, at: &Value) -> Option<Value> {
-    let (sign, written) = match by.strip_prefix('-') {
-        Some(rest) => (-1, rest),
-        None => (1, by.strip_prefix('+').unwrap_or(by)),
-    };
-    let by: SignedDuration = written.parse().ok()?;
-    timestamp(at)?.checked_add(by.checked_mul(sign)?).ok().map(stamp)
-}
-
-/// A layout of Go, which is an example of a time, as a format of `strftime`.
-fn strftime(layout: &str) -> String {
-    const PARTS: [(&str, &str); 22] = [
-        ("2006", "%Y"),
-        ("January", "%B"),
-        ("Monday", "%A"),
-        ("-07:00", "%:z"),
-        ("Z07:00", "%:z"),
-        ("-0700", "%z"),
-        ("Jan", "%b"),
-        ("Mon", "%a"),
-        ("MST", "%Z"),
-        (".000000", ".%6f"),
-        (".000", ".%3f"),
-        ("01", "%m"),
-        ("02", "%d"),
-        ("_2", "%e"),
-        ("15", "%H"),
-        ("03", "%I"),
-        ("04", "%M"),
-        ("05", "%S"),
-        ("06", "%y"),
-        ("PM", "%p"),
-        ("pm", "%P"),
-        ("%", "%%"),
-    ];
-    let mut format = String::new();
-    let mut rest = layout;
-    while let Some(first) = rest.chars().next() {
-        match PARTS.iter().find(|(part, _)| rest.starts_with(part)) {
-            Some((part, by)) => {
-                format.push_str(by);
-                rest = rest.strip_prefix(part).unwrap_or_default();
-            }
-            None => {
-                format.push(first);
-                rest = rest.get(first.len_utf8()..).unwrap_or_default();
-            }
-        }
-    }
-    format
-}
-
 fn items(arguments: &[Value], make: impl FnOnce(&[Value]) -> Vec<Value>) -> Option<Value> {
     match arguments {
         [Value::List(items)] => Some(make(items).into()),

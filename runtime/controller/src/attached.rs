@@ -18,8 +18,8 @@ use watershed_core::{
 
 use crate::call::{Command, Reply};
 use crate::desk::read;
-use crate::handle::Shared;
 use crate::host::{Inbox, changed};
+use crate::shared::Shared;
 use crate::store::{Asked, Exchange, Given, Interest, Opened, StoreError, Wake};
 use crate::task::OnlyWhileHeld;
 

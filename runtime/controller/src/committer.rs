@@ -11,8 +11,8 @@ use watershed_core::{Commit, CommitError};
 
 use crate::call::Signal;
 use crate::crash::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
-use crate::handle::Shared;
 use crate::panics;
+use crate::shared::Shared;
 use crate::store::{BoxFuture, Catalog, Given};
 
 /// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that

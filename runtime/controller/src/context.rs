@@ -14,11 +14,12 @@ use watershed_core::{
 
 use crate::call::{By, Command, Reply, Signal};
 use crate::error::SetStateError;
-use crate::handle::{Handle, Shared, answered};
+use crate::handle::{Handle, answered};
 use crate::helm::Visitor;
 use crate::meeting::Meeting;
 use crate::message::Message;
 use crate::reconciler::Reconciler;
+use crate::shared::Shared;
 use crate::sync::Mutex;
 
 /// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,

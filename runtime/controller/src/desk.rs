@@ -12,7 +12,7 @@ use watershed_core::{
 };
 
 use crate::call::{Command, Reply};
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::store::{Exchange, Given, Interest, Taken};
 
 /// Calls that are taken at once: as many as the loop takes in a turn, about.

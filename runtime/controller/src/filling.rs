@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use watershed_core::Stored;
 
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::task;
 
 /// So many resources take some milliseconds, and another thread is worth it.

@@ -91,6 +91,7 @@ mod request;
 mod resource;
 mod runner;
 mod select;
+mod shared;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
 pub mod stats;

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
 
 use crate::error::WaitError;
-use crate::handle::Shared;
+use crate::shared::Shared;
 
 /// A recorded request, see [`Handle::reconcile`](crate::Handle::reconcile). Dropping it takes nothing back.
 ///

@@ -9,11 +9,11 @@ use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Wor
 
 use crate::call::Signal;
 use crate::context::{Context, Link};
-use crate::handle::Shared;
 use crate::message::DecodeError;
 use crate::panics;
 use crate::reconciler::Reconciler;
 use crate::resource::{spec_of, state_of};
+use crate::shared::Shared;
 use crate::store::BoxFuture;
 use crate::task;
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::sync::AtomicU64;
 pub use crate::waiting::{Queue, Waiting};
 

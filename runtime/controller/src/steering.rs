@@ -9,9 +9,9 @@ use tokio::task::{coop, yield_now};
 use watershed_core::Input;
 
 use crate::alarm::Alarm;
-use crate::handle::Shared;
 use crate::helm::{Left, Visitor};
 use crate::host::{Host, Inbox, Pace, Stop, Turn, changed};
+use crate::shared::Shared;
 
 /// The most turns of a visit, which has its own caller wait: a write that is committed at once takes two.
 const TURNS: usize = 4;

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use watershed_core::CommitError;
 
 use crate::call::Signal;
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::store::{Catalog, Lease};
 
 /// Part of the term after which the lease is renewed: two tries may fail before anything is held back.

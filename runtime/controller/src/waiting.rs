@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::sync::AtomicU64;
 
 /// What waits inside the controller of this process.

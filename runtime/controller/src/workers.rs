@@ -22,9 +22,9 @@ use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
 use crate::backlog::Backlog;
-use crate::handle::Shared;
 use crate::helm::Visitor;
 use crate::runner::Invocation;
+use crate::shared::Shared;
 use crate::task;
 
 /// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,

@@ -34,9 +34,9 @@ use shuttle::{Config, Runner};
 use watershed_core::{Gone, Key, Publish, Revision, Row, Stored};
 
 use crate::Controller;
-use crate::handle::Shared;
 use crate::host::Inbox;
 use crate::member::Role;
+use crate::shared::Shared;
 use crate::view::tests::uid;
 
 /// Orders of each sort.

@@ -8,7 +8,7 @@ use shuttle::thread;
 use watershed_core::{Publish, Revision, Standing, Status, StatusUpdate, Target, Uid};
 
 use super::{explore, gone, publish, shared};
-use crate::handle::Shared;
+use crate::shared::Shared;
 use crate::view::tests::{row, uid};
 use crate::watch::{Event, Watch};
 

@@ -12,7 +12,7 @@ use watershed_drivers::{
 };
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState};
 
-use crate::{Setup, messages::Proto, outputs::Outputs, project_parser};
+use crate::{Setup, messages::Proto, outputs::Outputs, project_parser, secrets::Secrets};
 
 /// Long enough for a busy machine, short enough to see that something hangs.
 const DEADLINE: Duration = Duration::from_secs(60);
@@ -100,7 +100,10 @@ impl Site {
     pub(super) async fn run(&mut self) -> Ran {
         let engine = self.engine();
         let proof = self.state.path().join("main.duckdb.proof");
-        let outputs = Arc::new(Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof));
+        // Like a process of its own, it finds the key of the one before it.
+        let secrets = Secrets::with_key_file(&self.state.path().join("secrets.key")).unwrap();
+        let outputs = Outputs::new(Arc::new(engine.clone()), &self.engine_file(), proof);
+        let outputs = Arc::new(outputs.with_secrets(secrets));
         let setup = Setup {
             root: self.root.path().to_owned(),
             environment: "dev".into(),
