@@ -2,6 +2,7 @@
 
 pub(crate) mod block;
 mod context;
+pub(crate) mod habits;
 mod place;
 mod uses;
 

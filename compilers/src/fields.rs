@@ -220,8 +220,43 @@ const SETTINGS: [(&str, Names); 22] = [
 /// What a time column by a grain is called behind the column's name.
 const GRAIN_SUFFIX: &str = "_rill_TIME_GRAIN_";
 
-/// Names that stand for no field of the metrics view.
-const OTHERS: [&str; 2] = ["rill_measures", "value"];
+/// Renderers that draw on two axes, one colour for each value of a dimension.
+const CARTESIAN: [&str; 5] = [
+    "area_chart",
+    "bar_chart",
+    "line_chart",
+    "stacked_bar",
+    "stacked_bar_normalized",
+];
+
+/// Whether a name stands, in a renderer, for all measures or their values and for no field of the metrics view.
+fn is_virtual(renderer: &str, name: &str) -> bool {
+    match name {
+        "rill_measures" => CARTESIAN.contains(&renderer),
+        "measures" => renderer == "combo_chart",
+        "value" => renderer == "funnel_chart",
+        _ => false,
+    }
+}
+
+/// What a renderer's setting names: a colour stands for a dimension where there are axes, for a measure in a heatmap.
+fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
+    match (setting, renderer) {
+        ("color.field", "heatmap") => Names::Measures,
+        ("color.field", _) if CARTESIAN.contains(&renderer) => Names::Dimensions,
+        _ => names,
+    }
+}
+
+/// Whether a setting colours by values, which are those of no field.
+fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
+    let properties = spec.renderer_properties.as_ref();
+    let color = properties
+        .and_then(|all| all.get("color"))
+        .and_then(Value::as_map);
+    let r#type = color.and_then(|color| color.get("type")).and_then(Value::as_str);
+    setting == "color.field" && r#type == Some("value")
+}
 
 /// What a component names that its metrics view has not.
 pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
@@ -237,7 +272,10 @@ pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
     let all: Vec<String> = dimensions.iter().chain(&view.measures).cloned().collect();
     let mut unknown = Vec::new();
     for (setting, names) in SETTINGS {
-        let (what, known) = match names {
+        if is_by_value(spec, setting) {
+            continue;
+        }
+        let (what, known) = match names_of(&spec.renderer, setting, names) {
             Names::Measures => ("measure", &view.measures),
             Names::Dimensions => ("dimension", &dimensions),
             Names::Fields => ("field", &all),
@@ -245,7 +283,7 @@ pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
         for (key, name) in texts(spec, setting) {
             let plain = name.split(GRAIN_SUFFIX).next().unwrap_or(name);
             let is_there = known.iter().any(|one| one.eq_ignore_ascii_case(plain));
-            if !is_there && !OTHERS.contains(&plain) {
+            if !is_there && !is_virtual(&spec.renderer, plain) {
                 let at = spec.spots.get(&key).or(spec.at.as_ref());
                 unknown.push(Unknown::new(plain, known, what, at.copied()));
             }
@@ -322,6 +360,9 @@ mod tests {
             ("line_chart", "x.field", "day".into()),
             ("pivot", "col_dimensions", list(&["day_rill_TIME_GRAIN_MONTH"])),
             ("bar_chart", "color.field", "rill_measures".into()),
+            ("combo_chart", "color.field", "measures".into()),
+            ("bar_chart", "color.field", "port".into()),
+            ("heatmap", "color.field", "flights".into()),
             ("vega_lite", "measure", "anything".into()),
             ("bar_chart", "color", "primary".into()),
         ] {
@@ -337,6 +378,21 @@ mod tests {
             Some(("the metrics view has no field \"flihgts\"".into(), 7))
         );
         assert!(told(&component("kpi", "measure", "port".into())).is_some());
+        for (renderer, name) in [
+            ("combo_chart", "rill_measures"),
+            ("bar_chart", "measures"),
+            ("bar_chart", "flights"),
+            ("heatmap", "port"),
+        ] {
+            let wrong = told(&component(renderer, "color.field", name.into()));
+            assert!(wrong.is_some(), "{renderer} has no {name} to colour by");
+        }
+        let mut by_value = component("bar_chart", "color.field", "anything".into());
+        let color = [("field", "anything"), ("type", "value")];
+        let color = color.map(|(key, value)| (key.to_owned(), Value::from(value)));
+        let fields = BTreeMap::from([("color".to_owned(), Value::from(BTreeMap::from(color)))]);
+        by_value.renderer_properties = Some(MapValue { fields });
+        assert_eq!(told(&by_value), None);
         assert!(told(&component("table", "columns", list(&["port", "nothing"]))).is_some());
     }
 }

@@ -9,6 +9,7 @@ mod common;
 mod component;
 mod connector;
 mod explore;
+pub(crate) mod inert;
 mod metrics_view;
 mod migration;
 mod model;
@@ -20,6 +21,7 @@ pub(crate) mod unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
+pub(crate) use model::is_known;
 pub(crate) use reader::{About, Reader};
 
 use crate::{

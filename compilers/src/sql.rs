@@ -5,11 +5,13 @@ mod answer;
 mod cache;
 mod digest;
 mod files;
+mod made;
 mod scan;
 mod token;
 mod walk;
 
 pub use analysis::{Outcome, SqlAnalysis, TableUse};
+pub use made::{Definition, Statements, names_in, statements_digest};
 
 pub(crate) use cache::{Cache, CacheKey};
 pub(crate) use digest::digest;

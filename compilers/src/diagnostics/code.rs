@@ -189,6 +189,11 @@ codes! {
         example: "SELECT 1 -- @materialize: true",
         fix: "Put it on a line of its own, without blanks before `--`.",
     }
+    NoEffectYet = Warning "no-effect-yet" {
+        meaning: "The key is read, and nothing acts on it yet.",
+        example: "incremental: true",
+        fix: "Remove the key, or mind what the message says happens instead.",
+    }
     DeprecatedKey = Hint "deprecated-key" {
         meaning: "The key is an old name.",
         example: "kind: model",
@@ -278,6 +283,11 @@ codes! {
         meaning: "A model's SQL is a statement that yields no rows.",
         example: "CREATE TABLE a AS SELECT 1",
         fix: "Write the SELECT alone: the model makes the table.",
+    }
+    UnknownInput = Hint "unknown-input" {
+        meaning: "The SQL reads files that are known only when it is run, so that a change of them is not noticed.",
+        example: "SELECT * FROM read_csv('data/' || 'a.csv')",
+        fix: "Write the path or pattern as one text, relative to the project.",
     }
 }
 

@@ -1,8 +1,8 @@
 //! Pieces of SQL: what is to be parsed, and what templates in them mean.
 
-use super::{Purpose, SqlBlock, Statement, context::Context, place::TextPlace, uses::Uses};
+use super::{Purpose, SqlBlock, Statement, context::Context, habits, place::TextPlace, uses::Uses};
 use crate::{
-    diagnostics::{At, Code, Findings},
+    diagnostics::{At, Code, Finding, Findings},
     resource::Kind,
     template::{Facts, Scope, Template, Variant, is_template, render_text, variants},
     text::{Span, Text},
@@ -21,11 +21,12 @@ pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findin
                 end_line: line,
                 end_column: column + 1,
             };
-            findings.add(
-                place.at(span),
-                Code::TemplateSyntax,
-                format!("template: {}", error.message),
-            );
+            findings.push(Finding {
+                at: place.at(span),
+                code: Code::TemplateSyntax,
+                message: format!("template: {}", error.message),
+                hint: habits::hint(text),
+            });
             None
         }
     }

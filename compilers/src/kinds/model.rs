@@ -2,8 +2,10 @@
 
 mod data_tests;
 mod inputs;
-mod keys;
+pub(crate) mod keys;
 mod queries;
+
+pub(crate) use inputs::is_known;
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Changes, Group, Project, Source, claims::Claim, work::Work};
 use crate::{
-    diagnostics::{Diagnostic, Findings},
+    diagnostics::{Code, Diagnostic, Findings},
     draft::{Compiled, Context, Draft, SqlBlock},
     file::{FileEvent, MANIFESTS, Part, part},
     kinds::unsupported,
@@ -408,11 +408,42 @@ impl Project {
             let mut all: Vec<Diagnostic> = self.findings.values().flatten().cloned().collect();
             all.sort();
             all.dedup();
+            shorten(&mut all);
             changes.diagnostics = all != self.diagnostics;
             self.diagnostics = all;
         }
         changes
     }
+}
+
+/// Places at which one key without effect is told: more of the same help nobody.
+const MOST_PLACES: usize = 20;
+
+/// Leaves out what is told again and again of one key, and says with the last one that is left how often.
+fn shorten(all: &mut Vec<Diagnostic>) {
+    let mut told: BTreeMap<String, usize> = BTreeMap::new();
+    for found in all.iter().filter(|found| found.code == Code::NoEffectYet) {
+        *told.entry(found.message.clone()).or_default() += 1;
+    }
+    told.retain(|_, times| *times > MOST_PLACES);
+    if told.is_empty() {
+        return;
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    all.retain_mut(|found| {
+        let Some(times) = told
+            .get(&found.message)
+            .filter(|_| found.code == Code::NoEffectYet)
+        else {
+            return true;
+        };
+        let place = seen.entry(found.message.clone()).or_default();
+        *place += 1;
+        if *place == MOST_PLACES {
+            found.hint = Some(format!("and at {} more places", times - MOST_PLACES));
+        }
+        *place <= MOST_PLACES
+    });
 }
 
 fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {

@@ -49,6 +49,7 @@ impl Group {
             }
         }
         if found.is_empty() {
+            self.tell_unknown_inputs();
             return;
         }
         let roles: BTreeSet<Role> = found.iter().map(|finding| finding.at.role).collect();
@@ -73,6 +74,19 @@ impl Group {
         self.analyses.clear();
     }
 
+    /// Tells of files that are known only when the SQL is run: once for each piece of SQL.
+    fn tell_unknown_inputs(&mut self) {
+        let mut found = Vec::new();
+        for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
+            let blocks = draft.blocks.iter().zip(analyses);
+            let main = blocks.filter(|(block, _)| block.purpose == Purpose::Main);
+            found.extend(main.filter_map(|(block, analyses)| unknown_input(block, analyses)));
+        }
+        found
+            .into_iter()
+            .for_each(|finding| self.compiled.findings.push(finding));
+    }
+
     fn path(&self, role: Role) -> Option<&String> {
         match role {
             Role::Sql => self.sql.as_ref().or(self.yaml.as_ref()),
@@ -81,6 +95,24 @@ impl Group {
             Role::Manifest => None,
         }
     }
+}
+
+/// A block that reads files of which its text does not tell which.
+fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
+    let function = analyses.iter().find_map(|analysis| analysis.untold.first())?;
+    let call = tokens(&block.text)
+        .into_iter()
+        .find(|token| token.kind == TokenKind::Word && token.text.eq_ignore_ascii_case(function));
+    let at = match call {
+        Some(call) => block.place.token(&block.text, call.range.start),
+        None => crate::draft::block::first_line(&block.text, &block.place),
+    };
+    Some(Finding {
+        at,
+        code: Code::UnknownInput,
+        message: format!("what `{function}` reads is known only when it runs: a change of it is not noticed"),
+        hint: Some("write the path or pattern as one text, relative to the project".to_owned()),
+    })
 }
 
 /// What is wrong with a block's SQL. Of a template only what is true of every run is told.
@@ -113,7 +145,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 at,
                 code: Code::SqlSyntax,
                 message,
-                hint: None,
+                hint: crate::draft::habits::hint(&block.text),
             });
         }
         if matches!(block.purpose, Purpose::Query | Purpose::Condition) {
@@ -447,6 +479,18 @@ fn nothing(kind: Kind, version: &Arc<str>) -> Fingerprint {
     }
 }
 
+/// The functions, types and tables that a model's SQL names and that are no models.
+fn uses_of(read: &[&SqlAnalysis], bound: &BTreeSet<String>) -> Vec<String> {
+    let names = read.iter().flat_map(|analysis| analysis.names.iter().cloned());
+    let tables = read
+        .iter()
+        .flat_map(|analysis| &analysis.tables)
+        .map(|table| table.name.to_lowercase())
+        .filter(|table| !bound.contains(table));
+    let all: BTreeSet<String> = names.chain(tables).collect();
+    all.into_iter().collect()
+}
+
 fn specify(
     made: &mut Resource,
     spec: &ModelSpec,
@@ -471,10 +515,9 @@ fn specify(
         .iter()
         .zip(analyses)
         .filter(|(block, _)| block.purpose == Purpose::Main);
-    for pattern in read
-        .flat_map(|(_, analyses)| analyses)
-        .flat_map(|analysis| &analysis.files)
-    {
+    let read: Vec<&SqlAnalysis> = read.flat_map(|(_, all)| all).map(AsRef::as_ref).collect();
+    spec.uses = uses_of(&read, &bound);
+    for pattern in read.iter().flat_map(|analysis| &analysis.files) {
         if !bound.contains(&pattern.to_lowercase()) && known.insert(pattern.clone(), ()).is_none() {
             spec.local_files.push(LocalFiles {
                 pattern: pattern.clone(),

@@ -98,10 +98,33 @@ impl Group<'_> {
             // What can't be read still has the name and kind that its path gives.
             return inferred.map(|kind| self.broken(kind)).into_iter().collect();
         };
+        if self.is_schema_file(&settings) {
+            return Vec::new();
+        }
         let Some((kind, legacy_connector)) = self.kind(&settings, inferred) else {
             return inferred.map(|kind| self.broken(kind)).into_iter().collect();
         };
         self.declare(kind, legacy_connector, settings)
+    }
+
+    /// Tells of a file of dbt that describes several models at once.
+    fn is_schema_file(&mut self, settings: &Settings) -> bool {
+        let file = &settings.file;
+        let version = file.get("version").and_then(|entry| entry.value.scalar_text());
+        let lists = ["models", "sources", "seeds", "snapshots"];
+        let list = lists
+            .iter()
+            .filter_map(|key| file.get(*key))
+            .find(|entry| matches!(entry.value.data, Data::List(_)));
+        let (Some(list), Some("2"), None) = (list, version.as_deref(), &settings.sql) else {
+            return false;
+        };
+        let message = "one file for several models is not read: each model has its own";
+        let hint = "write `tests:` and `description:` of a model into `NAME.yaml` beside its `NAME.sql`; \
+                    a source is a file of its own below `sources/`";
+        self.findings
+            .add_with_hint(list.key_at, Code::NoKind, message, hint);
+        true
     }
 
     fn broken(&mut self, kind: FileKind) -> Draft {
@@ -385,6 +408,7 @@ impl Group<'_> {
                 value: node,
             });
         }
+        kinds::inert::tell(kind, &map, &mut self.findings);
         let common = self.common(&mut map, settings.at);
         let draft = Draft {
             tags: common.tags,

@@ -6,7 +6,7 @@ use super::env_file::is_variable_name;
 use crate::{
     diagnostics::{At, Code, Findings, Role},
     draft::{Manifest, TextPlace, block::read_template},
-    kinds,
+    kinds::{self, inert, is_known},
     resource::{FileKind, Kind},
     template::is_template,
     text::Text,
@@ -95,6 +95,7 @@ pub(crate) fn read(text: &Text<'_>, environment: &str, findings: &mut Findings) 
         }
     };
     apply_overrides(&mut map, environment, findings);
+    inert::tell_manifest(&map, findings);
     let mut fields = Fields::new(map, root.at, findings);
     let manifest = decode(&mut fields);
     fields.finish(&MANIFEST);
@@ -322,8 +323,24 @@ fn defaults(fields: &mut Fields<'_>, key: &str, kind: FileKind) -> Map {
     let Some((map, at)) = fields.map(key) else {
         return Map::new();
     };
+    inert::tell_defaults(kind, &map, fields.findings());
+    let map = without_folders(map, key, fields.findings());
     kinds::try_defaults(map.clone(), at, kind, fields.findings());
     map
+}
+
+/// Defaults without those that are meant for one folder: there are none for that.
+fn without_folders(defaults: Map, kind: &str, findings: &mut Findings) -> Map {
+    let is_folder = |key: &str, value: &Node| matches!(value.data, Data::Map(_)) && !is_known(key);
+    let (folders, rest): (Map, Map) = defaults
+        .into_iter()
+        .partition(|(key, entry)| is_folder(key, &entry.value));
+    for (key, entry) in folders {
+        let message = format!("`{key}` is no key of {kind}: defaults hold for all of them, not for a folder");
+        let hint = "write the key at the top of `models:`, or into each file, as in `-- @materialize: true`";
+        findings.add_with_hint(entry.key_at, Code::MisspelledKey, message, hint);
+    }
+    rest
 }
 
 /// Defaults of kinds other than models; the older key of a kind wins where both are there.
@@ -340,6 +357,7 @@ fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
         let Some((map, at)) = fields.map(key) else {
             continue;
         };
+        inert::tell_defaults(FileKind::Kind(kind), &map, fields.findings());
         kinds::try_defaults(map.clone(), at, FileKind::Kind(kind), fields.findings());
         found.insert(kind, map);
     }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Changes with the rules by which fingerprints are made.
-const RULES: &str = "watershed 1";
+const RULES: &str = "watershed 2";
 
 /// Keys of inputs whose values are SQL that stands around a build.
 pub(crate) const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];
@@ -90,6 +90,7 @@ pub(crate) fn of_spec(
     spec.inputs
         .iter()
         .for_each(|name| whole.bytes(name.to_lowercase().as_bytes()));
+    spec.uses.iter().for_each(|name| whole.bytes(name.as_bytes()));
     // Tests look at the model itself, whatever it is called.
     let with_itself = BTreeMap::from_iter(
         ordinals
@@ -123,6 +124,7 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     spec.meaning = None;
     spec.output_meaning = None;
     spec.inputs.clear();
+    spec.uses.clear();
     spec.fault = None;
     spec.tests.clear();
     if let Some(properties) = &mut spec.input_properties {

@@ -24,6 +24,12 @@ pub struct SqlAnalysis {
     /// The number of statements.
     #[prost(uint32, tag = "7")]
     pub statements: u32,
+    /// Functions, types and sequences that it names, in lower case, each once: a migration may have made them.
+    #[prost(string, repeated, tag = "8")]
+    pub names: Vec<String>,
+    /// Calls that read files which its text alone does not tell: `read_csv('data/' || name)`.
+    #[prost(string, repeated, tag = "9")]
+    pub untold: Vec<String>,
 }
 
 /// How an analysis was come by.

@@ -1,7 +1,29 @@
 //! Files of data that SQL names.
 
+/// What a call in a table's place is told by its first argument.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Called {
+    /// Paths.
+    Reader,
+    /// Names of tables.
+    Table,
+    /// A statement.
+    Query,
+    /// Nothing that is known here.
+    Other,
+}
+
+pub(super) fn called(function: &str) -> Called {
+    match function.to_lowercase().as_str() {
+        "query_table" => Called::Table,
+        "query" => Called::Query,
+        name if reads_files(name) => Called::Reader,
+        _ => Called::Other,
+    }
+}
+
 /// Whether a table function's first argument is a path.
-pub(super) fn reads_files(function: &str) -> bool {
+fn reads_files(function: &str) -> bool {
     const READERS: [&str; 17] = [
         "read_csv",
         "read_csv_auto",

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     analysis::{Outcome, SqlAnalysis, TableUse},
     digest::digest,
-    files::{is_local, reads_files},
+    files::{Called, called, is_local},
     token::{Token, TokenKind, tokens},
 };
 
@@ -29,7 +29,17 @@ pub(super) fn analyse(statement: &str) -> SqlAnalysis {
         files: scan.files,
         fingerprint,
         statements: 1,
+        names: identifiers(&tokens).into_iter().collect(),
+        untold: scan.untold,
     }
+}
+
+/// Every name in a statement, in lower case: words that are keywords among them.
+pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
+    let names = tokens
+        .iter()
+        .filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
+    names.map(|token| token.meaning().to_lowercase()).collect()
 }
 
 /// The tables that a template names, refs among them, and what stands for its meaning: its tokens, with numbers in the
@@ -87,12 +97,16 @@ struct Scan<'a> {
     tables: Vec<TableUse>,
     index: BTreeMap<(String, bool), usize>,
     files: Vec<String>,
+    /// Functions that read files of which the text does not tell which.
+    untold: Vec<String>,
     /// The table that each token stands for, if it is the last part of a table's name.
     holes: Vec<Option<usize>>,
     /// The resource that each token names, if it is an action that does.
     refs: Vec<Option<String>>,
     /// One entry for each open parenthesis, and one for the statement.
     depths: Vec<Expect>,
+    /// It is the statement in a text of another one.
+    in_text: bool,
 }
 
 impl<'a> Scan<'a> {
@@ -106,9 +120,11 @@ impl<'a> Scan<'a> {
             tables: Vec::new(),
             index: BTreeMap::new(),
             files: Vec::new(),
+            untold: Vec::new(),
             holes,
             refs,
             depths: vec![Expect::Anything],
+            in_text: false,
         }
     }
 
@@ -227,21 +243,67 @@ impl<'a> Scan<'a> {
         last + 1
     }
 
-    /// A function in a table's place: its texts are files if it reads files.
+    /// A function in a table's place: its texts are what it reads, if it is told nothing but texts.
     fn call(&mut self, at: usize, name: &str) {
-        if !reads_files(name) {
+        let called = called(name);
+        if called == Called::Other {
             return;
         }
         let arguments = self.tokens.get(at + 2..).unwrap_or_default();
-        let texts: Vec<_> = arguments
+        let is_literal =
+            |token: &&Token<'_>| token.kind == TokenKind::Text || token.is_sign("[") || token.is_sign("]");
+        let mut inside = false;
+        let first: Vec<&Token<'_>> = arguments
             .iter()
-            .take_while(|token| token.kind == TokenKind::Text || matches!(token.text, "[" | "]" | ","))
+            .take_while(|token| {
+                inside = (inside || token.is_sign("[")) && !token.is_sign("]");
+                is_literal(token) || inside && token.is_sign(",")
+            })
+            .collect();
+        let next = arguments.get(first.len());
+        let is_told = next.is_some_and(|next| next.is_sign(")") || next.is_sign(","));
+        let texts: Vec<String> = first
+            .into_iter()
             .filter(|token| token.kind == TokenKind::Text)
             .map(Token::meaning)
             .collect();
-        for text in texts {
-            self.file(text);
+        if !is_told || texts.iter().any(|text| text.starts_with('~')) {
+            self.untold.push(name.to_lowercase());
+            return;
         }
+        for text in texts {
+            match called {
+                Called::Reader => self.file(text),
+                Called::Table => self.named(text),
+                Called::Query => self.query(&text),
+                Called::Other => {}
+            }
+        }
+    }
+
+    /// A table that a text names.
+    fn named(&mut self, name: String) {
+        let tables = &mut self.tables;
+        self.index.entry((name.to_lowercase(), false)).or_insert_with(|| {
+            tables.push(TableUse { name, foreign: false });
+            tables.len() - 1
+        });
+    }
+
+    /// A statement in a text. It is read no deeper than that: a text in it that holds another is left alone.
+    fn query(&mut self, text: &str) {
+        let tokens: Vec<_> = tokens(text)
+            .into_iter()
+            .filter(|token| token.kind != TokenKind::Comment)
+            .collect();
+        let mut inner = Scan::new(&tokens);
+        inner.in_text = true;
+        if !self.in_text {
+            inner.run();
+        }
+        inner.tables.into_iter().for_each(|table| self.named(table.name));
+        inner.files.into_iter().for_each(|path| self.file(path));
+        self.untold.append(&mut inner.untold);
     }
 
     fn file(&mut self, path: String) {

@@ -12,7 +12,8 @@ use super::{
     Tree,
     analysis::{Outcome, SqlAnalysis, TableHole, TableUse},
     digest::digest,
-    files::{is_local, looks_like_file, reads_files},
+    files::{Called, called, is_local, looks_like_file},
+    scan,
 };
 
 /// Levels of a document that are walked; deeper ones are read by their tokens. Bounds the stack.
@@ -40,6 +41,8 @@ pub(super) fn analyse(tree: &Tree) -> Option<SqlAnalysis> {
         fingerprint,
         tables: names.tables,
         files: names.files,
+        names: names.names.into_iter().collect(),
+        untold: names.untold,
     })
 }
 
@@ -140,6 +143,10 @@ fn is_foreign(object: &Map<String, Value>) -> bool {
 struct Names {
     tables: Vec<TableUse>,
     files: Vec<String>,
+    /// Functions, types and sequences, in lower case.
+    names: BTreeSet<String>,
+    /// Functions that read files of which the text does not tell which.
+    untold: Vec<String>,
     index: BTreeMap<(String, bool), usize>,
     unaliased: BTreeSet<String>,
     /// Aliases and names of CTEs: a qualifier of this name may mean them.
@@ -161,6 +168,7 @@ impl Names {
         } else if text(object, "type") == "TABLE_FUNCTION" {
             self.table_function(object);
         }
+        self.named(object);
         let alias = text(object, "alias");
         if object.contains_key("type") && !object.contains_key("class") && !alias.is_empty() {
             self.others.insert(alias.to_lowercase());
@@ -208,19 +216,65 @@ impl Names {
             return;
         };
         let name = text(function, "function_name");
-        let Some(first) = function
+        let first = function
             .get("children")
             .and_then(Value::as_array)
-            .and_then(|all| all.first())
-        else {
-            return;
-        };
-        for constant in constants(first) {
-            if reads_files(name) {
-                self.file(constant);
-            } else if name.eq_ignore_ascii_case("query_table") {
-                self.table(constant, false);
+            .and_then(|all| all.first());
+        let Some(first) = first else { return };
+        match (literals(first), called(name)) {
+            (_, Called::Other) => {}
+            (Some(paths), Called::Reader) => paths.iter().for_each(|path| self.path(name, path)),
+            (Some(names), Called::Table) => names.iter().for_each(|table| self.table(table, false)),
+            (Some(texts), Called::Query) => texts.iter().for_each(|text| self.query(text)),
+            (None, _) => self.untold(name),
+        }
+    }
+
+    /// A path that is told. The home folder is known to the engine and to nobody else.
+    fn path(&mut self, function: &str, path: &str) {
+        if path.starts_with('~') {
+            self.untold(function);
+        } else {
+            self.file(path);
+        }
+    }
+
+    fn untold(&mut self, function: &str) {
+        let function = function.to_lowercase();
+        if !self.untold.contains(&function) {
+            self.untold.push(function);
+        }
+    }
+
+    /// A statement in a text, which the engine parses when it runs it.
+    fn query(&mut self, text: &str) {
+        let read = scan::analyse(text);
+        for table in read.tables {
+            self.table(&table.name, table.foreign);
+        }
+        read.files.iter().for_each(|path| self.file(path));
+        self.names.extend(read.names);
+        read.untold.iter().for_each(|function| self.untold(function));
+    }
+
+    /// A function, a type or a sequence that an object of the tree names.
+    fn named(&mut self, object: &Map<String, Value>) {
+        let function = text(object, "function_name");
+        if !function.is_empty() && object.get("is_operator").and_then(Value::as_bool) != Some(true) {
+            self.names.insert(function.to_lowercase());
+            if matches!(function.to_lowercase().as_str(), "nextval" | "currval") {
+                let told = object.get("children").and_then(Value::as_array);
+                let told = told.and_then(|all| all.first()).and_then(literals);
+                let last = |text: &str| text.rsplit('.').next().unwrap_or(text).to_lowercase();
+                self.names.extend(told.into_iter().flatten().map(last));
             }
+        }
+        let r#type = match text(object, "type") {
+            "UNBOUND_TYPE_INFO" => text(object, "name"),
+            _ => text(object, "user_type_name"),
+        };
+        if !r#type.is_empty() {
+            self.names.insert(r#type.to_lowercase());
         }
     }
 
@@ -240,19 +294,16 @@ impl Names {
     }
 }
 
-/// The texts of a constant, or of a list of constants.
-fn constants(value: &Value) -> Vec<&str> {
-    match value.get("class").and_then(Value::as_str) {
-        Some("CONSTANT") => value
-            .pointer("/value/value")
-            .and_then(Value::as_str)
-            .into_iter()
-            .collect(),
-        Some("FUNCTION") => {
-            let children = value.get("children").and_then(Value::as_array);
-            children.into_iter().flatten().flat_map(constants).collect()
+/// The texts of a literal, or of a list of literals; none where anything has to be computed.
+fn literals(value: &Value) -> Option<Vec<&str>> {
+    match value.get("class").and_then(Value::as_str)? {
+        "CONSTANT" => Some(vec![value.pointer("/value/value")?.as_str()?]),
+        "FUNCTION" if value.get("function_name").and_then(Value::as_str) == Some("list_value") => {
+            let items = value.get("children").and_then(Value::as_array)?;
+            let texts = items.iter().map(literals).collect::<Option<Vec<_>>>()?;
+            Some(texts.into_iter().flatten().collect())
         }
-        _ => Vec::new(),
+        _ => None,
     }
 }
 

@@ -14,6 +14,7 @@ mod compact;
 mod engine;
 mod failure;
 mod give_back;
+mod left;
 mod migrate;
 mod moment;
 mod names;
@@ -25,6 +26,7 @@ mod query;
 mod rename;
 mod running;
 mod schema;
+mod session;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -45,8 +47,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Check, Failure, Migrated, Migration, Object, Olap, Output, Query, QueryError,
-    Rename, RenameError, Renamed, Rows, Tag, Verdict,
+    Build, BuildError, Built, Check, Failure, Left, Migrated, Migration, Object, Olap, Output, Query,
+    QueryError, Rename, RenameError, Renamed, Rows, Session, Tag, Verdict,
 };
 
 impl Olap for Engine {
@@ -122,7 +124,7 @@ impl Olap for Engine {
         &'a self,
         migration: &'a Migration,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<(), Failure>> {
+    ) -> BoxFuture<'a, Result<Left, Failure>> {
         self.run_migration(migration, cancel).boxed()
     }
 
@@ -141,5 +143,9 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<bool, Failure>> {
         self.forget_migration_of(uid, cancel).boxed()
+    }
+
+    fn begin_with(&self, sessions: Vec<Session>) {
+        Engine::begin_with(self, sessions);
     }
 }

@@ -12,16 +12,18 @@ mod migration;
 mod output;
 mod query;
 mod quote;
+mod session;
 mod text;
 mod value;
 
 pub use build::{Build, BuildError, Built, Check, Failing, Gravity, Rename, RenameError, Renamed, Verdict};
 pub use failure::{Failure, OpenError, SqlError};
-pub use migration::{Migrated, Migration};
+pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
 pub use quote::{quote_identifier, quote_literal};
+pub use session::Session;
 pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};
 pub use value::Value;
@@ -99,12 +101,14 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Rows, QueryError>>;
 
-    /// Runs statements of a person's, and records that in the same transaction.
+    /// Runs statements of a person's, and records that in the same transaction together with what they left for
+    /// everybody: the difference of the engine's catalog before and after. Returns all that was left by the runs for
+    /// this resource.
     fn migrate<'a>(
         &'a self,
         migration: &'a Migration,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<(), Failure>>;
+    ) -> BoxFuture<'a, Result<Left, Failure>>;
 
     /// Returns the migration last run for a resource or, if there is none, the equal one run for another.
     fn migrated<'a>(
@@ -114,10 +118,14 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Option<Migrated>, Failure>>;
 
-    /// Forgets what was run for a resource; what that did stays. Says whether anything was.
+    /// Forgets what was run for a resource; what that did stays, but for functions that it made: they are dropped.
+    /// Returns whether anything was run.
     fn forget_migration<'a>(
         &'a self,
         uid: Uuid,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<bool, Failure>>;
+
+    /// Gives the statements with which everybody's work begins, in place of those that were given before.
+    fn begin_with(&self, sessions: Vec<Session>);
 }

@@ -4,24 +4,31 @@
 //! for reading only, where it does. Local files are tried by a look at their folder. Other drivers are kept.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use watershed_compilers::{Scope, render_text};
+use watershed_compilers::{Scope, render_text, sql::statements_digest};
 use watershed_controller::{Context, KindOptions, Reconciler};
-use watershed_core::{Error, Outcome, Parents, Place, Work};
+use watershed_core::{Error, Outcome, Parents, Place, Row, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
-    olap::{Olap as _, Query, QueryError},
+    olap::{Olap as _, Query, QueryError, Session},
 };
-use watershed_proto::{ConnectorSpec, ConnectorState, Value};
+use watershed_proto::{ConnectorSpec, ConnectorState, Message, Value};
 
-use crate::{asking::Asking, messages::Proto, model::failure, outputs::Outputs, places, refs};
+use crate::{
+    asking::Asking, made::Version, messages::Proto, model::failure, outputs::Outputs, places, refs,
+    secrets::Secrets,
+};
 
 /// The kind's name.
 pub const KIND: &str = "connector";
+
+/// The code of an error of the statements with which connections begin.
+const INIT_SQL: &str = "init-sql";
 
 /// The kind's options.
 #[must_use]
@@ -39,6 +46,86 @@ pub(crate) fn has_file(spec: &ConnectorSpec) -> bool {
         text.is_some_and(|text| !text.is_empty() && text != ":memory:")
     };
     spec.driver == "duckdb" && !spec.provision && ["path", "db", "dsn"].iter().any(named)
+}
+
+/// Settings that hold statements with which every connection begins, in the order in which they are run.
+const SESSION_KEYS: [&str; 4] = ["boot_queries", "init_sql", "init_queries", "conn_init_sql"];
+
+/// The statements that connectors to the project's own engine have every connection begin with, by name, with what stands
+/// for them. A text whose template can't be executed is left out: it is the connector's own error.
+pub fn sessions<'a>(
+    connectors: impl Iterator<Item = (&'a str, &'a ConnectorSpec)>,
+    environment: &str,
+    secrets: &Secrets,
+) -> Vec<(Session, Version)> {
+    let session = |(name, spec): (&str, &ConnectorSpec)| {
+        let is_own = spec.driver == "duckdb" && !has_file(spec);
+        let sql = session_sql(spec, &spec.variables, environment).filter(|_| is_own)?;
+        let connector = name.to_owned();
+        Some((Session { connector, sql }, version(spec, secrets)))
+    };
+    let mut sessions: Vec<_> = connectors.filter_map(session).collect();
+    sessions.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
+    sessions
+}
+
+/// The same of rows of the catalog. What reads values that are not known yet is left out until they are.
+pub fn sessions_of_rows<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    environment: &str,
+    secrets: &Secrets,
+) -> Vec<(Session, Version)> {
+    let spec = |row: &'a Row| {
+        let mut spec = ConnectorSpec::decode(row.spec.as_ref()).ok()?;
+        spec.variables = secrets.open(&spec.variables).ok()?;
+        Some(spec)
+    };
+    let connectors: Vec<_> = rows
+        .filter(|row| row.kind.as_str() == KIND && !row.marks.is_deleted())
+        .filter_map(|row| Some((row.name.as_str(), spec(row)?)))
+        .collect();
+    sessions(
+        connectors.iter().map(|(name, spec)| (*name, spec)),
+        environment,
+        secrets,
+    )
+}
+
+/// Stands for the statements, whatever their comments and blanks. No value can be guessed from it.
+fn version(spec: &ConnectorSpec, secrets: &Secrets) -> Version {
+    let mut texts = String::new();
+    let properties = spec.properties.iter();
+    for text in properties.flat_map(|all| SESSION_KEYS.iter().filter_map(|key| all.str(key))) {
+        texts.push_str(text);
+        texts.push_str("\n;\n");
+    }
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&statements_digest(&texts));
+    for (name, sealed) in secrets.seal_all(&spec.variables) {
+        hasher
+            .update(name.as_bytes())
+            .update(b"=")
+            .update(sealed.as_bytes());
+    }
+    let mut version = Version::default();
+    hasher.finalize_xof().fill(&mut version);
+    version
+}
+
+fn session_sql(
+    spec: &ConnectorSpec,
+    variables: &BTreeMap<String, String>,
+    environment: &str,
+) -> Option<String> {
+    let properties = spec.properties.as_ref()?;
+    let scope = Scope {
+        environment: environment.to_owned(),
+        variables: variables.clone(),
+        ..Scope::default()
+    };
+    let texts = SESSION_KEYS.iter().filter_map(|key| properties.str(key));
+    let texts: Vec<String> = texts.filter_map(|text| render_text(text, &scope).ok()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n;\n"))
 }
 
 /// Tries connectors.
@@ -193,9 +280,10 @@ impl Trial<'_> {
     async fn run(&self, target: &Target, engine: Asking<'_>) -> Result<String, Error> {
         match target {
             Target::Kept => Ok(String::new()),
-            Target::Own => match engine.rows("SELECT version()".to_owned()).await? {
-                Ok(rows) => Ok(answer(rows)),
-                Err(error) => Err(failure::of_sql(&error)),
+            Target::Own => match engine.rows("SELECT version()".to_owned()).await {
+                Ok(Ok(rows)) => Ok(answer(rows)),
+                Ok(Err(error)) => Err(failure::of_sql(&error)),
+                Err(error) => Err(self.placed(error)),
             },
             Target::Memory => Ok("an engine in memory".to_owned()),
             Target::File { path, made } => self.file(path, *made, engine).await,
@@ -220,6 +308,10 @@ impl Trial<'_> {
             ..Options::new(path, self.connectors.root.as_ref())
         };
         let engine = Engine::new(options);
+        let variables = self.connectors.outputs.secrets().open(&self.spec.variables)?;
+        let sql = session_sql(self.spec, &variables, &self.connectors.environment);
+        let connector = "this one".to_owned();
+        engine.begin_with(sql.map(|sql| Session { connector, sql }).into_iter().collect());
         let query = Query {
             sql: "SELECT version()".to_owned(),
             limit: None,
@@ -237,6 +329,18 @@ impl Trial<'_> {
         })?;
         closed.map_err(|failure| failure::of_failure(&failure))?;
         Ok(answer(rows))
+    }
+
+    /// An error of the statements with which connections begin is told where they stand.
+    fn placed(&self, error: Error) -> Error {
+        if &*error.code != INIT_SQL {
+            return error;
+        }
+        let key = SESSION_KEYS
+            .iter()
+            .find(|key| self.spec.spots.contains_key(**key));
+        let place = key.map(|key| self.place(key));
+        Error { place, ..error }
     }
 
     fn unreachable(&self, key: &str, why: &str) -> Error {

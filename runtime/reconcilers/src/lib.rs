@@ -12,7 +12,8 @@
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
-//! plain functions. What is stored and said holds no value of [`secrets`]. All kinds share the [`outputs`] in the engine, which is opened only when something is to be done in it.
+//! plain functions. What is stored and said holds no value of [`secrets`]. All kinds share what migrations [`made`] in the
+//! engine, and the [`outputs`] there, which is opened only when something
 
 #![allow(
     clippy::result_large_err,
@@ -23,6 +24,7 @@ pub mod canvas;
 pub mod component;
 pub mod connector;
 pub mod explore;
+pub mod made;
 pub mod messages;
 pub mod metrics_view;
 pub mod migration;

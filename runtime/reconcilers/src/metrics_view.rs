@@ -111,6 +111,7 @@ impl Reconciler for MetricsViewReconciler {
         let paths = &context.row().paths;
         refuse_other_engine(spec, context.refs(), paths)?;
         let mut whole = Whole::new(spec, context.refs(), context.refreshes())?;
+        whole.depends_on(self.outputs.made().version());
         let before = context.state().map(|state| &state.0);
         if self.is_proven(&whole, before) {
             return Ok(Outcome::default());

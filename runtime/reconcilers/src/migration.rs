@@ -1,17 +1,20 @@
 //! Migrations: SQL that is run once for each version, before anything else.
 //!
 //! What was run is recorded in the engine, in the transaction that ran it. So a crash neither repeats nor skips it, and
-//! the state is a copy.
+//! the state is a copy. So is what it left in the engine for everybody (see [`made`](crate::made)): an input of the models
+//! that read it.
 
 use std::sync::Arc;
 
-use watershed_compilers::{Scope, render_text};
+use uuid::Uuid;
+use watershed_compilers::{Scope, render_text, sql::Statements};
 use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
 use watershed_core::{Error, ErrorKind, Outcome, Standing, Target, Work};
-use watershed_drivers::olap::{Failure, Migrated, Migration};
-use watershed_proto::{MigrationSpec, MigrationState};
+use watershed_drivers::olap::{Failure, Left, Migration, Thing};
+use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
 
 use crate::{
+    made::Made,
     messages::Proto,
     metrics_view,
     model::{self, failure},
@@ -22,16 +25,20 @@ use crate::{
 /// The kind's name.
 pub const KIND: &str = "migration";
 
-/// Has those looked at again that failed, or began, before this was run: what they missed may be there by now. At
-/// start-up nobody has.
-async fn ask_who_may_have_waited(context: &Context<MigrationReconciler>) {
+/// Asks for those whose input of what migrations made is another than the one that they were built with, and for those
+/// that failed, or began, before this was run: what they missed may be there by now. At start-up nobody has.
+async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     let controller = context.controller();
     for resource in controller.list(Hidden::Leave).resources {
         let by_itself = |error: &Arc<Error>| !matches!(error.kind, ErrorKind::Dependency(_));
         let failed = resource.error.as_ref().is_some_and(by_itself);
         let runs = matches!(resource.status.standing, Standing::Running { .. });
-        let reads = [model::KIND, metrics_view::KIND].contains(&resource.kind.as_str());
-        if reads && (failed || runs) {
+        let asks = match resource.kind.as_str() {
+            model::KIND => failed || runs || model::reads_other(&resource.row, made),
+            metrics_view::KIND => true,
+            _ => false,
+        };
+        if asks {
             // One that is gone by now needs no look; a controller that ends looks at nothing.
             let _ = controller.nudge(Target::Uid(resource.uid)).await;
         }
@@ -67,11 +74,8 @@ impl MigrationReconciler {
     }
 
     /// What was run last, as far as it is known.
-    async fn last(&self, context: &Context<Self>, proof: &str) -> Result<Option<Migrated>, Error> {
-        let copy = context.state().map(|state| Migrated {
-            version: state.0.version,
-            proof: state.0.proof.clone(),
-        });
+    async fn last(&self, context: &Context<Self>, proof: &str) -> Result<Option<MigrationState>, Error> {
+        let copy = context.state().map(|state| state.0.clone());
         if copy.is_some() && self.outputs.is_as_left() {
             return Ok(copy);
         }
@@ -79,7 +83,8 @@ impl MigrationReconciler {
         let found = olap
             .migrated(context.uid().0, proof, context.cancellation())
             .await;
-        found.map_err(|failure| failure::of_failure(&failure))
+        let found = found.map_err(|failure| failure::of_failure(&failure))?;
+        Ok(found.map(|found| state_of(found.version, found.proof, found.left)))
     }
 
     fn sql(&self, spec: &MigrationSpec, version: u32, paths: &[Arc<str>]) -> Result<String, Error> {
@@ -109,7 +114,7 @@ impl Reconciler for MigrationReconciler {
         done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
-    /// What it did stays; only the record of it goes.
+    /// What it did stays, but for its functions, which are nothing but their definitions; the record of it goes.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if context.state().is_none() && self.outputs.is_as_left() {
             return Ok(Outcome::default());
@@ -118,7 +123,11 @@ impl Reconciler for MigrationReconciler {
         let forgotten = olap
             .forget_migration(context.uid().0, context.cancellation())
             .await;
-        match forgotten.map_err(|failure| failure::of_failure(&failure))? {
+        let forgotten = forgotten.map_err(|failure| failure::of_failure(&failure))?;
+        if self.outputs.made().forget(context.uid().0) || forgotten {
+            ask_readers(&context, self.outputs.made()).await;
+        }
+        match forgotten {
             true => Ok(Outcome::of(Work::Dropped)),
             false => Ok(Outcome::default()),
         }
@@ -128,6 +137,9 @@ impl Reconciler for MigrationReconciler {
 impl MigrationReconciler {
     async fn run(&self, context: &Context<Self>) -> Result<Outcome, Error> {
         let spec = &context.spec().0;
+        if let Some(state) = context.state() {
+            self.outputs.made().learn(context.uid().0, &state.0);
+        }
         if let Some(fault) = &spec.fault {
             return Err(failure::of_fault(fault));
         }
@@ -136,32 +148,32 @@ impl MigrationReconciler {
             return Err(other_system(spec, &context.row().paths));
         }
         let proof = proof(spec);
-        let last = self.last(context, &proof).await?;
+        let mut last = self.last(context, &proof).await?;
         let mut done = false;
         for version in wanted(spec.version, last.as_ref(), &proof)? {
             let sql = self.sql(spec, version, &context.row().paths)?;
             context.progress(format!("version {version}"));
-            let migration = Migration {
-                uid: context.uid().0,
-                version,
-                proof: proof.clone(),
-                sql,
-            };
+            let replaces = version == 0 && last.is_some();
+            let migration = migration(context, version, &proof, sql, replaces);
             let run = self.outputs.migrate(&migration, context.cancellation()).await;
-            run.map_err(|failure| self.placed(context, &failure, &migration.sql))?;
+            let left = run.map_err(|failure| self.placed(context, &failure, &migration.sql))?;
+            last = Some(state_of(version, proof.clone(), left));
             done = true;
         }
         let state = Proto(MigrationState {
             version: spec.version,
             proof,
+            ..last.unwrap_or_default()
         });
+        // Published before it is stored: whoever looks from now on reads what is there now.
+        self.outputs.made().learn(context.uid().0, &state.0);
         let is_new = context.state() != Some(&state);
         if is_new {
             let written = context.set_state(&state).await;
             written.map_err(|error| Error::transient("state", error.to_string()))?;
         }
         if done {
-            ask_who_may_have_waited(context).await;
+            ask_readers(context, self.outputs.made()).await;
         }
         let work = match (done, is_new) {
             (true, _) => Work::Built,
@@ -187,6 +199,61 @@ impl MigrationReconciler {
             place: Some(at),
             ..failure::of_sql(error)
         }
+    }
+}
+
+/// What the engine is asked to run, with what is to be kept beside the things that it makes.
+fn migration(
+    context: &Context<MigrationReconciler>,
+    version: u32,
+    proof: &str,
+    sql: String,
+    replaces: bool,
+) -> Migration {
+    let statements = Statements::read(&sql);
+    let definitions = statements.definitions.into_iter().map(|(name, definition)| {
+        let thing = MadeThing {
+            version: definition.digest.to_vec(),
+            names: definition.names.into_iter().collect(),
+            files: definition.files,
+            ..MadeThing::default()
+        };
+        (name, thing.encode_to_vec())
+    });
+    Migration {
+        uid: context.uid().0,
+        version,
+        run: Uuid::now_v7(),
+        proof: proof.to_owned(),
+        definitions: definitions.collect(),
+        mentions: statements.mentions,
+        replaces,
+        sql,
+    }
+}
+
+fn state_of(version: u32, proof: String, left: Left) -> MigrationState {
+    MigrationState {
+        version,
+        proof,
+        made: left.things.into_iter().map(made).collect(),
+        settings: left.settings,
+    }
+}
+
+/// A thing with its version: that of its definition, or that of the run if it holds rows or nobody knows how it was made.
+fn made(thing: Thing) -> MadeThing {
+    let definition = thing
+        .definition
+        .filter(|_| thing.kind.is_definition())
+        .and_then(|bytes| MadeThing::decode(bytes.as_slice()).ok());
+    MadeThing {
+        kind: thing.kind.as_str().to_owned(),
+        name: thing.name,
+        ..definition.unwrap_or_else(|| MadeThing {
+            version: thing.run.as_bytes().to_vec(),
+            ..MadeThing::default()
+        })
     }
 }
 
@@ -222,7 +289,7 @@ fn proof(spec: &MigrationSpec) -> String {
 /// The versions that are still to be run. What was edited is run again for its present version.
 fn wanted(
     version: u32,
-    last: Option<&Migrated>,
+    last: Option<&MigrationState>,
     proof: &str,
 ) -> Result<std::ops::RangeInclusive<u32>, Error> {
     let from = match last {
@@ -245,11 +312,12 @@ mod tests {
 
     #[test]
     fn each_version_is_run_once_and_an_edited_text_again() {
-        let last = |version| Migrated {
+        let last = |version| MigrationState {
             version,
             proof: "p".into(),
+            ..MigrationState::default()
         };
-        let run = |version, last: Option<&Migrated>, proof| {
+        let run = |version, last: Option<&MigrationState>, proof| {
             wanted(version, last, proof).map(|versions| versions.collect::<Vec<_>>())
         };
         assert_eq!(run(0, None, "p").unwrap(), [0]);

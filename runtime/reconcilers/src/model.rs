@@ -33,9 +33,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 use watershed_controller::{Context, KindOptions, Reconciler, Row, state_of};
 use watershed_core::{Error, Nudging, Outcome, Parents};
 use watershed_drivers::olap::Tag;
-use watershed_proto::{ModelSpec, ModelState};
+use watershed_proto::{Message, ModelSpec, ModelState};
 
 use crate::{
+    made::Made,
     messages::Proto,
     outputs::{Claim, Outputs},
 };
@@ -78,6 +79,18 @@ pub fn claim(row: &Row) -> Option<Claim> {
         kind: run::kind(record.shape),
         name: record.table,
     })
+}
+
+/// Whether a model reads another version of what migrations and connectors left than the one that it was built with.
+pub(crate) fn reads_other(row: &Row, made: &Made) -> bool {
+    let state = state_of::<Proto<ModelState>>(row).ok().flatten();
+    let Some(record) = state.and_then(|state| Record::from_state(&state.0)) else {
+        return false;
+    };
+    let Ok(spec) = ModelSpec::decode(row.spec.as_ref()) else {
+        return false;
+    };
+    made.read_by_model(&spec.uses) != record.made
 }
 
 /// Builds models.

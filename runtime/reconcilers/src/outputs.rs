@@ -21,11 +21,12 @@ use uuid::Uuid;
 use watershed_drivers::{
     duckdb::FileProof,
     olap::{
-        Build, BuildError, Built, Failure, Migration, Olap, Output, OutputKind, Rename, RenameError, Renamed,
-        Tag,
+        Build, BuildError, Built, Failure, Left, Migration, Olap, Output, OutputKind, Rename, RenameError,
+        Renamed, Session, Tag,
     },
 };
 
+use crate::made::{Made, Version};
 use known::{About, Known};
 
 use crate::secrets::Secrets;
@@ -54,6 +55,7 @@ pub struct Outputs {
     known: Mutex<Known>,
     /// Held by whoever lists, so that all others wait for that one listing.
     listing: tokio::sync::Mutex<()>,
+    made: Made,
 }
 
 /// What is known of a resource's output.
@@ -79,6 +81,7 @@ impl Outputs {
             secrets: Secrets::default(),
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
+            made: Made::default(),
         }
     }
 
@@ -99,6 +102,22 @@ impl Outputs {
     #[must_use]
     pub fn olap(&self) -> &Arc<dyn Olap> {
         &self.olap
+    }
+
+    /// What migrations and connectors leave in the engine for everybody.
+    #[must_use]
+    pub fn made(&self) -> &Made {
+        &self.made
+    }
+
+    /// Gives the statements with which all work in the engine begins.
+    pub fn begin_with(&self, sessions: Vec<(Session, Version)>) {
+        let versions = sessions
+            .iter()
+            .map(|(session, version)| (session.connector.as_str(), *version));
+        self.made.begin_with(versions);
+        self.olap
+            .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
     }
 
     /// Whether the file was found as an orderly close had left it.
@@ -318,7 +337,7 @@ impl Outputs {
     ///
     /// # Errors
     /// As [`Olap::migrate`].
-    pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<(), Failure> {
+    pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<Left, Failure> {
         let _only_one = self.listing.lock().await;
         self.known().meddle();
         self.olap.migrate(migration, cancel).await

@@ -24,6 +24,7 @@ mod origins;
 mod sweep;
 
 use std::{
+    collections::BTreeSet,
     path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
@@ -32,15 +33,16 @@ use std::{
     time::Duration,
 };
 
-use watershed_compilers::{Options, Trust};
+use watershed_compilers::{Health, Kind, Options, Project, Spec, Trust};
 use watershed_controller::{
     Context, EditError, Expect, Handle, Hidden, Key, KindOptions, Listing, Nudging, Reconciler, declare,
     fresh_uid,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
+use watershed_drivers::olap::Session;
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
 
-use crate::{messages::Proto, outputs::Outputs, secrets::Secrets};
+use crate::{connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
@@ -105,6 +107,8 @@ pub struct ProjectParser {
 struct Parse {
     batch: Result<Batch, Error>,
     state: ProjectParserState,
+    /// What connections to the engine begin with.
+    sessions: Vec<(Session, Version)>,
 }
 
 impl ProjectParser {
@@ -174,7 +178,11 @@ impl ProjectParser {
         let controller = context.controller();
         let mut attempt = 1;
         loop {
-            let Parse { batch, state } = self.parse(context, controller.list(Hidden::Show)).await?;
+            let Parse {
+                batch,
+                state,
+                sessions,
+            } = self.parse(context, controller.list(Hidden::Show)).await?;
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(error) => {
@@ -183,9 +191,12 @@ impl ProjectParser {
                 }
             };
             if batch.edits.is_empty() {
+                self.outputs.begin_with(sessions);
                 self.applied.store(true, Ordering::Release);
                 return Ok((Work::None, state));
             }
+            // Before anything that the parse asks for opens the engine.
+            self.outputs.begin_with(sessions);
             tracing::debug!(edits = batch.edits.len(), "applying a parse");
             match controller.apply(batch).await {
                 Ok(_) => {
@@ -298,7 +309,37 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         }
     };
     state.diagnostics = diagnostics;
-    Parse { batch, state }
+    let sessions = sessions(project, rows, secrets);
+    Parse {
+        batch,
+        state,
+        sessions,
+    }
+}
+
+/// What connections to the engine begin with: connectors as the files have them or, where these do not compile, as they
+/// were.
+fn sessions(project: &Project, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
+    let good = project.resources().filter_map(|resource| match &resource.spec {
+        Spec::Connector(spec) if resource.health == Health::Ok => Some((resource.name.as_str(), &**spec)),
+        _ => None,
+    });
+    let good: Vec<_> = good.collect();
+    let broken = project
+        .resources()
+        .filter(|resource| resource.kind == Kind::Connector && resource.health == Health::Broken)
+        .map(|resource| resource.name.to_lowercase())
+        .collect::<BTreeSet<_>>();
+    let kept = rows
+        .iter()
+        .filter(|row| row.kind.as_str() == connector::KIND)
+        .filter(|row| broken.contains(&row.name.as_str().to_lowercase()))
+        .map(Arc::as_ref);
+    let environment = &project.options().environment;
+    let mut all = connector::sessions(good.into_iter(), environment, secrets);
+    all.extend(connector::sessions_of_rows(kept, environment, secrets));
+    all.sort_by(|(a, _), (b, _)| a.connector.cmp(&b.connector));
+    all
 }
 
 /// Findings quote what they are about.

@@ -10,10 +10,12 @@
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `crashes` | the program dead at each named point around a commit |
 //! | `engines` | projects that another version of the engine built |
+//! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
+//! | `honest` | nothing is ignored without a word |
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
@@ -39,10 +41,12 @@ mod flights;
 mod going;
 mod habits;
 mod histories;
+mod honest;
 mod kills;
 mod live;
 mod looks;
 mod mends;
+mod migrations;
 mod odd_files;
 mod operating;
 mod pages;

@@ -27,10 +27,25 @@ struct Model {
     /// Places of what it reads; none for the source.
     reads: Vec<usize>,
     constant: u64,
+    through: Through,
     table: bool,
     comment: u64,
     broken: bool,
     gone: bool,
+}
+
+/// What a model uses of what the migration makes, besides what it reads.
+#[derive(Clone, Copy)]
+enum Through {
+    Nothing,
+    /// A macro that uses a macro.
+    Macro,
+    /// A table.
+    Table,
+    /// A macro that reads a file.
+    File,
+    /// A statement in a text that reads the same file.
+    Query,
 }
 
 /// A project as it should be.
@@ -38,6 +53,12 @@ pub(crate) struct World {
     rng: SmallRng,
     models: Vec<Model>,
     rows: u64,
+    /// What the inner macro adds.
+    shift: u64,
+    /// What the migration's table holds.
+    factor: u64,
+    /// What the file holds that is read through a macro.
+    extra: u64,
     files: BTreeMap<String, String>,
     fresh_names: u64,
 }
@@ -51,6 +72,7 @@ impl World {
                 name: format!("m{place}"),
                 reads: reads(&mut rng, place),
                 constant: 0,
+                through: through(&mut rng),
                 table: rng.random_bool(0.5),
                 comment: 0,
                 broken: false,
@@ -61,6 +83,9 @@ impl World {
             rng,
             models,
             rows: ROWS,
+            shift: 1,
+            factor: 2,
+            extra: 3,
             files: BTreeMap::new(),
             fresh_names: 0,
         }
@@ -69,7 +94,8 @@ impl World {
     /// Changes one thing or a few, and says what.
     pub(crate) fn change(&mut self, sandbox: &Sandbox) -> String {
         let place = self.any();
-        match self.rng.random_range(0..9) {
+        match self.rng.random_range(0..12) {
+            9..12 => self.change_made(),
             0 => self.with(place, "edit", |model| model.constant += 1),
             1 => self.with(place, "comment", |model| model.comment += 1),
             2 => self.with(place, "turn view and table", |model| model.table = !model.table),
@@ -88,7 +114,8 @@ impl World {
     /// As [`change`](Self::change), by files alone: a running program holds the engine's file.
     pub(crate) fn change_files(&mut self) -> String {
         let place = self.any();
-        match self.rng.random_range(0..8) {
+        match self.rng.random_range(0..11) {
+            8..11 => self.change_made(),
             0 | 1 => self.with(place, "edit", |model| model.constant += 1),
             2 => self.with(place, "comment", |model| model.comment += 1),
             3 => self.with(place, "turn view and table", |model| model.table = !model.table),
@@ -97,6 +124,17 @@ impl World {
             6 => self.delete(place),
             _ => self.with(place, "break or mend", |model| model.broken = !model.broken),
         }
+    }
+
+    /// Changes what is read by way of the migration.
+    fn change_made(&mut self) -> String {
+        let (what, value) = match self.rng.random_range(0..3) {
+            0 => ("the inner macro", &mut self.shift),
+            1 => ("the migration's table", &mut self.factor),
+            _ => ("the file behind a macro", &mut self.extra),
+        };
+        *value += 1;
+        format!("change {what}")
     }
 
     /// Changes the query of the first model, so that most of the project has to be built.
@@ -133,6 +171,9 @@ impl World {
     /// something that is, only has to be there if it ever was.
     pub(crate) fn assert_built(&self, sandbox: &Sandbox, story: &str) {
         let engine = sandbox.engine();
+        // Views read files below the project's folder.
+        let root = sandbox.path().display();
+        engine.run(&format!("SET file_search_path = '{root}'"));
         let reference = self.reference();
         let mut expected = BTreeMap::from([("raw".to_owned(), true)]);
         for (place, model) in self.models.iter().enumerate().filter(|(_, model)| !model.gone) {
@@ -156,7 +197,10 @@ impl World {
                 "`{name}` is a table: {table}, after {story}"
             );
         }
-        for name in found.keys().filter(|name| *name != "raw") {
+        for name in found
+            .keys()
+            .filter(|name| !["raw", "factors"].contains(&name.as_str()))
+        {
             assert!(names.contains(name), "`{name}` was left behind after {story}");
         }
     }
@@ -231,6 +275,11 @@ impl World {
                 format!("type: source\nconnector: local_file\npath: {DATA}\n"),
             ),
             (DATA.to_owned(), self.csv()),
+            (
+                "init.sql".to_owned(),
+                self.migration("FROM read_csv('data/extra.csv')"),
+            ),
+            ("data/extra.csv".to_owned(), format!("plus\n{}\n", self.extra)),
         ]);
         for (place, model) in self.models.iter().enumerate().filter(|(_, model)| !model.gone) {
             let annotation = if model.table {
@@ -241,7 +290,7 @@ impl World {
             let query = if model.broken {
                 "SELECT k, no_such_column".to_owned()
             } else {
-                self.query(place)
+                self.query(place, "query('FROM ''data/extra.csv''')")
             };
             let from = if model.broken { " FROM raw" } else { "" };
             let text = format!(
@@ -258,8 +307,39 @@ impl World {
         std::iter::once("k,v\n".to_owned()).chain(rows).collect()
     }
 
-    /// A model's query: one row a key, whatever it reads.
-    fn query(&self, place: usize) -> String {
+    /// The migration; `file` yields the rows of the file that a macro reads.
+    fn migration(&self, file: &str) -> String {
+        let (shift, factor) = (self.shift, self.factor);
+        format!(
+            "CREATE OR REPLACE MACRO shifted(x) AS x + {shift};\n\
+             CREATE OR REPLACE MACRO twice(x) AS shifted(x) * 2;\n\
+             CREATE OR REPLACE TABLE factors AS SELECT range AS k, {factor} AS f FROM range(7);\n\
+             CREATE OR REPLACE MACRO extra() AS TABLE {file};\n"
+        )
+    }
+
+    /// A model's query: one row a key, whatever it reads. `text` stands for the call that reads the file by a text.
+    fn query(&self, place: usize, text: &str) -> String {
+        let query = self.plain_query(place);
+        let plus = |from: &str| {
+            format!(
+                "SELECT q.k, (q.v + e.plus)::BIGINT AS v FROM ({query}) AS q, (SELECT sum(plus) AS plus FROM {from}) AS e"
+            )
+        };
+        match self.models[place].through {
+            Through::Nothing => query,
+            Through::Macro => format!("SELECT k, twice(v)::BIGINT AS v FROM ({query}) AS q"),
+            Through::Table => {
+                format!(
+                    "SELECT q.k, (q.v * f.f)::BIGINT AS v FROM ({query}) AS q JOIN factors AS f USING (k)"
+                )
+            }
+            Through::File => plus("extra()"),
+            Through::Query => plus(text),
+        }
+    }
+
+    fn plain_query(&self, place: usize) -> String {
         let model = &self.models[place];
         let names: Vec<_> = model
             .reads
@@ -282,14 +362,31 @@ impl World {
         let raw = (0..self.rows).map(|row| format!("({}, {})", row % 7, row * 31 % 101));
         let raw = raw.collect::<Vec<_>>().join(", ");
         let mut script = format!("CREATE TABLE raw AS SELECT * FROM (VALUES {raw}) AS raw(k, v);\n");
+        let rows = format!("SELECT {} AS plus", self.extra);
+        script += &self.migration(&rows);
         for (place, model) in self.models.iter().enumerate() {
             // What was deleted is read by nothing, and may read what is no longer there.
             if !model.gone && !self.fails(place) {
-                script += &format!("CREATE TABLE {} AS {};\n", model.name, self.query(place));
+                script += &format!(
+                    "CREATE TABLE {} AS {};\n",
+                    model.name,
+                    self.query(place, "extra()")
+                );
             }
         }
         engine.run(&script);
         engine
+    }
+}
+
+/// What a model uses of the migration: most of them something.
+fn through(rng: &mut SmallRng) -> Through {
+    match rng.random_range(0..6) {
+        0 | 1 => Through::Nothing,
+        2 => Through::Macro,
+        3 => Through::Table,
+        4 => Through::File,
+        _ => Through::Query,
     }
 }
 

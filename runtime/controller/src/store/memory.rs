@@ -12,8 +12,8 @@ use watershed_core::{
 };
 
 use super::{
-    BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError,
-    removes,
+    BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, Opened,
+    Store, StoreError, removes,
 };
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
@@ -155,7 +155,13 @@ impl Instance {
             return; // The commit is written for a second time.
         }
         entries.push_back(entry);
-        let old = |entry: &Entry| entry.row.ended_at.0 < now - HISTORY_AGE_MS;
+        let ended = |entry: &Entry| entry.row.ended_at.0;
+        let seen_before = entries
+            .iter()
+            .map(ended)
+            .filter(|at| *at <= now - HISTORY_SIGHTING_MS);
+        let reference = seen_before.max().unwrap_or(i64::MIN);
+        let old = |entry: &Entry| ended(entry) < reference.saturating_sub(HISTORY_AGE_MS);
         while entries.len() > HISTORY_PER_RESOURCE as usize || entries.front().is_some_and(old) {
             entries.pop_front();
         }

@@ -26,7 +26,7 @@ use watershed_core::{
     RunResult, Seen, SeenRef, SpecVersion, StateVersion, Timestamp, Uid, Why, Work, Write,
 };
 
-use crate::store::{Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, Opened, Store};
+use crate::store::{Catalog, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, Opened, Store};
 
 /// Any policy for retries, with times that no milliseconds hold.
 fn policy(random: &mut SmallRng) -> RetryPolicy {
@@ -184,19 +184,18 @@ async fn history_is_bounded_by_resource_and_by_age(open: &impl Reopen) {
         Some(InvocationId(3 * bound - 1)),
         "the newest come first"
     );
-    let much_later = vec![
-        entry(epoch, 2, 4 * bound, 3 * HISTORY_AGE_MS),
-        entry(epoch, 1, 4 * bound + 1, 3 * HISTORY_AGE_MS),
-    ];
-    catalog
-        .commit(&commit(epoch, 4 * bound, Vec::new(), much_later))
-        .await
-        .unwrap();
-    assert_eq!(
-        catalog.history(uid(1), u32::MAX).await.unwrap().len(),
-        1,
-        "old entries go"
-    );
+    let mut at = 3 * HISTORY_AGE_MS;
+    for (round, left) in [(0, HISTORY_PER_RESOURCE as usize), (2, 2)] {
+        let number = 4 * bound + round;
+        let much_later = vec![entry(epoch, 2, number, at), entry(epoch, 1, number + 1, at)];
+        catalog
+            .commit(&commit(epoch, number, Vec::new(), much_later))
+            .await
+            .unwrap();
+        at += HISTORY_SIGHTING_MS;
+        let kept = catalog.history(uid(1), u32::MAX).await.unwrap().len();
+        assert_eq!(kept, left, "old entries go at the second sight of a later date");
+    }
     catalog.close().await;
 }
 

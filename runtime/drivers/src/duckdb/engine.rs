@@ -23,14 +23,15 @@ use super::checkpoint::Growth;
 use super::failure::Aftermath;
 use super::names::{ClaimKey, Edit, Names};
 use super::options::{Access, Options};
-use super::pool::{self, Pool};
+use super::pool::{self, Checkout, Pool};
 use super::proof::FileProof;
 use super::running::Running;
 use super::schema;
+use super::session::{Beginnings, Turn};
 use super::sys::Connection;
 use super::work::Work;
 use crate::crash;
-use crate::olap::{Failure, OpenError};
+use crate::olap::{Failure, OpenError, Session};
 
 /// DuckDB on one file. Clones are the same engine.
 ///
@@ -54,6 +55,8 @@ struct Shared {
     growth: Mutex<Growth>,
     /// Since memory was given back last.
     changes: AtomicUsize,
+    /// What every connection begins with.
+    beginnings: Mutex<Beginnings>,
 }
 
 /// The mode of access: with others at the same time, or alone.
@@ -103,6 +106,7 @@ impl Engine {
             released: Notify::new(),
             growth: Mutex::default(),
             changes: AtomicUsize::new(0),
+            beginnings: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -219,6 +223,7 @@ impl Engine {
         running.disarm();
         match work.aftermath() {
             Aftermath::Usable => self.check_in(connection),
+            Aftermath::Spent => {}
             Aftermath::Broken => self.declare_broken(),
         }
         done
@@ -323,11 +328,21 @@ impl Engine {
     /// A connection; opens the file if need be, others wait for that.
     pub(super) fn checkout(&self) -> Result<Connection, Failure> {
         let mut pool = self.pool();
-        if let Some(connection) = pool.checkout(&self.options().path) {
-            return connection;
+        match pool.checkout(&self.options().path) {
+            Some(Checkout::Idle(connection)) => return Ok(connection),
+            Some(Checkout::New(connection)) => {
+                let connection = connection?;
+                self.beginnings().begin(&connection, Turn::Later)?;
+                return Ok(connection);
+            }
+            None => {}
         }
         let (opened, connection) = pool::open(self.options())?;
         self.read_file(&connection)?;
+        let mut beginnings = self.beginnings();
+        beginnings.read_settings(&connection)?;
+        beginnings.begin(&connection, Turn::first(self.options().access))?;
+        drop(beginnings);
         *pool = opened;
         self.shared.opened.store(true, Ordering::Release);
         Ok(connection)
@@ -358,7 +373,7 @@ impl Engine {
     fn forget_broken_file(&self) {
         let mut pool = self.pool();
         if self.shared.broken.swap(false, Ordering::AcqRel) && !matches!(*pool, Pool::Closed) {
-            tracing::warn!(path = %self.options().path.display(), "opening the engine's file anew");
+            tracing::info!(path = %self.options().path.display(), "opening the engine's file anew");
             *pool = Pool::Unopened;
             self.shared.opened.store(false, Ordering::Release);
         }
@@ -377,6 +392,30 @@ impl Engine {
             *pool = Pool::Unopened;
             self.shared.opened.store(false, Ordering::Release);
         }
+    }
+
+    /// Has the file opened anew before the next work: what every connection begins with is another now.
+    pub(super) fn renew(&self) {
+        if self.is_open() {
+            self.declare_broken();
+        }
+    }
+
+    /// Gives the statements that every connection begins with. An open file is opened anew if they are others.
+    pub fn begin_with(&self, sessions: Vec<Session>) {
+        let mut known = self.beginnings();
+        if known.sessions != sessions {
+            known.sessions = sessions;
+            drop(known);
+            self.renew();
+        }
+    }
+
+    fn beginnings(&self) -> MutexGuard<'_, Beginnings> {
+        self.shared
+            .beginnings
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Nothing more is done in the file before it has been opened anew.

@@ -103,6 +103,8 @@ pub(super) fn classify(raw: &RawError, source: Option<Source<'_>>) -> (Failure, 
 pub(super) enum Aftermath {
     /// It can.
     Usable,
+    /// It can, on other connections.
+    Spent,
     /// It refuses all further work until its file is opened anew.
     Broken,
 }

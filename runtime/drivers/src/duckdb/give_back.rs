@@ -68,6 +68,7 @@ impl Engine {
         };
         match work.aftermath() {
             Aftermath::Usable => self.check_in(connection),
+            Aftermath::Spent => {}
             Aftermath::Broken => self.declare_broken(),
         }
         given

@@ -6,11 +6,12 @@ use uuid::Uuid;
 
 use super::engine::{Company, Engine};
 use super::failure::Source;
+use super::left;
 use super::schema;
 use super::sys::Param;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, Migrated, Migration, SoleError, SqlError, Value, sole_statement};
+use crate::olap::{Failure, Left, Migrated, Migration, SoleError, SqlError, Value, sole_statement};
 
 const TABLE: &str = "\
     CREATE TABLE IF NOT EXISTS _watershed.migrations \
@@ -25,19 +26,22 @@ impl Engine {
         &self,
         migration: &Migration,
         cancel: &CancellationToken,
-    ) -> Result<(), Failure> {
+    ) -> Result<Left, Failure> {
         let (engine, migration) = (self.clone(), migration.clone());
         // Alone: what a person's statements touch is not known beforehand.
         self.work(cancel, Company::Alone, move |work| {
-            work.transaction(around!("migrate"), || {
-                each_statement(work, &migration.sql)?;
-                record(work, &migration)
-            })?;
+            // Settings and temporary things of the statements are this connection's: nobody else is to get it.
+            work.spend();
+            // A setting is not undone with the transaction, so the file is opened anew after a failure.
+            let ran = run(work, &migration).inspect_err(|_| engine.renew())?;
+            if ran.settings_changed {
+                engine.renew();
+            }
             // Tables may have come and gone.
             let recorded = schema::read_recorded(work)?;
             let entries = schema::read_entries(work)?;
             engine.names().reload(entries, recorded);
-            Ok(())
+            Ok(ran.left)
         })
         .await
     }
@@ -55,7 +59,7 @@ impl Engine {
             }
             // A catalog that was lost knows another resource: what was run says that it was the same.
             let rows = work.run(
-                "SELECT version, proof FROM _watershed.migrations WHERE uid = ? OR proof = ? \
+                "SELECT uid, version, proof FROM _watershed.migrations WHERE uid = ? OR proof = ? \
                  ORDER BY (uid = ?) DESC, version DESC LIMIT 1",
                 &[
                     Param::Text(&uid.to_string()),
@@ -66,14 +70,21 @@ impl Engine {
             let row = rows
                 .into_iter()
                 .next()
-                .and_then(|row| <[Value; 2]>::try_from(row).ok());
-            Ok(match row {
-                Some([Value::Integer(version), Value::Text(proof)]) => Some(Migrated {
-                    version: u32::try_from(version).unwrap_or_default(),
-                    proof,
-                }),
-                _ => None,
-            })
+                .and_then(|row| <[Value; 3]>::try_from(row).ok());
+            let Some([Value::Text(found), Value::Integer(version), Value::Text(proof)]) = row else {
+                return Ok(None);
+            };
+            if found != uid.to_string() {
+                work.transaction(around!("migrate"), || {
+                    left::set_up(work)?;
+                    left::adopt(work, &found, uid)
+                })?;
+            }
+            Ok(Some(Migrated {
+                version: u32::try_from(version).unwrap_or_default(),
+                proof,
+                left: left::read(work, uid)?,
+            }))
         })
         .await
     }
@@ -83,23 +94,63 @@ impl Engine {
         uid: Uuid,
         cancel: &CancellationToken,
     ) -> Result<bool, Failure> {
-        self.work(cancel, Company::Others, move |work| {
+        self.work(cancel, Company::Alone, move |work| {
             if work.run(IS_THERE, &[])?.is_empty() {
                 return Ok(false);
             }
-            let uid = uid.to_string();
-            let rows = work.run(
-                "DELETE FROM _watershed.migrations WHERE uid = ? RETURNING version",
-                &[Param::Text(&uid)],
-            )?;
-            Ok(!rows.is_empty())
+            work.transaction(around!("migrate"), || {
+                left::forget(work, uid)?;
+                let rows = work.run(
+                    "DELETE FROM _watershed.migrations WHERE uid = ? RETURNING version",
+                    &[Param::Text(&uid.to_string())],
+                )?;
+                Ok(!rows.is_empty())
+            })
         })
         .await
     }
 }
 
+/// A run that ended well.
+struct Ran {
+    left: Left,
+    /// The settings that it left are not those of the run before it.
+    settings_changed: bool,
+}
+
+fn run(work: &Work<'_>, migration: &Migration) -> Result<Ran, Failure> {
+    let former = match left::is_set_up(work)? {
+        true => left::settings_of(work, Some(migration.uid))?,
+        false => Vec::new(),
+    };
+    // So that what it changes is seen against what was there before it ran for the first time.
+    left::undo(work, &former);
+    let before = left::settings_now(work)?;
+    let (things, settings) = work.transaction(around!("migrate"), || {
+        left::set_up(work)?;
+        let things = left::things_of(work, migration.uid)?;
+        if migration.replaces {
+            left::drop_functions(work, migration.uid)?;
+        }
+        let catalog = left::catalog(work)?;
+        each_statement(work, &migration.sql)?;
+        let settings = left::changed(&before, &left::settings_now(work)?);
+        let after = left::catalog(work)?;
+        let things = left::difference(things, &catalog, &after, migration);
+        left::write(work, migration.uid, &things, &settings)?;
+        record(work, migration)?;
+        Ok::<_, Failure>((things, settings))
+    })?;
+    let settings_changed = settings != former;
+    let settings = settings.into_iter().map(left::Setting::into_pair).collect();
+    Ok(Ran {
+        left: Left { things, settings },
+        settings_changed,
+    })
+}
+
 /// Runs the statements of a text one by one, so that the place of an error is one in the whole text.
-fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
+pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
     let mut start = 0;
     while let Some(rest) = sql.get(start..) {
         let (one, next) = match sole_statement(rest) {

@@ -25,15 +25,23 @@ pub(super) enum Pool {
     Closed,
 }
 
+/// A connection that was taken out of the pool.
+pub(super) enum Checkout {
+    /// One that was used before.
+    Idle(Connection),
+    /// One that was just made, if it could be.
+    New(Result<Connection, Failure>),
+}
+
 impl Pool {
     /// A connection, if the file is open.
-    pub(super) fn checkout(&mut self, path: &Path) -> Option<Result<Connection, Failure>> {
+    pub(super) fn checkout(&mut self, path: &Path) -> Option<Checkout> {
         match self {
             Self::Unopened => None,
-            Self::Closed => Some(Err(Failure::Closed)),
+            Self::Closed => Some(Checkout::New(Err(Failure::Closed))),
             Self::Open { database, idle, .. } => Some(match idle.pop() {
-                Some(connection) => Ok(connection),
-                None => connect(database, path).map_err(Failure::Open),
+                Some(connection) => Checkout::Idle(connection),
+                None => Checkout::New(connect(database, path).map_err(Failure::Open)),
             }),
         }
     }
@@ -93,6 +101,8 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         ("autoinstall_known_extensions", "false".to_owned()),
         ("file_search_path", text(&options.root)),
         ("temp_directory", text(&options.temp_directory)),
+        // As the host of the format has it: projects lean on it. `init_sql` may switch it off.
+        ("old_implicit_casting", "true".to_owned()),
         // The engine's allocator gives back what builds used even if nothing else runs in their threads for a while;
         // without it a process that builds now and then only ever grows.
         ("allocator_background_threads", "true".to_owned()),

@@ -37,6 +37,13 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Lets nobody use the connection after this work.
+    pub(super) fn spend(&self) {
+        if self.aftermath.get() == Aftermath::Usable {
+            self.aftermath.set(Aftermath::Spent);
+        }
+    }
+
     /// Returns the state of the engine after this work.
     pub(super) fn aftermath(&self) -> Aftermath {
         self.aftermath.get()

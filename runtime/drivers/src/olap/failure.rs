@@ -96,6 +96,14 @@ pub enum Failure {
         /// The engine's message.
         message: String,
     },
+    /// The statements with which every connection begins are at fault.
+    #[error("the `init_sql` of connector \"{connector}\" failed: {error}")]
+    Session {
+        /// The connector that gave them.
+        connector: String,
+        /// Its places count in the connector's SQL.
+        error: SqlError,
+    },
     /// The statement is at fault.
     #[error(transparent)]
     Sql(#[from] SqlError),
@@ -123,6 +131,7 @@ impl Failure {
             Self::OutOfMemory { .. } => "out-of-memory",
             Self::DiskFull { .. } => "disk-full",
             Self::MissingExtension { .. } => "missing-extension",
+            Self::Session { .. } => "init-sql",
             Self::Sql(_) => "sql",
             Self::Fatal { .. } => "engine-fatal",
             Self::Closed => "engine-closed",
@@ -142,9 +151,12 @@ impl Failure {
                     .to_owned(),
             ),
             Self::MissingExtension { extension, .. } => {
-                Some(format!("install it once: `duckdb -c \"install {extension}\"`"))
+                Some(format!(
+                    "`init_sql: INSTALL {extension}` in `connectors/duckdb.yaml` fetches it when the project runs; \
+                     or bring the data as local files"
+                ))
             }
-            Self::Sql(error) => error.hint.clone(),
+            Self::Sql(error) | Self::Session { error, .. } => error.hint.clone(),
             Self::Open(OpenError::Damaged { .. }) => Some(
                 "`watershed doctor --repair` sets the file aside; the next `watershed run` makes everything anew"
                     .to_owned(),

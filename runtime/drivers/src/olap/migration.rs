@@ -1,4 +1,7 @@
-//! SQL that is run once, with the record that says so.
+//! SQL that is run once, with the record that says so and says what it left for everybody.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use uuid::Uuid;
 
@@ -9,10 +12,19 @@ pub struct Migration {
     pub uid: Uuid,
     /// The version that it is run for.
     pub version: u32,
+    /// This run; never used again.
+    pub run: Uuid,
     /// Stands for what is run.
     pub proof: String,
     /// One or more statements.
     pub sql: String,
+    /// What to keep beside a thing that it makes, by the thing's name in lower case; opaque here.
+    pub definitions: BTreeMap<String, Vec<u8>>,
+    /// Names of tables whose rows it may change, in lower case.
+    pub mentions: BTreeSet<String>,
+    /// It is an edited text that takes the place of the one before: functions that that one made are dropped first,
+    /// in the same transaction.
+    pub replaces: bool,
 }
 
 /// The migration that was run last for a resource.
@@ -22,4 +34,87 @@ pub struct Migrated {
     pub version: u32,
     /// Stands for what was run.
     pub proof: String,
+    /// What it left.
+    pub left: Left,
+}
+
+/// What a migration left in the engine for everybody.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Things that it made, or whose rows it may have changed; ordered by name.
+    pub things: Vec<Thing>,
+    /// Settings that it changed, and to which values. Every process that opens the file makes them again.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// A thing that a migration made or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Thing {
+    /// What it is.
+    pub kind: ThingKind,
+    /// The schema that holds it.
+    pub schema: String,
+    /// Its name.
+    pub name: String,
+    /// The run that made or changed it last.
+    pub run: Uuid,
+    /// What was given to be kept beside it, if the run had something to say of it.
+    pub definition: Option<Vec<u8>>,
+}
+
+/// What a thing in the engine's catalog is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ThingKind {
+    /// A macro that yields a value.
+    Function,
+    /// A macro that yields a table.
+    TableFunction,
+    /// A table.
+    Table,
+    /// A view.
+    View,
+    /// A type.
+    Type,
+    /// A sequence.
+    Sequence,
+}
+
+impl ThingKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Function,
+        Self::TableFunction,
+        Self::Table,
+        Self::View,
+        Self::Type,
+        Self::Sequence,
+    ];
+
+    /// A stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::TableFunction => "table_function",
+            Self::Table => "table",
+            Self::View => "view",
+            Self::Type => "type",
+            Self::Sequence => "sequence",
+        }
+    }
+
+    /// Reads a stable name.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+
+    /// Whether all that there is of it is its definition: it holds no rows.
+    pub fn is_definition(self) -> bool {
+        !matches!(self, Self::Table | Self::Sequence)
+    }
+}
+
+impl fmt::Display for ThingKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }

@@ -6,6 +6,7 @@ use watershed_drivers::olap::quote_identifier;
 use watershed_proto::{MetricsViewSpec, MetricsViewState, ModelState};
 
 use super::KIND;
+use crate::made::Version;
 use crate::{model, refs, selector::Choosing};
 
 /// A metrics view, ready to be tried.
@@ -30,6 +31,14 @@ pub struct Whole {
 }
 
 impl Whole {
+    /// Takes into account what migrations and connectors left in the engine: expressions may use all of it.
+    pub fn depends_on(&mut self, made: Option<Version>) {
+        let Some(made) = made else { return };
+        let mut proof = blake3::Hasher::new();
+        proof.update(self.proof.as_bytes()).update(&made);
+        self.proof = proof.finalize().to_hex().as_str()[..32].to_owned();
+    }
+
     /// Puts together what is looked at.
     ///
     /// # Errors

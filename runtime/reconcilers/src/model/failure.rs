@@ -66,6 +66,15 @@ pub(crate) fn of_render(error: &RenderError) -> Error {
     }
 }
 
+/// A model whose statement is about one partition.
+pub(super) fn of_partitions() -> Error {
+    let message = "the template uses a partition, and partitions are not supported yet";
+    Error {
+        hint: Some("read all files at once: a pattern such as `read_parquet('data/**/*.parquet')`".into()),
+        ..Error::permanent("not-supported-yet", message)
+    }
+}
+
 pub(super) fn of_rename(error: &RenameError) -> Error {
     match error {
         RenameError::NameTaken { .. } => of_taken_name(error.to_string()),

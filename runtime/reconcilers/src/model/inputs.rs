@@ -50,20 +50,28 @@ fn input(target: &Row) -> Option<Input> {
     Some(Input { table, build })
 }
 
-/// The local files that a spec reads, sorted by path, with hashes where `seen` leaves doubt.
+/// The local files that a spec reads, those among them that it reads through what a migration made.
+pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
+    let through = made.iter().map(|pattern| LocalFiles {
+        pattern: pattern.clone(),
+        invalidate_on_change: true,
+    });
+    spec.local_files.iter().cloned().chain(through).collect()
+}
+
+/// The local files of some patterns, sorted by path, with hashes where `seen` leaves doubt.
 ///
 /// # Errors
 /// When one is missing or can't be read.
 pub(super) async fn local_files(
     root: &Arc<Path>,
-    spec: &ModelSpec,
+    patterns: Vec<LocalFiles>,
     seen: Vec<FileSeen>,
     cancel: &CancellationToken,
 ) -> Result<Vec<FileNow>, Error> {
-    if spec.local_files.is_empty() {
+    if patterns.is_empty() {
         return Ok(Vec::new());
     }
-    let patterns = spec.local_files.clone();
     blocking(root, cancel, move |root| {
         let mut files = look_at_all(root, &patterns)?;
         let unproven = plan::unproven(&seen, &files);

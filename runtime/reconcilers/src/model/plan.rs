@@ -12,7 +12,12 @@
 //! 4. A refresh is answered by the build that recorded its counter.
 //! 5. A change of the fingerprint's version alone builds nothing: the recorded text, fingerprinted anew, is
 //!    compared instead.
-//! 6. An output of a lost catalog is adopted if it is what would be built now, else built over.
+//! 6. What migrations and connectors left in the engine is an input by its version, as an input by its build.
+//! 7. An output of a lost catalog is adopted if it is what would be built now, else built over.
+
+use std::collections::BTreeMap;
+
+use crate::made::Version;
 
 use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
 
@@ -29,6 +34,8 @@ pub struct Wanted<'a> {
     pub inputs: &'a [Input],
     /// The local files that the definition reads, sorted by path.
     pub files: &'a [FileNow],
+    /// Versions of what it reads of what migrations and connectors left in the engine.
+    pub made: &'a BTreeMap<String, Version>,
     /// Refreshes asked for so far.
     pub asked: Refreshes,
 }
@@ -123,6 +130,8 @@ pub enum Reason {
     InputChanged(usize),
     /// A local file's content changed, or a file came or went; its path.
     FileChanged(String),
+    /// What a migration or a connector left in the engine is another; its name.
+    MadeChanged(String),
 }
 
 /// Why a view is made again.
@@ -132,6 +141,9 @@ pub enum Again {
     InputRenamed,
     /// An input was built again, and may have other columns; the build id is derived anew. By ordinal.
     InputChanged(usize),
+    /// What a migration or a connector left in the engine is another, and may have other columns; the build id is
+    /// derived anew.
+    MadeChanged,
 }
 
 /// How long after its last change a file may change again without a visible change of its time, nanoseconds.
@@ -158,6 +170,11 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
     if let Some(reason) = definition_changed(wanted, output).or_else(|| file_changed(wanted, output.record)) {
         return Decision::Build(reason);
     }
+    match (wanted.shape, made_changed(wanted, output.record)) {
+        (Shape::Table, Some(name)) => return Decision::Build(Reason::MadeChanged(name)),
+        (Shape::View, Some(_)) => return Decision::MakeViewAgain(Again::MadeChanged),
+        (Shape::View | Shape::Table, None) => {}
+    }
     match (wanted.shape, input_changed(wanted, output.record)) {
         (Shape::Table, Some(ordinal)) => return Decision::Build(Reason::InputChanged(ordinal)),
         (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),
@@ -179,6 +196,7 @@ fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
     object_changed(output)
         .or_else(|| definition_changed(wanted, output))
         .or_else(|| file_changed(wanted, output.record))
+        .or_else(|| made_changed(wanted, output.record).map(Reason::MadeChanged))
         .or_else(|| input_changed(wanted, output.record).map(Reason::InputChanged))
         .or_else(|| {
             let stale = wanted.shape == Shape::View && input_renamed(wanted, output.record);
@@ -228,6 +246,19 @@ fn input_changed(wanted: &Wanted<'_>, record: &Record) -> Option<usize> {
     let changed = pairs.into_iter().position(|(now, then)| now.build != then.build);
     let shorter = wanted.inputs.len().min(record.inputs.len());
     changed.or_else(|| (wanted.inputs.len() != record.inputs.len()).then_some(shorter))
+}
+
+/// The first name that has another version than recorded, or that came or went.
+fn made_changed(wanted: &Wanted<'_>, record: &Record) -> Option<String> {
+    let then = &record.made.inputs;
+    let came = wanted
+        .made
+        .iter()
+        .find(|(name, version)| then.get(*name) != Some(version));
+    let name = came
+        .map(|(name, _)| name)
+        .or_else(|| then.keys().find(|name| !wanted.made.contains_key(*name)));
+    name.cloned()
 }
 
 fn input_renamed(wanted: &Wanted<'_>, record: &Record) -> bool {
@@ -293,6 +324,7 @@ impl std::fmt::Display for Reason {
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),
             Self::FileChanged(path) => write!(f, "the file `{path}` changed"),
+            Self::MadeChanged(name) => write!(f, "`{name}`, which it reads in the engine, changed"),
         }
     }
 }

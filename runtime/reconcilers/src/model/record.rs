@@ -9,6 +9,8 @@ use std::{collections::BTreeMap, fmt};
 use uuid::Uuid;
 use watershed_proto::{Fingerprint, LocalFileState, Message, ModelState, OutputKind, TestResult};
 
+use crate::made::Reads;
+
 /// Identity of what a build made: two outputs with one build id hold the same.
 ///
 /// A table gets a fresh one with every build that replaced it. A view's is derived from its definition and from
@@ -84,6 +86,8 @@ pub struct Record {
     pub inputs: Vec<Input>,
     /// The local files that it read, sorted by path.
     pub files: Vec<FileSeen>,
+    /// What it read of what migrations and connectors had left in the engine.
+    pub made: Reads,
     /// The refreshes that it answered.
     pub answered: Refreshes,
     /// The tests that it passed: [`Tests::digest`](super::data_tests::Tests) of the spec that had them run.
@@ -133,6 +137,7 @@ impl Record {
             definition: state.definition.clone(),
             inputs: inputs(state)?,
             files: files(&state.local_files),
+            made: made(state),
             answered: Refreshes {
                 plain: state.answered_refresh,
                 full: state.answered_full_refresh,
@@ -170,6 +175,13 @@ impl Record {
             definition: Vec::new(),
             passed_tests: self.tests.clone(),
             test_results: self.results.clone(),
+            made_inputs: self
+                .made
+                .inputs
+                .iter()
+                .map(|(name, version)| (name.clone(), version.to_vec()))
+                .collect(),
+            made_files: self.made.files.clone(),
         }
     }
 }
@@ -200,6 +212,18 @@ fn files(files: &BTreeMap<String, LocalFileState>) -> Vec<FileSeen> {
     seen.collect()
 }
 
+fn made(state: &ModelState) -> Reads {
+    let inputs = state.made_inputs.iter().map(|(name, version)| {
+        // A version of another length is none that anything has, so the output is built again.
+        let version = version.as_slice().try_into().unwrap_or_default();
+        (name.clone(), version)
+    });
+    Reads {
+        inputs: inputs.collect(),
+        files: state.made_files.clone(),
+    }
+}
+
 fn file_state(file: &FileSeen) -> (String, LocalFileState) {
     let state = LocalFileState {
         size: file.size,
@@ -226,7 +250,13 @@ impl BuildId {
     /// The build id of a view: the same for the same definition over the same builds and files, except that a refresh
     /// that somebody asked for gives it another, so that what reads it is built again.
     #[must_use]
-    pub fn of_view(meaning: &Meaning, inputs: &[Input], files: &[FileSeen], answered: Refreshes) -> Self {
+    pub fn of_view(
+        meaning: &Meaning,
+        inputs: &[Input],
+        files: &[FileSeen],
+        made: &Reads,
+        answered: Refreshes,
+    ) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 build id of a view");
         let mut part = |bytes: &[u8]| {
             hasher.update(&(bytes.len() as u64).to_le_bytes());
@@ -240,6 +270,10 @@ impl BuildId {
         for file in files {
             part(file.path.as_bytes());
             part(file.content.as_ref().map_or(&[], |digest| digest.as_slice()));
+        }
+        for (name, version) in &made.inputs {
+            part(name.as_bytes());
+            part(version);
         }
         part(&answered.plain.to_le_bytes());
         part(&answered.full.to_le_bytes());
@@ -301,6 +335,10 @@ mod tests {
                 content: Some([9; 32]),
                 seen_at_ns: 4,
             }],
+            made: Reads {
+                inputs: BTreeMap::from([("dollars".into(), [4; 16])]),
+                files: vec!["data/*.csv".into()],
+            },
             answered: Refreshes { plain: 1, full: 2 },
             tests: vec![7],
             results: Vec::new(),
@@ -358,42 +396,46 @@ mod tests {
             meaning,
             inputs,
             files,
+            made,
             answered,
             ..
         } = record();
-        let id = BuildId::of_view(&meaning, &inputs, &files, answered);
-        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files, answered));
+        let id = BuildId::of_view(&meaning, &inputs, &files, &made, answered);
+        assert_eq!(id, BuildId::of_view(&meaning, &inputs, &files, &made, answered));
         let renamed = [Input {
             table: "other".into(),
             ..inputs[0].clone()
         }];
-        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files, answered));
+        assert_eq!(id, BuildId::of_view(&meaning, &renamed, &files, &made, answered));
         let rebuilt = [Input {
             build: BuildId(Uuid::from_u128(9)),
             ..inputs[0].clone()
         }];
-        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files, answered));
+        assert_ne!(id, BuildId::of_view(&meaning, &rebuilt, &files, &made, answered));
         let edited = Meaning {
             digest: [6; 16],
             ..meaning.clone()
         };
-        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files, answered));
+        assert_ne!(id, BuildId::of_view(&edited, &inputs, &files, &made, answered));
         let mut changed = files.clone();
         changed[0].content = Some([8; 32]);
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed, answered));
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &changed, &made, answered));
         changed[0] = FileSeen {
             modified_ns: 99,
             ..files[0].clone()
         };
         assert_eq!(
             id,
-            BuildId::of_view(&meaning, &inputs, &changed, answered),
+            BuildId::of_view(&meaning, &inputs, &changed, &made, answered),
             "a touched file is the same file"
         );
+        let mut other = made.clone();
+        other.inputs.insert("dollars".into(), [5; 16]);
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, &other, answered));
         let refreshed = Refreshes {
             plain: answered.plain + 1,
             ..answered
         };
-        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, refreshed));
+        assert_ne!(id, BuildId::of_view(&meaning, &inputs, &files, &made, refreshed));
     }
 }

@@ -22,7 +22,7 @@ use super::{
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, statement,
 };
-use crate::{connector, messages::Proto, outputs::Found, refs};
+use crate::{connector, made::Reads, messages::Proto, outputs::Found, refs};
 
 pub(super) struct Run<'a> {
     model: &'a ModelReconciler,
@@ -48,6 +48,7 @@ struct Plan {
     meaning: Meaning,
     inputs: Vec<Input>,
     files: Vec<FileNow>,
+    made: Reads,
     /// When the files were looked at, nanoseconds since the epoch.
     looked_at_ns: i64,
 }
@@ -68,6 +69,7 @@ impl<'a> Run<'a> {
         }
         let inputs = inputs::of_refs(self.spec(), self.context.refs())?;
         self.refuse_other_database()?;
+        statement::refuse_partitions(self.spec(), self.paths())?;
         let standing = self.standing().await?;
         let plan = self.plan(inputs, standing.record.as_ref()).await?;
         let decision = self.decide(&plan, &standing).await?;
@@ -117,13 +119,16 @@ impl<'a> Run<'a> {
     async fn plan(&self, inputs: Vec<Input>, record: Option<&Record>) -> Result<Plan, Error> {
         let looked_at_ns = files::nanos(SystemTime::now());
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
-        let files = inputs::local_files(&self.model.root, self.spec(), seen, self.cancel()).await?;
+        let made = self.model.outputs.made().read_by_model(&self.spec().uses);
+        let patterns = inputs::patterns(self.spec(), &made.files);
+        let files = inputs::local_files(&self.model.root, patterns, seen, self.cancel()).await?;
         Ok(Plan {
             table: self.table().to_owned(),
             shape: statement::shape(self.spec()),
             meaning: self.meaning()?,
             inputs,
             files,
+            made,
             looked_at_ns,
         })
     }
@@ -152,6 +157,7 @@ impl<'a> Run<'a> {
             meaning: &wanted.meaning,
             inputs: &wanted.inputs,
             files: &wanted.files,
+            made: &wanted.made.inputs,
             asked: self.asked(),
         };
         let found = match standing.orphan {
@@ -312,7 +318,13 @@ impl Run<'_> {
     /// Its tests, templates executed.
     fn tests(&self) -> Result<Tests, Error> {
         let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
-        Tests::of(self.spec(), self.name(), environment, self.paths(), secrets)
+        let mut tests = Tests::of(self.spec(), self.name(), environment, self.paths(), secrets)?;
+        // Tests that read what migrations made are run again when that changes.
+        let names: BTreeSet<String> = tests.checks.iter().flat_map(|check| names_in(&check.sql)).collect();
+        let made = self.model.outputs.made();
+        let reads = made.read_by_names(names.iter().map(String::as_str));
+        tests.digest.extend(reads.inputs.into_values().flatten());
+        Ok(tests)
     }
 
     fn meaning(&self) -> Result<Meaning, Error> {

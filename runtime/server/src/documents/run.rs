@@ -95,6 +95,9 @@ pub struct Summary {
     /// The number of resources that had failed when the command began and have not any more.
     #[serde(default)]
     pub fixed: u64,
+    /// Resources that are paused: nothing is done for them until they are resumed, and they may be behind.
+    #[serde(default)]
+    pub paused: Vec<ResourceName>,
 }
 
 /// How many runs ended how.

@@ -1,30 +1,49 @@
 //! The stored catalog, apart from a controller.
 
+use std::fmt;
 use std::sync::{Arc, PoisonError};
 
 use watershed_controller::store::{BoxFuture, Opened, SqliteStore, Store, StoreError};
 use watershed_core::Stored;
+use watershed_drivers::olap::Session;
+use watershed_reconcilers::connector;
+use watershed_reconcilers::made::Version;
+use watershed_reconcilers::outputs::Outputs;
+use watershed_reconcilers::secrets::Secrets;
 
 use super::{Found, Memory};
 use crate::report::Entry;
 
 /// A store that remembers what it found, so that a run can say what it changed.
-#[derive(Debug)]
 pub(super) struct Remembering {
     store: SqliteStore,
     memory: Memory,
+    outputs: Arc<Outputs>,
+    environment: String,
 }
 
 impl Remembering {
-    pub(super) fn new(store: SqliteStore) -> (Self, Memory) {
+    /// The store of an instance whose engine is that of `outputs`: what connections to it begin with is known before
+    /// anything runs.
+    pub(super) fn new(store: SqliteStore, outputs: Arc<Outputs>, environment: String) -> (Self, Memory) {
         let memory = Memory::default();
         (
             Self {
                 store,
                 memory: Arc::clone(&memory),
+                outputs,
+                environment,
             },
             memory,
         )
+    }
+}
+
+impl fmt::Debug for Remembering {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remembering")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
     }
 }
 
@@ -32,10 +51,19 @@ impl Store for Remembering {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
             let opened = self.store.open(instance).await?;
-            *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = found(&opened.stored);
+            let found = found(&opened.stored);
+            let sessions = sessions(&found.entries, &self.environment, self.outputs.secrets());
+            self.outputs.begin_with(sessions);
+            *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = found;
             Ok(opened)
         })
     }
+}
+
+/// What connections to the engine begin with, as the catalog has the connectors.
+pub(super) fn sessions(entries: &[Entry], environment: &str, secrets: &Secrets) -> Vec<(Session, Version)> {
+    let rows = entries.iter().map(|entry| entry.row.as_ref());
+    connector::sessions_of_rows(rows, environment, secrets)
 }
 
 /// The resources of a catalog that nobody runs, by kind and name.

@@ -255,6 +255,10 @@ impl Folder {
     ) -> Result<(), Refusal> {
         let engine = self.engine()?;
         let secrets = compiled::secrets_in_files(&self.options).await;
+        if let Ok(entries) = self.entries().await {
+            let sessions = catalog::sessions(&entries, &self.options.environment, &secrets);
+            engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());
+        }
         stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
         close(&engine).await;
         Ok(())

@@ -185,7 +185,9 @@ impl Runtime {
         let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
         let outputs = Arc::new(outputs.with_secrets(secrets.clone()));
         refuse_damage(&engine, &outputs).await?;
-        let (store, found) = catalog::Remembering::new(SqliteStore::open(state.catalog()).await?);
+        let store = SqliteStore::open(state.catalog()).await?;
+        let (store, found) =
+            catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
         let setup = Setup {
             root: options.root.clone(),
             environment: options.environment.clone(),

@@ -85,6 +85,10 @@ pub(super) fn read(folder: &Path, uid: Uuid, limit: usize) -> io::Result<Vec<Log
     Ok(lines)
 }
 
+/// How much earlier than now a file has to be written to say what time it is. Age counts from the latest such file, so
+/// that a clock which is wrong once, and years ahead, makes nothing old.
+const SIGHTING: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Removes files that are older than `age`, then the oldest until all together have at most `most` bytes. Returns how
 /// many are left.
 pub(super) fn sweep(folder: &Path, age: Duration, most: u64) -> u64 {
@@ -99,13 +103,18 @@ pub(super) fn sweep(folder: &Path, age: Duration, most: u64) -> u64 {
         if path.extension().is_none_or(|ending| ending != ENDING) {
             continue;
         }
-        let written = meta.modified().unwrap_or(now);
-        if now.duration_since(written).is_ok_and(|old| old > age) {
-            let _ = fs::remove_file(path);
-        } else {
-            kept.push((written, meta.len(), path));
-        }
+        kept.push((meta.modified().unwrap_or(now), meta.len(), path));
     }
+    let seen_before = |written: &SystemTime| now.duration_since(*written).is_ok_and(|ago| ago >= SIGHTING);
+    let reference = kept
+        .iter()
+        .map(|(written, ..)| *written)
+        .filter(seen_before)
+        .max();
+    let is_old = |written: SystemTime| {
+        reference.is_some_and(|seen| seen.duration_since(written).is_ok_and(|old| old > age))
+    };
+    kept.retain(|(written, _, path)| !is_old(*written) || fs::remove_file(path).is_err());
     let mut total = kept.iter().map(|(_, length, _)| length).sum::<u64>();
     kept.sort();
     for (_, length, path) in kept {
@@ -203,23 +212,47 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("logs");
         let uid = |number: u128| Uuid::from_u128(number);
-        let begin = SystemTime::now() - Duration::from_secs(1_000);
+        const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+        let begin = SystemTime::now() - 10 * DAY;
         for number in 0..10 {
             append(&folder, uid(number), &[b'x'; 100]).unwrap();
             let file = File::options()
                 .append(true)
                 .open(present(&folder, uid(number)))
                 .unwrap();
-            file.set_modified(begin + Duration::from_secs(number as u64 * 100))
+            file.set_modified(begin + u32::try_from(number).unwrap() * DAY)
                 .unwrap();
         }
         assert_eq!(
-            sweep(&folder, Duration::from_secs(850), u64::MAX),
+            sweep(&folder, 7 * DAY + DAY / 2, u64::MAX),
             800,
             "two are too old"
         );
-        assert_eq!(sweep(&folder, Duration::from_secs(10_000), 350), 300);
+        assert_eq!(sweep(&folder, 100 * DAY, 350), 300);
         assert!(!present(&folder, uid(6)).exists() && present(&folder, uid(7)).exists());
+    }
+
+    #[test]
+    fn a_clock_that_is_years_ahead_for_once_makes_no_file_old() {
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("logs");
+        // As if now were a false date: what there is was all written nine years before it.
+        for number in 0..3 {
+            append(&folder, Uuid::from_u128(number), b"x\n").unwrap();
+            let path = present(&folder, Uuid::from_u128(number));
+            let file = File::options().append(true).open(path).unwrap();
+            file.set_modified(SystemTime::now() - 9 * YEAR).unwrap();
+        }
+        append(&folder, Uuid::from_u128(9), b"x\n").unwrap();
+        assert_eq!(sweep(&folder, YEAR, u64::MAX), 8, "seen once");
+        let file = File::options()
+            .append(true)
+            .open(present(&folder, Uuid::from_u128(9)));
+        file.unwrap()
+            .set_modified(SystemTime::now() - 2 * SIGHTING)
+            .unwrap();
+        assert_eq!(sweep(&folder, YEAR, u64::MAX), 2, "seen again");
     }
 
     #[test]

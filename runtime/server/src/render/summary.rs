@@ -67,13 +67,48 @@ fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option
             Cell::plain(message.unwrap_or_default()),
         ]
     };
-    let rows: Vec<Vec<Cell>> = failed.iter().take(MOST_LINES).map(line).collect();
+    let mut rows: Vec<Vec<Cell>> = failed.iter().take(MOST_LINES).map(line).collect();
+    rows.extend(paused_lines(document));
     let mut out = fitting("  ", &rows, width);
     if failed.len() > MOST_LINES {
         let more = failed.len() - MOST_LINES;
         out.push_str(&format!("  {DIM}and {more} more that failed{DIM:#}\n"));
     }
     out
+}
+
+/// What is paused, which only a person changes; many of them are named in the last line alone.
+fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
+    let paused: Vec<&ResourceDocument> = document
+        .resources
+        .iter()
+        .filter(|resource| resource.health == Health::Paused)
+        .collect();
+    if paused.len() > MOST_NAMES {
+        return Vec::new();
+    }
+    let rest = |name: &str| format!("waits for `watershed resume {name}`");
+    let line = |resource: &&ResourceDocument| {
+        vec![
+            Cell::left("paused", WARN),
+            Cell::left(&resource.kind, DIM),
+            Cell::name(&resource.name),
+            Cell::rest(rest(&resource.name)),
+        ]
+    };
+    paused.iter().map(line).collect()
+}
+
+/// `1 paused (weather)`, if anything is.
+fn paused(document: &RunDocument) -> Option<String> {
+    let paused = &document.summary.paused;
+    if paused.is_empty() {
+        return None;
+    }
+    let names: Vec<String> = paused.iter().map(|resource| resource.name.clone()).collect();
+    let number = grouped(paused.len() as u64);
+    let names = some_of(&names, MOST_NAMES);
+    Some(format!("{WARN}{number} paused{WARN:#} ({names})"))
 }
 
 /// `table` or `view`, where a resource has an output.
@@ -175,13 +210,16 @@ fn verdict(document: &RunDocument) -> String {
     let name = &document.project;
     let time = duration(document.duration_ms);
     let total = count(document.summary.resources, "resource");
+    let paused = paused(document);
     let (mark, style) = match document.exit_code {
+        // What is paused may be behind, so not all is well.
+        0 if paused.is_some() => ("!", WARN),
         0 => ("✓", GOOD),
         1 => ("✗", BAD),
         _ => ("!", WARN),
     };
     let begin = format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}");
-    if document.exit_code == 0 && !did_anything(document) {
+    if document.exit_code == 0 && !did_anything(document) && paused.is_none() {
         let tests = data_tests::summary(&document.summary.tests).map(|tests| format!("{tests}, "));
         let tests = tests.unwrap_or_default();
         return format!("{begin} is up to date: {total}, {tests}nothing to do ({time})\n");
@@ -210,6 +248,7 @@ fn verdict(document: &RunDocument) -> String {
         return format!("{begin}: nothing was applied because of {BAD}{errors}{BAD:#}{stay} ({time})\n");
     }
     let mut parts = vec![total];
+    parts.extend(paused);
     parts.extend(
         numbers
             .iter()

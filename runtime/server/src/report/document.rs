@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use watershed_core::Row;
+use watershed_proto::{Message as _, MigrationState, ModelSpec};
+use watershed_reconcilers::made::Made;
+use watershed_reconcilers::{migration, model};
 
 use super::difference::Declarations;
 use super::health::Standings;
@@ -101,7 +104,9 @@ impl Account<'_> {
         let after = Declarations::of(self.entries, self.hidden);
         let (changes, removed) = self.before.changes_to(&after);
         let number = resources.len() as u64;
+        let paused = resources.iter().filter(|told| told.health == Health::Paused);
         let summary = Summary {
+            paused: paused.map(crate::documents::ResourceDocument::id).collect(),
             resources: number,
             outcomes: outcomes(ended.into_iter()),
             changes,
@@ -199,6 +204,7 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> 
             to: to.clone(),
         }));
     }
+    edges.extend(made_edges(&listed));
     edges.sort();
     edges.dedup();
     let kept = around.map(|row| neighbourhood(&edges, name_of(row)));
@@ -220,6 +226,42 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> 
         nodes: nodes.collect(),
         edges,
     }
+}
+
+/// What models read of what migrations made: no refs, and inputs all the same.
+fn made_edges(entries: &[&Entry]) -> Vec<Edge> {
+    let made = Made::default();
+    let mut migrations = std::collections::BTreeMap::new();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.row.kind.as_str() == migration::KIND)
+    {
+        let state = entry.row.state.as_deref().map(MigrationState::decode);
+        if let Some(Ok(state)) = state {
+            made.learn(entry.row.uid.0, &state);
+            migrations.insert(entry.row.uid.0, name_of(&entry.row));
+        }
+    }
+    if migrations.is_empty() {
+        return Vec::new();
+    }
+    let mut edges = Vec::new();
+    for entry in entries
+        .iter()
+        .filter(|entry| entry.row.kind.as_str() == model::KIND)
+    {
+        let Ok(spec) = ModelSpec::decode(entry.row.spec.as_ref()) else {
+            continue;
+        };
+        let behind = made.behind(&spec.uses).into_iter();
+        edges.extend(behind.filter_map(|uid| {
+            Some(Edge {
+                from: migrations.get(&uid)?.clone(),
+                to: name_of(&entry.row),
+            })
+        }));
+    }
+    edges
 }
 
 fn name_of(row: &Row) -> ResourceName {

@@ -120,7 +120,26 @@ pub(crate) fn problems(document: &RunDocument) -> Vec<Diagnostic> {
         !document.diagnostics.iter().any(tells)
     });
     let untold = untold.map(|(resource, error)| of_failure(resource.id(), &resource.paths, error));
-    findings.chain(untold).collect()
+    let mut all: Vec<Diagnostic> = findings.chain(untold).collect();
+    say_once(&mut all);
+    all
+}
+
+/// Failures that have one cause outside of all of them, with the code of their hint: what helps is said with the first.
+const ONE_CAUSE: [&str; 1] = ["missing-extension"];
+
+fn say_once(problems: &mut [Diagnostic]) {
+    let mut said = std::collections::BTreeSet::new();
+    for problem in problems
+        .iter_mut()
+        .filter(|one| ONE_CAUSE.contains(&one.code.as_str()))
+    {
+        if let Some(hint) = problem.hint.take()
+            && said.insert(hint.clone())
+        {
+            problem.hint = Some(hint);
+        }
+    }
 }
 
 fn says_same(finding: &Diagnostic, resource: &ResourceDocument, error: &ResourceError) -> bool {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use watershed_core::{Commit, CommitError, HistoryRow, Uid};
 
 use super::super::cuts::{Cuts, Failure, invocation};
-use super::super::{Given, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, parted, removes};
+use super::super::{Given, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
 use super::columns::{self, escaped, integer};
 use super::events::Event;
 use super::exchange::PostgresExchange;
@@ -140,7 +140,8 @@ impl Batch<'_> {
         }
         if let Some(now) = aged {
             let mut arguments = self.arguments()?;
-            arguments.add(now - HISTORY_AGE_MS)?;
+            arguments.add(now - HISTORY_SIGHTING_MS)?;
+            arguments.add(HISTORY_AGE_MS)?;
             self.execute(&self.statements.prune_age, arguments).await?;
         }
         Ok(())

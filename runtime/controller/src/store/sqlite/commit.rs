@@ -8,7 +8,7 @@ use sqlx::{Arguments, AssertSqlSafe};
 use watershed_core::{Commit, CommitError, Uid};
 
 use super::super::cuts::{Cuts, Failure, invocation};
-use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, parted, removes};
+use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
 use super::columns::{self, integer, uid_bytes};
 use super::statements::Statements;
 use crate::crash::{COMMIT_WITHIN, crash_point};
@@ -180,7 +180,8 @@ impl Batch<'_> {
 
     async fn age(&mut self, now: i64) -> Result<(), Failure> {
         let mut arguments = self.arguments()?;
-        arguments.add(now - HISTORY_AGE_MS)?;
+        arguments.add(now - HISTORY_SIGHTING_MS)?;
+        arguments.add(HISTORY_AGE_MS)?;
         self.execute(&self.statements.prune_age, arguments).await?;
         Ok(())
     }

@@ -103,7 +103,10 @@ impl Statements {
                      SELECT epoch, invocation FROM {p}history WHERE instance = ?1 AND uid = ?2
                      ORDER BY epoch DESC, invocation DESC LIMIT 1 OFFSET ?3)",
             ),
-            prune_age: fixed("DELETE FROM {p}history WHERE instance = ?1 AND ended_at < ?2"),
+            prune_age: fixed(
+                "DELETE FROM {p}history WHERE instance = ?1 AND ended_at < (
+                     SELECT max(ended_at) FROM {p}history WHERE instance = ?1 AND ended_at <= ?2) - ?3",
+            ),
             history: fixed(
                 "SELECT epoch, entry FROM {p}history WHERE instance = ?1 AND uid = ?2
                  ORDER BY epoch DESC, invocation DESC LIMIT ?3",

@@ -68,6 +68,10 @@ async fn take(step: &Step, engine: &Engine) {
             let migration = Migration {
                 uid: uid(7),
                 version: *version,
+                run: Uuid::from_u128(u128::from(*version)),
+                definitions: std::collections::BTreeMap::new(),
+                mentions: std::collections::BTreeSet::new(),
+                replaces: false,
                 proof: "proof".to_owned(),
                 sql: format!(
                     "create table side_{version} as select 1 as x; insert into side_{version} values (2)"

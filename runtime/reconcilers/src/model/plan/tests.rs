@@ -41,6 +41,11 @@ fn now(path: &str, modified_ns: i64, content: Option<u8>) -> FileNow {
     }
 }
 
+/// A macro of a version.
+fn made(version: u8) -> BTreeMap<String, Version> {
+    BTreeMap::from([("dollars".to_owned(), [version; 16])])
+}
+
 /// A model that is as it should be, to be disturbed by each test.
 struct Case {
     table: &'static str,
@@ -48,6 +53,7 @@ struct Case {
     meaning: Meaning,
     inputs: Vec<Input>,
     files: Vec<FileNow>,
+    made: BTreeMap<String, Version>,
     asked: Refreshes,
     record: Record,
     refingerprinted: Option<Meaning>,
@@ -65,6 +71,10 @@ impl Case {
             definition: b"select".to_vec(),
             inputs: inputs.clone(),
             files: vec![seen("x.csv", 5, 1), seen("y.csv", 6, 2)],
+            made: crate::made::Reads {
+                inputs: made(1),
+                files: Vec::new(),
+            },
             answered: Refreshes { plain: 2, full: 1 },
             tests: Vec::new(),
             results: Vec::new(),
@@ -78,6 +88,7 @@ impl Case {
             meaning: meaning("1", 5),
             inputs,
             files: vec![now("x.csv", 5, None), now("y.csv", 6, None)],
+            made: made(1),
             asked: Refreshes { plain: 2, full: 1 },
             record,
             refingerprinted: None,
@@ -92,6 +103,7 @@ impl Case {
             meaning: &self.meaning,
             inputs: &self.inputs,
             files: &self.files,
+            made: &self.made,
             asked: self.asked,
         }
     }
@@ -372,4 +384,25 @@ fn an_orphaned_view_over_a_renamed_input_is_built_over() {
 fn the_decision_is_the_same_when_asked_twice() {
     let case = Case::settled(Shape::View);
     assert_eq!(case.plan(), case.plan());
+}
+
+#[test]
+fn another_version_of_what_a_migration_made_is_another_input() {
+    for (now, table) in [(made(2), true), (BTreeMap::new(), true), (made(2), false)] {
+        let shape = if table { Shape::Table } else { Shape::View };
+        let mut case = Case::settled(shape);
+        assert_eq!(
+            plan(&case.wanted(), &Found::Own(case.output())),
+            Decision::Nothing
+        );
+        case.made = now;
+        let expected = if table {
+            Decision::Build(Reason::MadeChanged("dollars".into()))
+        } else {
+            Decision::MakeViewAgain(Again::MadeChanged)
+        };
+        assert_eq!(plan(&case.wanted(), &Found::Own(case.output())), expected);
+        let orphan = plan(&case.wanted(), &Found::Orphan(case.output()));
+        assert_eq!(orphan, Decision::Build(Reason::MadeChanged("dollars".into())));
+    }
 }

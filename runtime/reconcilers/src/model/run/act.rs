@@ -34,6 +34,7 @@ impl Run<'_> {
         let record = Record {
             files: files.collect(),
             meaning: plan.meaning,
+            made: plan.made,
             ..record
         };
         self.set_state(&record).await?;
@@ -139,9 +140,9 @@ impl Run<'_> {
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
         let id = match plan.shape {
             Shape::Table => BuildId::fresh(),
-            Shape::View => {
-                kept.unwrap_or_else(|| BuildId::of_view(&plan.meaning, &plan.inputs, &files, self.asked()))
-            }
+            Shape::View => kept.unwrap_or_else(|| {
+                BuildId::of_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
+            }),
         };
         let record = Record {
             build: id,
@@ -151,6 +152,7 @@ impl Run<'_> {
             definition: self.spec().encode_to_vec(),
             inputs: plan.inputs,
             files,
+            made: plan.made,
             answered: self.asked(),
             tests: tests.digest.clone(),
             results: Vec::new(),

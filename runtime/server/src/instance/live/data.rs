@@ -6,8 +6,17 @@ use std::sync::Arc;
 
 use watershed_controller::{Row, Uid};
 use watershed_drivers::watch::Tree;
-use watershed_proto::{Message as _, ModelSpec};
+use watershed_proto::{Message as _, ModelSpec, ModelState};
 use watershed_reconcilers::model::{self, pattern::Pattern};
+
+/// What a model's last build read through what migrations made.
+fn through(row: &Row) -> Vec<String> {
+    let state = row
+        .state
+        .as_deref()
+        .and_then(|state| ModelState::decode(state).ok());
+    state.map(|state| state.made_files).unwrap_or_default()
+}
 
 /// What all models read.
 #[derive(Debug)]
@@ -19,6 +28,8 @@ pub(super) struct DataFiles {
 #[derive(Debug)]
 struct Reads {
     spec: Arc<[u8]>,
+    /// Patterns that it reads through what migrations made.
+    through: Vec<String>,
     patterns: Vec<Pattern>,
 }
 
@@ -35,22 +46,26 @@ impl DataFiles {
         if row.kind.as_str() != model::KIND || row.marks.is_deleted() {
             return self.forget(row.uid);
         }
+        let through = through(row);
         if self
             .models
             .get(&row.uid)
-            .is_some_and(|reads| reads.spec == row.spec)
+            .is_some_and(|reads| reads.spec == row.spec && reads.through == through)
         {
             return false;
         }
         let said = ModelSpec::decode(row.spec.as_ref()).map(|spec| spec.local_files);
         let said = said.unwrap_or_default();
-        let patterns: Vec<Pattern> = said
-            .iter()
-            .filter_map(|text| Pattern::new(&self.root, &text.pattern))
-            .collect();
+        let said = said.iter().map(|files| &files.pattern).chain(&through);
+        let patterns: Vec<Pattern> = said.filter_map(|text| Pattern::new(&self.root, text)).collect();
         let is_news = !patterns.is_empty() || self.reads(row.uid);
         let spec = Arc::clone(&row.spec);
-        self.models.insert(row.uid, Reads { spec, patterns });
+        let reads = Reads {
+            spec,
+            through,
+            patterns,
+        };
+        self.models.insert(row.uid, reads);
         is_news
     }
 

@@ -1,0 +1,74 @@
+//! Words of dbt in SQL, and what is written here in their place.
+
+/// What to write in place of the first words of dbt in a text; `None` if there are none.
+pub(crate) fn hint(text: &str) -> Option<String> {
+    let mut marks = text.match_indices('{').filter_map(|(at, _)| text.get(at..));
+    marks.find_map(of_action)
+}
+
+fn of_action(action: &str) -> Option<String> {
+    if action.starts_with("{%") {
+        let hint = "Jinja is not read here: `{{ if dev }} ... {{ else }} ... {{ end }}` chooses between texts, \
+                    `{{ range list \"a\" \"b\" }} ... {{ end }}` repeats one, and a macro is `CREATE MACRO` in `init.sql`";
+        return Some(hint.to_owned());
+    }
+    let call = action
+        .strip_prefix("{{")?
+        .trim_start_matches(['-', ' ', '\t', '\n']);
+    let name = |argument: usize| {
+        let inner = call.split_once('(')?.1.split(')').next()?;
+        let name = inner.split(',').nth(argument)?.trim().trim_matches(['\'', '"']);
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let is_call = |word: &str| {
+        call.strip_prefix(word)
+            .is_some_and(|rest| rest.trim_start().starts_with('('))
+    };
+    if is_call("ref") {
+        let name = name(0).unwrap_or_else(|| "orders".to_owned());
+        return Some(format!(
+            "write the plain name `{name}`: what a query reads is found without a `ref`"
+        ));
+    }
+    if is_call("source") {
+        let name = name(1).unwrap_or_else(|| "orders".to_owned());
+        return Some(format!(
+            "write the plain name `{name}` of a source of this project"
+        ));
+    }
+    if is_call("config") {
+        let hint = "settings are annotations: `-- @materialize: true` on a line of its own makes a table";
+        return Some(hint.to_owned());
+    }
+    if is_call("var") || is_call("env_var") {
+        let name = name(0).unwrap_or_else(|| "name".to_owned());
+        return Some(format!(
+            "write `{{{{ .env.{name} }}}}`, with `{name}` under `env:` in the manifest"
+        ));
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_of_dbt_get_what_is_written_here() {
+        let has = |text: &str, part: &str| {
+            let said = hint(text).unwrap_or_default();
+            assert!(said.contains(part), "{text}: {said}");
+        };
+        has("SELECT * FROM {{ ref('orders') }}", "plain name `orders`");
+        has("FROM {{ source('shop', 'paid') }}", "plain name `paid`");
+        has(
+            "{{ config(materialized='table') }} SELECT 1",
+            "@materialize: true",
+        );
+        has("SELECT 1 {% if is_incremental() %}", "{{ if dev }}");
+        has("SELECT {{ var('late') }}", "{{ .env.late }}");
+        has("{{ .env.x }} {{ ref('orders') }}", "plain name `orders`");
+        assert_eq!(hint("SELECT {{ .env.late }} FROM {{ ref \"orders\" }}"), None);
+        assert_eq!(hint("SELECT 1"), None);
+    }
+}

@@ -1,0 +1,241 @@
+//! Keys that are read and checked, and that nothing acts on yet.
+//!
+//! A key that is accepted and ignored is a lie: each of these is a warning where it stands, once. Whoever makes a key act
+//! takes it out of the table; a test holds the table to what the readers know.
+
+use crate::{
+    diagnostics::{At, Code, Findings, Role},
+    resource::{FileKind, Kind},
+    yaml::{Data, Map, Node},
+};
+
+/// A key without an effect yet.
+struct Inert {
+    /// The key; `a.b` stands inside another one, and `a.*` for all that is left there.
+    key: &'static str,
+    /// What is so instead.
+    instead: &'static str,
+}
+
+const fn inert(key: &'static str, instead: &'static str) -> Inert {
+    Inert { key, instead }
+}
+
+const NO_SCHEDULE: &str = "nothing is refreshed by time; `watershed refresh NAME` does it once";
+const NO_STATEMENTS: &str = "these statements are not run; a connector's `init_sql` and migrations are";
+const NO_PARTITIONS: &str = "the model is built as a whole";
+const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
+const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
+
+/// Of models and sources.
+const MODEL: [Inert; 24] = [
+    inert(
+        "incremental",
+        "every build makes all rows anew, and those of before are gone",
+    ),
+    inert("change_mode", "an edit builds the model anew"),
+    inert("state", "every build makes all rows anew"),
+    inert("partitions", NO_PARTITIONS),
+    inert("splits", NO_PARTITIONS),
+    inert("partitions_watermark", NO_PARTITIONS),
+    inert("partitions_concurrency", NO_PARTITIONS),
+    inert("stage", "rows are not staged"),
+    inert("refresh.cron", NO_SCHEDULE),
+    inert("refresh.every", NO_SCHEDULE),
+    inert("refresh.ticker", NO_SCHEDULE),
+    inert("refresh.time_zone", NO_SCHEDULE),
+    inert("refresh.run_in_dev", NO_SCHEDULE),
+    inert("refresh.disable", "the model is built when what it reads changes"),
+    inert(
+        "refresh.ref_update",
+        "the model is built when what it reads changes",
+    ),
+    inert("pre_exec", NO_STATEMENTS),
+    inert("post_exec", NO_STATEMENTS),
+    inert("init_queries", NO_STATEMENTS),
+    inert("create_secrets_from_connectors", "no secret is made"),
+    inert("output.incremental_strategy", "every build makes all rows anew"),
+    inert("output.unique_key", "every build makes all rows anew"),
+    inert("output.partition_by", "the table is one piece"),
+    inert("output.order_by", "write ORDER BY into the query"),
+    inert("output.*", "the table is made without it"),
+];
+
+/// Keys of `output` that act.
+const OUTPUT: [&str; 3] = ["connector", "table", "materialize"];
+
+/// Of connectors to DuckDB.
+const DUCKDB: [Inert; 13] = [
+    inert("attach", "ATTACH in `init_sql` attaches a database"),
+    inert("secrets", "CREATE SECRET in `init_sql` makes one"),
+    inert(
+        "create_secrets_from_connectors",
+        "CREATE SECRET in `init_sql` makes one",
+    ),
+    inert("extensions", "INSTALL and LOAD in `init_sql` bring one"),
+    inert("settings", "SET in `init_sql` makes a setting"),
+    inert("database_name", "tables stand in the project's own database"),
+    inert("schema_name", "tables stand in the schema `main`"),
+    inert("pool_size", OWN_LIMITS),
+    inert("cpu", OWN_LIMITS),
+    inert("memory_limit_gb", OWN_LIMITS),
+    inert("storage_limit_bytes", OWN_LIMITS),
+    inert("read_write_ratio", OWN_LIMITS),
+    inert("log_queries", "`watershed logs NAME` shows what a run said"),
+];
+
+const METRICS_VIEW: [Inert; 4] = [
+    inert("security", NOBODY_SERVES),
+    inert("cache", "nothing is cached"),
+    inert("rollups", "their tables are checked and not used"),
+    inert("query_attributes", NOBODY_SERVES),
+];
+
+const DASHBOARD: [Inert; 1] = [inert("security", NOBODY_SERVES)];
+
+/// Of the manifest.
+const MANIFEST: [Inert; 3] = [
+    inert("features", NOBODY_SERVES),
+    inert("mock_users", NOBODY_SERVES),
+    inert("public_paths", NOBODY_SERVES),
+];
+
+/// Tells of keys in a resource's settings, all layers merged, that nothing acts on yet. Those of the manifest's defaults
+/// are told there.
+pub(crate) fn tell(kind: FileKind, settings: &Map, findings: &mut Findings) {
+    tell_of(table(kind, settings), settings, findings, |at| {
+        at.role != Role::Manifest
+    });
+}
+
+/// Tells of keys in the manifest's defaults for a kind.
+pub(crate) fn tell_defaults(kind: FileKind, defaults: &Map, findings: &mut Findings) {
+    tell_of(table(kind, defaults), defaults, findings, |_| true);
+}
+
+/// Tells of keys in the manifest itself.
+pub(crate) fn tell_manifest(manifest: &Map, findings: &mut Findings) {
+    tell_of(&MANIFEST, manifest, findings, |_| true);
+}
+
+fn table(kind: FileKind, settings: &Map) -> &'static [Inert] {
+    match kind {
+        FileKind::Source | FileKind::Kind(Kind::Model) => &MODEL,
+        FileKind::Kind(Kind::MetricsView) => &METRICS_VIEW,
+        FileKind::Kind(Kind::Explore | Kind::Canvas) => &DASHBOARD,
+        FileKind::Kind(Kind::Connector) => {
+            let driver = settings.get("driver").and_then(|entry| entry.value.as_str());
+            if driver == Some("duckdb") { &DUCKDB } else { &[] }
+        }
+        FileKind::Kind(_) => &[],
+    }
+}
+
+fn tell_of(table: &[Inert], settings: &Map, findings: &mut Findings, is_told: impl Fn(At) -> bool) {
+    for inert in table {
+        for (key, at, value) in found(inert.key, settings) {
+            if is_told(at) && !says_nothing(&key, value) {
+                let message = format!("`{key}` has no effect yet: {}", inert.instead);
+                findings.add(at, Code::NoEffectYet, message);
+            }
+        }
+    }
+}
+
+/// The places of a key of the table.
+fn found<'a>(key: &str, settings: &'a Map) -> Vec<(String, At, &'a Node)> {
+    let Some((outer, inner)) = key.split_once('.') else {
+        let entry = settings.get(key).filter(|entry| !entry.value.is_null());
+        return entry
+            .map(|entry| (key.to_owned(), entry.key_at, &entry.value))
+            .into_iter()
+            .collect();
+    };
+    let Some(Data::Map(block)) = settings.get(outer).map(|entry| &entry.value.data) else {
+        return Vec::new();
+    };
+    let is_meant = |name: &str| match inner {
+        "*" => !OUTPUT.contains(&name) && !has_own_row(outer, name),
+        _ => name == inner,
+    };
+    block
+        .iter()
+        .filter(|(name, entry)| is_meant(name) && !entry.value.is_null())
+        .map(|(name, entry)| (format!("{outer}.{name}"), entry.key_at, &entry.value))
+        .collect()
+}
+
+fn has_own_row(outer: &str, name: &str) -> bool {
+    let key = format!("{outer}.{name}");
+    MODEL.iter().any(|inert| inert.key == key)
+}
+
+/// Whether a value asks for what is so in any case.
+fn says_nothing(key: &str, value: &Node) -> bool {
+    let text = value.scalar_text().unwrap_or_default().to_lowercase();
+    match key {
+        "incremental" | "refresh.disable" | "refresh.run_in_dev" => text == "false",
+        "refresh.ref_update" => text == "true",
+        "change_mode" => text == "reset",
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
+
+    /// Keys of models that act, or are there for people.
+    const ACTS: [&str; 37] = [
+        "args",
+        "batch_size",
+        "connector",
+        "database_url",
+        "db",
+        "defined_as_source",
+        "description",
+        "dev",
+        "display_name",
+        "dsn",
+        "duckdb",
+        "endpoint",
+        "env",
+        "environment_overrides",
+        "extract",
+        "format",
+        "glob",
+        "invalidate_on_change",
+        "kind",
+        "materialize",
+        "name",
+        "namespace",
+        "output",
+        "parser",
+        "path",
+        "prod",
+        "project_id",
+        "refresh",
+        "refs",
+        "region",
+        "retry",
+        "sql",
+        "table",
+        "tags",
+        "tests",
+        "timeout",
+        "type",
+    ];
+
+    #[test]
+    fn every_key_of_models_acts_or_is_in_the_table() {
+        let inert: Vec<&str> = MODEL.iter().map(|inert| inert.key).collect();
+        for key in COMMON.names().chain(KEYS.names()) {
+            let acts = ACTS.contains(&key) || ["uri", "version"].contains(&key);
+            assert!(
+                acts != inert.contains(&key),
+                "`{key}` acts, or it is told that it does not"
+            );
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! What migrations leave in the engine for everybody: found as the difference of the catalog before and after a run,
+//! and kept in tables of ours in the transaction of that run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use super::sys::Param;
+use super::work::Work;
+use crate::olap::{Failure, Left, Migration, Tag, Thing, ThingKind, Value, quote_identifier, quote_literal};
+
+const TABLES: [&str; 2] = [
+    "CREATE TABLE IF NOT EXISTS _watershed.things \
+     (uid UUID NOT NULL, run UUID NOT NULL, kind VARCHAR NOT NULL, schema_name VARCHAR NOT NULL, \
+     name VARCHAR NOT NULL, definition BLOB)",
+    "CREATE TABLE IF NOT EXISTS _watershed.settings \
+     (uid UUID NOT NULL, name VARCHAR NOT NULL, value VARCHAR NOT NULL, before VARCHAR)",
+];
+
+const ARE_THERE: &str = "\
+    SELECT 1 FROM duckdb_tables() WHERE database_name = current_database() \
+    AND schema_name = '_watershed' AND table_name = 'settings'";
+
+/// Everything in the catalog that people can make by SQL, with the number that changes when it is replaced.
+const CATALOG: &str = "\
+    SELECT CASE function_type WHEN 'macro' THEN 'function' ELSE 'table_function' END AS kind, \
+    schema_name, function_name AS name, function_oid::BIGINT AS oid, NULL::VARCHAR AS comment FROM duckdb_functions() \
+    WHERE NOT internal AND database_name = current_database() AND function_type IN ('macro', 'table_macro') \
+    UNION SELECT 'table', schema_name, table_name, table_oid::BIGINT, comment FROM duckdb_tables() \
+    WHERE NOT internal AND database_name = current_database() AND schema_name <> '_watershed' \
+    UNION SELECT 'view', schema_name, view_name, view_oid::BIGINT, comment FROM duckdb_views() \
+    WHERE NOT internal AND database_name = current_database() \
+    UNION SELECT 'type', schema_name, type_name, type_oid::BIGINT, NULL FROM duckdb_types() \
+    WHERE NOT internal AND database_name = current_database() \
+    UNION SELECT 'sequence', schema_name, sequence_name, sequence_oid::BIGINT, NULL FROM duckdb_sequences() \
+    WHERE database_name = current_database()";
+
+/// Settings that are no part of what SQL means: of the process or of one connection, or ours.
+const OWN_SETTINGS: [&str; 28] = [
+    "access_mode",
+    "allocator_background_threads",
+    "allocator_bulk_deallocation_flush_threshold",
+    "allocator_flush_threshold",
+    "autoinstall_known_extensions",
+    "checkpoint_threshold",
+    "duckdb_api",
+    "enable_http_metadata_cache",
+    "enable_profiling",
+    "enable_progress_bar",
+    "enable_progress_bar_print",
+    "errors_as_json",
+    "external_threads",
+    "file_search_path",
+    "lock_configuration",
+    "log_query_path",
+    "max_memory",
+    "max_temp_directory_size",
+    "memory_limit",
+    "profiling_mode",
+    "profiling_output",
+    "progress_bar_time",
+    "schema",
+    "search_path",
+    "temp_directory",
+    "threads",
+    "wal_autocheckpoint",
+    "worker_threads",
+];
+
+/// Parts of names of settings whose values are nobody else's business: they are not stored.
+const SECRET: [&str; 4] = ["secret", "password", "token", "access_key"];
+
+type Place = (ThingKind, String, String);
+
+/// The catalog at one moment: what stands where, under which number.
+type Catalog = BTreeMap<Place, i64>;
+
+/// A setting that a migration changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) name: String,
+    pub(super) value: String,
+    before: Option<String>,
+}
+
+impl Setting {
+    /// The statement that makes it.
+    pub(super) fn set(&self) -> String {
+        set(&self.name, Some(&self.value))
+    }
+
+    /// Name and value.
+    pub(super) fn into_pair(self) -> (String, String) {
+        (self.name, self.value)
+    }
+}
+
+fn set(name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("SET {} = {}", quote_identifier(name), quote_literal(value)),
+        None => format!("RESET {}", quote_identifier(name)),
+    }
+}
+
+/// Makes our tables where they are missing.
+pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
+    TABLES.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
+}
+
+/// Whether our tables are there; older versions made none.
+pub(super) fn is_set_up(work: &Work<'_>) -> Result<bool, Failure> {
+    Ok(!work.run(ARE_THERE, &[])?.is_empty())
+}
+
+/// The catalog now. Outputs are left out: they are inputs by their builds.
+pub(super) fn catalog(work: &Work<'_>) -> Result<Catalog, Failure> {
+    let rows = work.run(CATALOG, &[])?;
+    let entry = |row: Vec<Value>| match <[Value; 5]>::try_from(row).ok()? {
+        [
+            Value::Text(kind),
+            Value::Text(schema),
+            Value::Text(name),
+            oid,
+            comment,
+        ] => {
+            let is_ours = matches!(&comment, Value::Text(text) if Tag::parse(text).is_some());
+            let oid = match oid {
+                Value::Integer(oid) => i64::try_from(oid).unwrap_or_default(),
+                _ => 0,
+            };
+            let kind = ThingKind::parse(&kind).filter(|_| !is_ours)?;
+            Some(((kind, schema, name), oid))
+        }
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(entry).collect())
+}
+
+/// What a resource has left so far.
+pub(super) fn things_of(work: &Work<'_>, uid: Uuid) -> Result<Vec<Thing>, Failure> {
+    let rows = work.run(
+        "SELECT run, kind, schema_name, name, definition FROM _watershed.things WHERE uid = ? ORDER BY ALL",
+        &[Param::Text(&uid.to_string())],
+    )?;
+    let thing = |row: Vec<Value>| match <[Value; 5]>::try_from(row).ok()? {
+        [
+            run,
+            Value::Text(kind),
+            Value::Text(schema),
+            Value::Text(name),
+            definition,
+        ] => Some(Thing {
+            kind: ThingKind::parse(&kind)?,
+            schema,
+            name,
+            run: Uuid::try_parse(&run.to_string()).ok()?,
+            definition: match definition {
+                Value::Blob(bytes) => Some(bytes),
+                _ => None,
+            },
+        }),
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(thing).collect())
+}
+
+/// What is left of what was left before and what a run did: the difference of the catalog before and after it.
+pub(super) fn difference(
+    former: Vec<Thing>,
+    before: &Catalog,
+    after: &Catalog,
+    migration: &Migration,
+) -> Vec<Thing> {
+    let touched = |place: &Place, oid: &i64| {
+        let is_new = before.get(place) != Some(oid);
+        is_new || place.0 == ThingKind::Table && migration.mentions.contains(&place.2.to_lowercase())
+    };
+    let mut left: BTreeMap<Place, Thing> = former
+        .into_iter()
+        .map(|thing| ((thing.kind, thing.schema.clone(), thing.name.clone()), thing))
+        .filter(|(place, _)| after.contains_key(place))
+        .collect();
+    for (place, _) in after.iter().filter(|(place, oid)| touched(place, oid)) {
+        let (kind, schema, name) = place.clone();
+        let definition = migration.definitions.get(&name.to_lowercase()).cloned();
+        let thing = Thing {
+            kind,
+            schema,
+            name,
+            run: migration.run,
+            definition,
+        };
+        left.insert(place.clone(), thing);
+    }
+    left.into_values().collect()
+}
+
+/// Keeps what a resource has left, in place of what was kept before.
+pub(super) fn write(work: &Work<'_>, uid: Uuid, left: &[Thing], settings: &[Setting]) -> Result<(), Failure> {
+    let uid = uid.to_string();
+    for table in ["things", "settings"] {
+        let delete = format!("DELETE FROM _watershed.{table} WHERE uid = ?");
+        work.run(&delete, &[Param::Text(&uid)])?;
+    }
+    for thing in left {
+        let run = thing.run.to_string();
+        let mut params = vec![
+            Param::Text(&uid),
+            Param::Text(&run),
+            Param::Text(thing.kind.as_str()),
+            Param::Text(&thing.schema),
+            Param::Text(&thing.name),
+        ];
+        let definition = match &thing.definition {
+            Some(bytes) => {
+                params.push(Param::Blob(bytes));
+                "?"
+            }
+            None => "NULL",
+        };
+        let insert = format!("INSERT INTO _watershed.things VALUES (?, ?, ?, ?, ?, {definition})");
+        work.run(&insert, &params)?;
+    }
+    for setting in settings {
+        let before = setting.before.as_deref().map_or("NULL".to_owned(), quote_literal);
+        let insert = format!("INSERT INTO _watershed.settings VALUES (?, ?, ?, {before})");
+        let params = [
+            Param::Text(&uid),
+            Param::Text(&setting.name),
+            Param::Text(&setting.value),
+        ];
+        work.run(&insert, &params)?;
+    }
+    Ok(())
+}
+
+/// Drops the functions that a resource made and no other did.
+pub(super) fn drop_functions(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    let mine = things_of(work, uid)?;
+    let rows = work.run(
+        "SELECT schema_name || '.' || name FROM _watershed.things WHERE uid <> ?",
+        &[Param::Text(&uid.to_string())],
+    )?;
+    let others: BTreeSet<String> = rows.into_iter().flatten().map(|name| name.to_string()).collect();
+    for thing in mine {
+        let kind = match thing.kind {
+            ThingKind::Function => "MACRO",
+            ThingKind::TableFunction => "MACRO TABLE",
+            _ => continue,
+        };
+        if !others.contains(&format!("{}.{}", thing.schema, thing.name)) {
+            let name = format!(
+                "{}.{}",
+                quote_identifier(&thing.schema),
+                quote_identifier(&thing.name)
+            );
+            work.run(&format!("DROP {kind} IF EXISTS {name}"), &[])?;
+        }
+    }
+    Ok(())
+}
+
+/// The settings of a connection now.
+pub(super) fn settings_now(work: &Work<'_>) -> Result<BTreeMap<String, Option<String>>, Failure> {
+    let rows = work.run("SELECT name, value FROM duckdb_settings()", &[])?;
+    let pair = |row: Vec<Value>| match <[Value; 2]>::try_from(row).ok()? {
+        [Value::Text(name), value] => {
+            let told =
+                !OWN_SETTINGS.contains(&name.as_str()) && !SECRET.iter().any(|part| name.contains(part));
+            let value = match value {
+                Value::Text(value) => Some(value),
+                _ => None,
+            };
+            told.then_some((name, value))
+        }
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(pair).collect())
+}
+
+/// The settings that have other values than before.
+pub(super) fn changed(
+    before: &BTreeMap<String, Option<String>>,
+    now: &BTreeMap<String, Option<String>>,
+) -> Vec<Setting> {
+    let is_changed = |(name, value): &(&String, &Option<String>)| before.get(*name) != Some(*value);
+    let changed = now.iter().filter(is_changed);
+    changed
+        .filter_map(|(name, value)| {
+            Some(Setting {
+                name: name.clone(),
+                value: value.clone()?,
+                before: before.get(name).cloned().flatten(),
+            })
+        })
+        .collect()
+}
+
+/// Gives settings the values that they had before.
+pub(super) fn undo(work: &Work<'_>, settings: &[Setting]) {
+    for setting in settings {
+        // One that can't be set back is not worth the failure of what comes next.
+        if let Err(error) = work.run(&set(&setting.name, setting.before.as_deref()), &[]) {
+            tracing::debug!(%error, setting = setting.name, "a setting could not be set back");
+        }
+    }
+}
+
+/// Settings that migrations changed: those of one resource, or all.
+pub(super) fn settings_of(work: &Work<'_>, uid: Option<Uuid>) -> Result<Vec<Setting>, Failure> {
+    let only = uid.map_or_else(String::new, |uid| format!("WHERE uid = '{uid}'"));
+    let rows = work.run(
+        &format!("SELECT name, value, before FROM _watershed.settings {only} ORDER BY uid, name"),
+        &[],
+    )?;
+    let setting = |row: Vec<Value>| match <[Value; 3]>::try_from(row).ok()? {
+        [Value::Text(name), Value::Text(value), before] => Some(Setting {
+            name,
+            value,
+            before: match before {
+                Value::Text(before) => Some(before),
+                _ => None,
+            },
+        }),
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(setting).collect())
+}
+
+/// What a resource has left, as it is kept.
+pub(super) fn read(work: &Work<'_>, uid: Uuid) -> Result<Left, Failure> {
+    if !is_set_up(work)? {
+        return Ok(Left::default());
+    }
+    let settings = settings_of(work, Some(uid))?;
+    Ok(Left {
+        things: things_of(work, uid)?,
+        settings: settings.into_iter().map(Setting::into_pair).collect(),
+    })
+}
+
+/// Forgets what a resource has left: its functions are dropped, its settings set back, everything else stays.
+pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    if is_set_up(work)? {
+        drop_functions(work, uid)?;
+        undo(work, &settings_of(work, Some(uid))?);
+        write(work, uid, &[], &[])?;
+    }
+    Ok(())
+}
+
+/// Moves what one resource has left to another one, which takes its place.
+pub(super) fn adopt(work: &Work<'_>, from: &str, to: Uuid) -> Result<(), Failure> {
+    for table in ["things", "settings", "migrations"] {
+        let update = format!("UPDATE _watershed.{table} SET uid = ? WHERE uid = ?");
+        work.run(&update, &[Param::Text(&to.to_string()), Param::Text(from)])?;
+    }
+    Ok(())
+}

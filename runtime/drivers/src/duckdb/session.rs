@@ -1,0 +1,149 @@
+//! What every connection begins with: the statements that connectors give, and the settings that migrations left.
+//!
+//! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
+//! connection; everything else, SET above all, on each connection.
+
+use super::left;
+use super::migrate::each_statement;
+use super::options::Access;
+use super::sys::Connection;
+use super::work::Work;
+use crate::olap::{Failure, Session, SoleError, leading_words, sole_statement};
+
+/// What a connection begins with.
+#[derive(Debug, Default)]
+pub(super) struct Beginnings {
+    pub(super) sessions: Vec<Session>,
+    /// Statements that make the settings which migrations left in the open file.
+    settings: Vec<String>,
+}
+
+/// The connection that begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// The first one of an opened file.
+    First,
+    /// The first one of a file that is only looked at: what would change it fails and is left out.
+    Looking,
+    /// Any other one.
+    Later,
+}
+
+impl Turn {
+    pub(super) fn first(access: Access) -> Self {
+        match access {
+            Access::ReadWrite => Self::First,
+            Access::ReadOnly => Self::Looking,
+        }
+    }
+}
+
+/// Statements whose effect is that of the whole file or process, so that a second one would fail or be wrong.
+const ONCE: [&str; 12] = [
+    "alter",
+    "attach",
+    "checkpoint",
+    "copy",
+    "create",
+    "delete",
+    "detach",
+    "drop",
+    "insert",
+    "install",
+    "load",
+    "update",
+];
+
+/// Words after CREATE; more than these are names.
+const WORDS_BEFORE_NAME: usize = 4;
+
+impl Beginnings {
+    /// Learns which settings migrations left in the file.
+    pub(super) fn read_settings(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let work = Work::uninterrupted(connection);
+        self.settings.clear();
+        if left::is_set_up(&work)? {
+            let settings = left::settings_of(&work, None)?;
+            self.settings = settings.iter().map(left::Setting::set).collect();
+        }
+        Ok(())
+    }
+
+    /// Runs what a connection begins with.
+    ///
+    /// # Errors
+    /// [`Failure::Session`] when a connector's statements are at fault.
+    pub(super) fn begin(&self, connection: &Connection, turn: Turn) -> Result<(), Failure> {
+        let work = Work::uninterrupted(connection);
+        for session in &self.sessions {
+            let sql = match turn {
+                Turn::First | Turn::Looking => session.sql.clone(),
+                Turn::Later => repeated(&session.sql),
+            };
+            match each_statement(&work, &sql) {
+                Ok(()) => {}
+                Err(error) if turn == Turn::Looking => {
+                    tracing::debug!(%error, connector = session.connector, "statements were left out");
+                }
+                Err(Failure::Sql(error)) => {
+                    return Err(Failure::Session {
+                        connector: session.connector.clone(),
+                        error,
+                    });
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        for setting in &self.settings {
+            // An extension that is not loaded yet knows its own settings, and nobody else does.
+            if let Err(error) = work.run(setting, &[]) {
+                tracing::debug!(%error, setting, "a setting could not be made");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The statements of a text that every connection needs.
+fn repeated(sql: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = sql;
+    loop {
+        let (one, next) = match sole_statement(rest) {
+            Ok(last) => (last, ""),
+            Err(SoleError::Several { offset }) => (
+                rest.get(..offset).unwrap_or(rest),
+                rest.get(offset..).unwrap_or_default(),
+            ),
+            Err(SoleError::None) => return kept,
+        };
+        if !is_once(one) {
+            kept.push_str(one);
+            kept.push_str("\n;");
+        }
+        rest = next;
+    }
+}
+
+fn is_once(statement: &str) -> bool {
+    let mut words = leading_words(statement);
+    let first = words.next().unwrap_or_default();
+    let is_temporary = words
+        .take(WORDS_BEFORE_NAME)
+        .any(|word| word == "temp" || word == "temporary");
+    ONCE.contains(&first.as_str()) && !is_temporary
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_acts_upon_the_whole_file_is_run_once() {
+        let sql = "SET threads = 2; -- comment\nATTACH 'a.db' AS a; CREATE OR REPLACE MACRO f() AS 1;\
+                   CREATE TEMP MACRO g() AS 2; LOAD json; SET VARIABLE p = 'a;b'";
+        let kept = repeated(sql);
+        assert!(kept.contains("threads") && kept.contains("MACRO g") && kept.contains("'a;b'"));
+        assert!(!kept.contains("ATTACH") && !kept.contains("MACRO f") && !kept.contains("LOAD"));
+    }
+}

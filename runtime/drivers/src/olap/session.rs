@@ -1,0 +1,10 @@
+//! Statements with which work in the engine begins.
+
+/// The statements of one connector: they are run on every connection before anything else is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Session {
+    /// The connector's name, for errors.
+    pub connector: String,
+    /// One or more statements.
+    pub sql: String,
+}
