@@ -229,7 +229,7 @@ const CARTESIAN: [&str; 5] = [
     "stacked_bar_normalized",
 ];
 
-/// Whether a name stands, in a renderer, for all measures or their values and for no field of the metrics view.
+/// Returns whether a name stands, in a renderer, for all measures or their values and for no field of the metrics view.
 fn is_virtual(renderer: &str, name: &str) -> bool {
     match name {
         "rill_measures" => CARTESIAN.contains(&renderer),
@@ -239,7 +239,7 @@ fn is_virtual(renderer: &str, name: &str) -> bool {
     }
 }
 
-/// What a renderer's setting names: a colour stands for a dimension where there are axes, for a measure in a heatmap.
+/// The fields that a renderer's setting names: a colour stands for a dimension where there are axes, for a measure in a heatmap.
 fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
     match (setting, renderer) {
         ("color.field", "heatmap") => Names::Measures,
@@ -248,7 +248,7 @@ fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
     }
 }
 
-/// Whether a setting colours by values, which are those of no field.
+/// Returns whether a setting colours by values, which are those of no field.
 fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
     let properties = spec.renderer_properties.as_ref();
     let color = properties

@@ -1,6 +1,6 @@
 //! Words of dbt in SQL, and what is written here in their place.
 
-/// What to write in place of the first words of dbt in a text; `None` if there are none.
+/// The advice for the first words of dbt in a text; `None` if there are none.
 pub(crate) fn hint(text: &str) -> Option<String> {
     let mut marks = text.match_indices('{').filter_map(|(at, _)| text.get(at..));
     marks.find_map(of_action)

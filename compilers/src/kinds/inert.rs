@@ -13,7 +13,7 @@ use crate::{
 struct Inert {
     /// The key; `a.b` stands inside another one, and `a.*` for all that is left there.
     key: &'static str,
-    /// What is so instead.
+    /// The behaviour that there is instead.
     instead: &'static str,
 }
 
@@ -170,7 +170,7 @@ fn has_own_row(outer: &str, name: &str) -> bool {
     MODEL.iter().any(|inert| inert.key == key)
 }
 
-/// Whether a value asks for what is so in any case.
+/// Returns whether a value asks for what is so in any case.
 fn says_nothing(key: &str, value: &Node) -> bool {
     let text = value.scalar_text().unwrap_or_default().to_lowercase();
     match key {

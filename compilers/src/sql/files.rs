@@ -1,6 +1,6 @@
 //! Files of data that SQL names.
 
-/// What a call in a table's place is told by its first argument.
+/// The meaning of the first argument of a call in a table's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Called {
     /// Paths.

@@ -8,7 +8,7 @@ use super::{
     token::{Token, TokenKind, tokens},
 };
 
-/// What a text of statements says of the things that it makes and changes.
+/// The things that a text of statements makes and changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statements {
     /// The definitions of what is created, by name in lower case. Of several with one name all count.

@@ -1,4 +1,4 @@
-//! What migrations and connectors leave in the engine for everybody, as an input of what reads it.
+//! Traces of migrations and connectors in the engine, as an input of what reads it.
 //!
 //! A macro, a table, a view, a type or a setting that a migration made belongs to no model, and models read it by name.
 //! Each of them has a version: of what has a definition the version stands for the definition, of a table for the last
@@ -40,7 +40,7 @@ struct Thing {
     files: Vec<String>,
 }
 
-/// What somebody reads of it.
+/// The part of it that somebody reads.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Reads {
     /// Versions by name, those of what a definition names included in its own.
@@ -75,7 +75,7 @@ impl Made {
         self.write().sessions = sessions.map(named).collect();
     }
 
-    /// What a model whose SQL uses these names reads: things, and what all SQL depends on.
+    /// Returns what a model whose SQL uses these names reads: things, and what all SQL depends on.
     #[must_use]
     pub fn read_by_model(&self, uses: &[String]) -> Reads {
         let known = self.read();
@@ -87,7 +87,7 @@ impl Made {
         reads
     }
 
-    /// What a statement with these names reads: things alone.
+    /// Returns what a statement with these names reads: things alone.
     #[must_use]
     pub fn read_by_names<'a>(&self, names: impl IntoIterator<Item = &'a str>) -> Reads {
         self.read().reads(names.into_iter())

@@ -114,7 +114,7 @@ impl Reconciler for MigrationReconciler {
         done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
-    /// What it did stays, but for its functions, which are nothing but their definitions; the record of it goes.
+    /// Forgets its record and drops its functions, which are nothing but their definitions; all else that it did stays.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         if context.state().is_none() && self.outputs.is_as_left() {
             return Ok(Outcome::default());
@@ -202,7 +202,7 @@ impl MigrationReconciler {
     }
 }
 
-/// What the engine is asked to run, with what is to be kept beside the things that it makes.
+/// The statements that the engine is asked to run, with what is to be kept beside the things that it makes.
 fn migration(
     context: &Context<MigrationReconciler>,
     version: u32,

@@ -81,7 +81,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
     })
 }
 
-/// Whether a model reads another version of what migrations and connectors left than the one that it was built with.
+/// Returns whether a model reads another version of what migrations and connectors left than the one that it was built with.
 pub(crate) fn reads_other(row: &Row, made: &Made) -> bool {
     let state = state_of::<Proto<ModelState>>(row).ok().flatten();
     let Some(record) = state.and_then(|state| Record::from_state(&state.0)) else {

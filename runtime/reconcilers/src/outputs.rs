@@ -104,7 +104,7 @@ impl Outputs {
         &self.olap
     }
 
-    /// What migrations and connectors leave in the engine for everybody.
+    /// Returns what migrations and connectors leave in the engine for everybody.
     #[must_use]
     pub fn made(&self) -> &Made {
         &self.made

@@ -107,7 +107,7 @@ pub struct ProjectParser {
 struct Parse {
     batch: Result<Batch, Error>,
     state: ProjectParserState,
-    /// What connections to the engine begin with.
+    /// The statements with which connections to the engine begin.
     sessions: Vec<(Session, Version)>,
 }
 
@@ -317,7 +317,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     }
 }
 
-/// What connections to the engine begin with: connectors as the files have them or, where these do not compile, as they
+/// Returns the statements with which connections to the engine begin: connectors as the files have them or, where these do not compile, as they
 /// were.
 fn sessions(project: &Project, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {
     let good = project.resources().filter_map(|resource| match &resource.spec {

@@ -1,4 +1,4 @@
-//! What migrations and connectors leave in the engine, as an input of what reads it.
+//! Traces that migrations and connectors leave in the engine, as an input of what reads it.
 
 use std::fs;
 

@@ -34,7 +34,7 @@ struct Model {
     gone: bool,
 }
 
-/// What a model uses of what the migration makes, besides what it reads.
+/// A use of what the migration makes, besides what a model reads.
 #[derive(Clone, Copy)]
 enum Through {
     Nothing,
@@ -53,11 +53,11 @@ pub(crate) struct World {
     rng: SmallRng,
     models: Vec<Model>,
     rows: u64,
-    /// What the inner macro adds.
+    /// The number that the inner macro adds.
     shift: u64,
-    /// What the migration's table holds.
+    /// The number that the migration's table holds.
     factor: u64,
-    /// What the file holds that is read through a macro.
+    /// The number in the file that is read through a macro.
     extra: u64,
     files: BTreeMap<String, String>,
     fresh_names: u64,
@@ -379,7 +379,7 @@ impl World {
     }
 }
 
-/// What a model uses of the migration: most of them something.
+/// A model's use of the migration: most of them use something.
 fn through(rng: &mut SmallRng) -> Through {
     match rng.random_range(0..6) {
         0 | 1 => Through::Nothing,

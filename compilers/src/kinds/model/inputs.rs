@@ -140,7 +140,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether a model is known to take a key.
+/// Returns whether a model is known to take a key.
 pub(crate) fn is_known(key: &str) -> bool {
     COMMON.key(key).is_some() || MODEL.key(key).is_some()
 }

@@ -47,7 +47,7 @@ pub const HISTORY_PER_RESOURCE: u32 = 100;
 /// How long an entry of history is kept, in milliseconds: 90 days.
 pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 
-/// How much earlier than now an entry of history has to be to say what time it is, in milliseconds: a day. Age counts from
+/// The least age of an entry of history that says what time it is, in milliseconds: a day. Age counts from
 /// the latest such entry, so that a clock which is wrong once, and years ahead, makes nothing old.
 pub const HISTORY_SIGHTING_MS: i64 = 24 * 60 * 60 * 1000;
 

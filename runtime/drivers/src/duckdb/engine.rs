@@ -55,7 +55,7 @@ struct Shared {
     growth: Mutex<Growth>,
     /// Since memory was given back last.
     changes: AtomicUsize,
-    /// What every connection begins with.
+    /// The beginning of every connection.
     beginnings: Mutex<Beginnings>,
 }
 

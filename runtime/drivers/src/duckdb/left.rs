@@ -1,4 +1,4 @@
-//! What migrations leave in the engine for everybody: found as the difference of the catalog before and after a run,
+//! Traces that migrations leave in the engine for everybody: found as the difference of the catalog before and after a run,
 //! and kept in tables of ours in the transaction of that run.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -107,7 +107,7 @@ pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
     TABLES.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
 }
 
-/// Whether our tables are there; older versions made none.
+/// Returns whether our tables are there; older versions made none.
 pub(super) fn is_set_up(work: &Work<'_>) -> Result<bool, Failure> {
     Ok(!work.run(ARE_THERE, &[])?.is_empty())
 }
@@ -136,7 +136,7 @@ pub(super) fn catalog(work: &Work<'_>) -> Result<Catalog, Failure> {
     Ok(rows.into_iter().filter_map(entry).collect())
 }
 
-/// What a resource has left so far.
+/// Returns the things that a resource has left so far.
 pub(super) fn things_of(work: &Work<'_>, uid: Uuid) -> Result<Vec<Thing>, Failure> {
     let rows = work.run(
         "SELECT run, kind, schema_name, name, definition FROM _watershed.things WHERE uid = ? ORDER BY ALL",
@@ -164,7 +164,7 @@ pub(super) fn things_of(work: &Work<'_>, uid: Uuid) -> Result<Vec<Thing>, Failur
     Ok(rows.into_iter().filter_map(thing).collect())
 }
 
-/// What is left of what was left before and what a run did: the difference of the catalog before and after it.
+/// Returns what is left after a run: the difference of the catalog before and after it.
 pub(super) fn difference(
     former: Vec<Thing>,
     before: &Catalog,
@@ -327,7 +327,7 @@ pub(super) fn settings_of(work: &Work<'_>, uid: Option<Uuid>) -> Result<Vec<Sett
     Ok(rows.into_iter().filter_map(setting).collect())
 }
 
-/// What a resource has left, as it is kept.
+/// Returns all that a resource has left, as it is kept.
 pub(super) fn read(work: &Work<'_>, uid: Uuid) -> Result<Left, Failure> {
     if !is_set_up(work)? {
         return Ok(Left::default());

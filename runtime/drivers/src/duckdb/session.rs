@@ -1,4 +1,4 @@
-//! What every connection begins with: the statements that connectors give, and the settings that migrations left.
+//! The beginning of every connection: the statements that connectors give, and the settings that migrations left.
 //!
 //! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
 //! connection; everything else, SET above all, on each connection.
@@ -10,7 +10,7 @@ use super::sys::Connection;
 use super::work::Work;
 use crate::olap::{Failure, Session, SoleError, leading_words, sole_statement};
 
-/// What a connection begins with.
+/// The beginning of connections.
 #[derive(Debug, Default)]
 pub(super) struct Beginnings {
     pub(super) sessions: Vec<Session>,

@@ -18,7 +18,7 @@ pub struct Migration {
     pub proof: String,
     /// One or more statements.
     pub sql: String,
-    /// What to keep beside a thing that it makes, by the thing's name in lower case; opaque here.
+    /// The bytes to keep beside a thing that it makes, by the thing's name in lower case; opaque here.
     pub definitions: BTreeMap<String, Vec<u8>>,
     /// Names of tables whose rows it may change, in lower case.
     pub mentions: BTreeSet<String>,
@@ -34,11 +34,11 @@ pub struct Migrated {
     pub version: u32,
     /// Stands for what was run.
     pub proof: String,
-    /// What it left.
+    /// The things and settings that it left.
     pub left: Left,
 }
 
-/// What a migration left in the engine for everybody.
+/// The things and settings that a migration left in the engine for everybody.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Left {
     /// Things that it made, or whose rows it may have changed; ordered by name.
@@ -50,7 +50,7 @@ pub struct Left {
 /// A thing that a migration made or changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thing {
-    /// What it is.
+    /// The kind of thing.
     pub kind: ThingKind,
     /// The schema that holds it.
     pub schema: String,
@@ -58,11 +58,11 @@ pub struct Thing {
     pub name: String,
     /// The run that made or changed it last.
     pub run: Uuid,
-    /// What was given to be kept beside it, if the run had something to say of it.
+    /// The bytes that were given to be kept beside it, if the run had something to say of it.
     pub definition: Option<Vec<u8>>,
 }
 
-/// What a thing in the engine's catalog is.
+/// A kind of thing in the engine's catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ThingKind {
     /// A macro that yields a value.
@@ -107,7 +107,7 @@ impl ThingKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == text)
     }
 
-    /// Whether all that there is of it is its definition: it holds no rows.
+    /// Returns whether all that there is of it is its definition: it holds no rows.
     pub fn is_definition(self) -> bool {
         !matches!(self, Self::Table | Self::Sequence)
     }

@@ -130,7 +130,7 @@ pub enum Reason {
     InputChanged(usize),
     /// A local file's content changed, or a file came or went; its path.
     FileChanged(String),
-    /// What a migration or a connector left in the engine is another; its name.
+    /// Something that a migration or a connector left in the engine is another; its name.
     MadeChanged(String),
 }
 
@@ -141,7 +141,7 @@ pub enum Again {
     InputRenamed,
     /// An input was built again, and may have other columns; the build id is derived anew. By ordinal.
     InputChanged(usize),
-    /// What a migration or a connector left in the engine is another, and may have other columns; the build id is
+    /// Something that a migration or a connector left in the engine is another, and may have other columns; the build id is
     /// derived anew.
     MadeChanged,
 }

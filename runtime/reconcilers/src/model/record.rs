@@ -86,7 +86,7 @@ pub struct Record {
     pub inputs: Vec<Input>,
     /// The local files that it read, sorted by path.
     pub files: Vec<FileSeen>,
-    /// What it read of what migrations and connectors had left in the engine.
+    /// The traces of migrations and connectors in the engine that it read.
     pub made: Reads,
     /// The refreshes that it answered.
     pub answered: Refreshes,

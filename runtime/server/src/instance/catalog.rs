@@ -60,7 +60,7 @@ impl Store for Remembering {
     }
 }
 
-/// What connections to the engine begin with, as the catalog has the connectors.
+/// The statements with which connections to the engine begin, as the catalog has the connectors.
 pub(super) fn sessions(entries: &[Entry], environment: &str, secrets: &Secrets) -> Vec<(Session, Version)> {
     let rows = entries.iter().map(|entry| entry.row.as_ref());
     connector::sessions_of_rows(rows, environment, secrets)

@@ -85,7 +85,7 @@ pub(super) fn read(folder: &Path, uid: Uuid, limit: usize) -> io::Result<Vec<Log
     Ok(lines)
 }
 
-/// How much earlier than now a file has to be written to say what time it is. Age counts from the latest such file, so
+/// The least age of a file that says what time it is. Age counts from the latest such file, so
 /// that a clock which is wrong once, and years ahead, makes nothing old.
 const SIGHTING: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -77,7 +77,7 @@ fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option
     out
 }
 
-/// What is paused, which only a person changes; many of them are named in the last line alone.
+/// The paused resources, which wait for a person; many of them are named in the last line alone.
 fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
     let paused: Vec<&ResourceDocument> = document
         .resources

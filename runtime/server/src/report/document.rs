@@ -228,7 +228,7 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> 
     }
 }
 
-/// What models read of what migrations made: no refs, and inputs all the same.
+/// The edges from migrations to models that read what they made: no refs, and inputs all the same.
 fn made_edges(entries: &[&Entry]) -> Vec<Edge> {
     let made = Made::default();
     let mut migrations = std::collections::BTreeMap::new();

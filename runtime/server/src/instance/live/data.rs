@@ -9,7 +9,7 @@ use watershed_drivers::watch::Tree;
 use watershed_proto::{Message as _, ModelSpec, ModelState};
 use watershed_reconcilers::model::{self, pattern::Pattern};
 
-/// What a model's last build read through what migrations made.
+/// The patterns of files that a model's last build read through what migrations made.
 fn through(row: &Row) -> Vec<String> {
     let state = row
         .state
