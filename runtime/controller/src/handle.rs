@@ -14,7 +14,6 @@ use watershed_core::{
 };
 
 use crate::call::{By, Command, Reply, RequestReply};
-use crate::clock::Clock;
 use crate::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
 use crate::helm::Visitor;
 use crate::message::Message;
@@ -24,7 +23,6 @@ use crate::resource::{Resource, new_spec};
 use crate::select::Select;
 use crate::shared::Shared;
 use crate::stats::Stats;
-use crate::store::{Catalog, Exchange};
 use crate::typed::Resources;
 use crate::watch::{Event, Watch};
 

@@ -5,10 +5,11 @@
 
 mod act;
 
-use std::{sync::Arc, time::SystemTime};
+use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
+use watershed_compilers::sql::names_in;
 use watershed_controller::{Context, Resource};
 use watershed_core::{Error, Outcome, Target};
 use watershed_drivers::olap::{BuildError, Failure, Output, OutputKind};
@@ -320,7 +321,11 @@ impl Run<'_> {
         let (environment, secrets) = (&self.model.environment, self.model.outputs.secrets());
         let mut tests = Tests::of(self.spec(), self.name(), environment, self.paths(), secrets)?;
         // Tests that read what migrations made are run again when that changes.
-        let names: BTreeSet<String> = tests.checks.iter().flat_map(|check| names_in(&check.sql)).collect();
+        let names: BTreeSet<String> = tests
+            .checks
+            .iter()
+            .flat_map(|check| names_in(&check.sql))
+            .collect();
         let made = self.model.outputs.made();
         let reads = made.read_by_names(names.iter().map(String::as_str));
         tests.digest.extend(reads.inputs.into_values().flatten());

@@ -93,7 +93,7 @@ fn paused_lines(document: &RunDocument) -> Vec<Vec<Cell>> {
             Cell::left("paused", WARN),
             Cell::left(&resource.kind, DIM),
             Cell::name(&resource.name),
-            Cell::rest(rest(&resource.name)),
+            Cell::plain(rest(&resource.name)),
         ]
     };
     paused.iter().map(line).collect()
