@@ -45,10 +45,6 @@ const COMMANDS: &[(&str, &str)] = &[
         "watch",
         "`watershed start` keeps the project up to date while its files are edited",
     ),
-    (
-        "test",
-        "`watershed run` runs the `tests:` of each model before its rows are published",
-    ),
     ("unpause", "`watershed resume NAME` lets it go on"),
     ("up", "`watershed run` brings the project up to date"),
     (

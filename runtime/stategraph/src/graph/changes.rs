@@ -177,7 +177,7 @@ impl<V> Graph<V> {
         self.note_attention(slot);
     }
 
-    /// Whether the ranks found earlier also hold with this spec: the item was there and its edges stay.
+    /// Returns true if the ranks found earlier also hold with this spec: the item was there and its edges stay.
     fn keeps_order(&self, slot: Slot, spec: &Spec<V>) -> bool {
         self.order.get().is_none() || self.item(slot).is_some_and(|old| same_edges(&old.spec, spec))
     }
