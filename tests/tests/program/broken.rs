@@ -48,9 +48,30 @@ fn report(project: &Sandbox) -> String {
         "$ watershed run\n[exit code {}]\n\n[standard output]\n{}\n[standard error]\n{}",
         run.code
             .map_or_else(|| "none".to_owned(), |code| code.to_string()),
-        without_times(&run.stdout, project),
+        in_order_of_names(&without_times(&run.stdout, project)),
         without_times(&run.stderr, project),
     )
+}
+
+/// The lines about runs that ended, sorted and without their numbers and columns: kinds run side by side, so the order in
+/// which runs end differs from call to call.
+fn in_order_of_names(text: &str) -> String {
+    let (mut ended, mut rest) = (Vec::new(), String::new());
+    for line in text.lines() {
+        match line.split_once(" of ").filter(|(number, _)| is_number(number)) {
+            Some((_, line)) => {
+                let words = line.split_whitespace().skip(1);
+                ended.push(format!("  {}\n", words.collect::<Vec<_>>().join(" ")));
+            }
+            None => rest.push_str(&format!("{line}\n")),
+        }
+    }
+    ended.sort();
+    ended.concat() + &rest
+}
+
+fn is_number(text: &str) -> bool {
+    text.trim().parse::<u32>().is_ok()
 }
 
 /// What differs from call to call, taken out: how long things took, and where the project stands.
