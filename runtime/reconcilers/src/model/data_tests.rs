@@ -37,11 +37,7 @@ impl Tests {
         paths: &[Arc<str>],
         secrets: &Secrets,
     ) -> Result<Self, Error> {
-        let opened = ModelSpec {
-            variables: secrets.open(&spec.variables)?,
-            ..spec.clone()
-        };
-        let scope = statement::scope(&opened, name, environment);
+        let scope = statement::scope(secrets.open(&spec.variables)?, name, environment);
         let (mut stated, mut checks) = (Vec::new(), Vec::new());
         for test in &spec.tests {
             let Some(sql) = sql_of(test) else { continue };

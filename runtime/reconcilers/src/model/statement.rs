@@ -1,5 +1,7 @@
 //! What a model wants of the engine, as plain functions of its spec: its statement, its name there, its shape.
 
+use std::collections::BTreeMap;
+
 use watershed_compilers::{RenderError, Scope, render};
 use watershed_core::{Error, Place};
 use watershed_drivers::olap::TextPosition;
@@ -19,7 +21,7 @@ pub fn sql(
     environment: &str,
     paths: &[impl AsRef<str>],
 ) -> Result<String, Error> {
-    let scope = scope(spec, name, environment);
+    let scope = scope(spec.variables.clone(), name, environment);
     match render(spec, &scope) {
         Ok(Some(sql)) => match source::check_sql(spec) {
             Ok(()) => Ok(sql),
@@ -40,10 +42,10 @@ pub fn sql(
 }
 
 /// Returns the values that the templates of a model see.
-pub(super) fn scope(spec: &ModelSpec, name: &str, environment: &str) -> Scope {
+pub(super) fn scope(variables: BTreeMap<String, String>, name: &str, environment: &str) -> Scope {
     Scope {
         environment: environment.to_owned(),
-        variables: spec.variables.clone(),
+        variables,
         name: name.to_owned(),
         ..Scope::default()
     }
@@ -134,8 +136,6 @@ fn start_of(path: &str) -> Place {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
     use watershed_proto::{MapValue, SqlSource, Value};
 
     use super::*;
