@@ -27,6 +27,7 @@
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `secrets` | values that are neither printed nor stored |
 //! | `storms` | bursts of edits while `start` goes on and dies |
+//! | `terminal` | tables and lists on terminals of several widths |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
@@ -55,5 +56,6 @@ mod retries;
 mod sandbox;
 mod secrets;
 mod storms;
+mod terminal;
 mod together;
 mod world;

@@ -231,6 +231,8 @@ pub(super) enum Format {
     Text,
     /// Rows for people (`query`, `show`).
     Table,
+    /// Rows with one value a line (`query`, `show`).
+    Vertical,
     /// Rows for spreadsheets (`query`, `show`).
     Csv,
     /// One document at the end.
@@ -364,9 +366,12 @@ pub(super) struct Query {
     /// Reads the statement from a file.
     #[arg(short = 'f', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
-    /// At most so many rows [default: 1000 as a table, all otherwise].
+    /// At most so many rows [default: 40 on a terminal, 1000 in other tables, all in other forms].
     #[arg(long, value_name = "N")]
     pub limit: Option<u64>,
+    /// One value a line; short for `--format vertical`.
+    #[arg(long)]
+    pub vertical: bool,
     /// Give up after so long, such as 30s.
     #[arg(long, value_name = "D")]
     pub timeout: Option<Wait>,
@@ -378,9 +383,12 @@ pub(super) struct Show {
     /// Which, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
-    /// At most so many rows.
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    pub limit: u64,
+    /// At most so many rows [default: 40 on a terminal, 10 elsewhere].
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u64>,
+    /// One value a line; short for `--format vertical`.
+    #[arg(long)]
+    pub vertical: bool,
 }
 
 /// `test`

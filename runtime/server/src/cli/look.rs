@@ -15,10 +15,15 @@ use crate::socket::{Request, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 const TABLE_LIMIT: u64 = 1_000;
+/// Rows on a terminal unless `--limit` says otherwise: about a screen.
+const SCREEN_LIMIT: u64 = 40;
+/// The first rows of a resource unless `--limit` says otherwise.
+const FIRST_ROWS: u64 = 10;
 /// Forms of rows.
-const ROWS: [Format; 5] = [
+const ROWS: [Format; 6] = [
     Format::Text,
     Format::Table,
+    Format::Vertical,
     Format::Csv,
     Format::Json,
     Format::Jsonl,
@@ -68,14 +73,18 @@ pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) ->
 
 /// `show`
 pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Result<Exit, Failure> {
-    let format = choose_format(shared, &ROWS, Format::Table)?;
+    let format = form_of_rows(shared, args.vertical)?;
+    let limit = match console.result_is_terminal() && !is_for_programs(format) {
+        true => SCREEN_LIMIT,
+        false => FIRST_ROWS,
+    };
     look(
         console,
         shared,
         format,
         Request::Show {
             name: args.name.clone(),
-            limit: args.limit,
+            limit: args.limit.unwrap_or(limit),
         },
     )
 }
@@ -92,10 +101,13 @@ pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Resul
 
 /// `query`
 pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Result<Exit, Failure> {
-    let format = choose_format(shared, &ROWS, Format::Table)?;
+    let format = form_of_rows(shared, args.vertical)?;
     let sql = statement(args)?;
-    let whole = matches!(format, Format::Csv | Format::Json | Format::Jsonl);
-    let limit = args.limit.or((!whole).then_some(TABLE_LIMIT));
+    let limit = match (is_for_programs(format), console.result_is_terminal()) {
+        (true, _) => args.limit,
+        (false, true) => args.limit.or(Some(SCREEN_LIMIT)),
+        (false, false) => args.limit.or(Some(TABLE_LIMIT)),
+    };
     let timeout_ms = args
         .timeout
         .map(|wait| u64::try_from(wait.0.as_millis()).unwrap_or(u64::MAX));
@@ -109,6 +121,24 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
             timeout_ms,
         },
     )
+}
+
+/// The form of rows; `--vertical` is one of its own.
+fn form_of_rows(shared: &Shared, vertical: bool) -> Result<Format, Failure> {
+    let format = choose_format(shared, &ROWS, Format::Table)?;
+    match (vertical, shared.json || shared.format.is_some()) {
+        (false, _) => Ok(format),
+        (true, false) => Ok(Format::Vertical),
+        (true, true) if format == Format::Vertical => Ok(format),
+        (true, true) => {
+            Err(Failure::usage("`--vertical` and another form were asked for").hint("leave one out"))
+        }
+    }
+}
+
+/// Returns true if rows are written for programs, which read them whole.
+fn is_for_programs(format: Format) -> bool {
+    matches!(format, Format::Csv | Format::Json | Format::Jsonl)
 }
 
 /// The statement: given, in a file, or on standard input.

@@ -20,7 +20,7 @@ use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
-use crate::render::{care, check, data_tests, explain, logs, operate, rows, status, units};
+use crate::render::{care, check, data_tests, explain, logs, operate, rows, status, table, units};
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -351,14 +351,29 @@ impl<'a> Presenter<'a> {
                 self.console.document(&document)?;
             }
             _ => {
-                let table = rows::table(&self.columns, &self.rows, self.console.result_width());
-                self.console.rows(&table)?;
+                let width = self.console.result_width();
+                let left_out = match self.format {
+                    Format::Vertical => {
+                        let text = table::vertical(&self.columns, &self.rows, width);
+                        self.console.rows(&text)?;
+                        0
+                    }
+                    _ => {
+                        let table = table::table(&self.columns, &self.rows, width);
+                        self.console.rows(&table.text)?;
+                        table.left_out
+                    }
+                };
                 let number = units::count(self.rows.len() as u64, "row");
                 let mut said = vec![if more {
                     format!("{number}, and there are more: `--limit N` shows them")
                 } else {
                     number
                 }];
+                if left_out > 0 {
+                    let all = units::count(self.columns.len() as u64, "column");
+                    said.push(format!("{left_out} of {all} left out: `--vertical` shows them"));
+                }
                 if let Some(resource) = &self.about {
                     said.extend(data_tests::summary(&data_tests::counts(resource)));
                     said.extend(status::behind(resource));

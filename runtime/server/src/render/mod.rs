@@ -17,6 +17,7 @@ pub(crate) mod progress;
 pub(crate) mod rows;
 pub(crate) mod status;
 pub(crate) mod summary;
+pub(crate) mod table;
 pub(crate) mod told;
 pub(crate) mod units;
 

@@ -1,85 +1,15 @@
-//! Rows of a query, as a table or for other programs.
+//! Rows of a query for other programs.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::documents::Column;
 
-/// Longest text in a cell of a table; data of any length is in the other forms.
-const WIDEST_CELL: usize = 200;
-
-/// A table for people; `width` is that of the terminal, if there is one.
-pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_FULL_CONDENSED);
-    if let Some(width) = width {
-        table
-            .set_width(width)
-            .set_content_arrangement(ContentArrangement::Dynamic);
-    }
-    table.set_header(columns.iter().map(|column| Cell::new(one_line(&column.name))));
-    for row in rows {
-        table.add_row(row.iter().zip(columns).map(|(value, column)| {
-            let cell = Cell::new(shown(value));
-            if is_number(&column.data_type) {
-                cell.set_alignment(CellAlignment::Right)
-            } else {
-                cell
-            }
-        }));
-    }
-    format!("{table}\n")
-}
-
-/// Whether values of a type line up on the right.
-fn is_number(data_type: &str) -> bool {
-    const NUMBERS: [&str; 13] = [
-        "TINYINT",
-        "SMALLINT",
-        "INTEGER",
-        "BIGINT",
-        "HUGEINT",
-        "UTINYINT",
-        "USMALLINT",
-        "UINTEGER",
-        "UBIGINT",
-        "UHUGEINT",
-        "FLOAT",
-        "DOUBLE",
-        "DECIMAL",
-    ];
-    let upper = data_type.to_ascii_uppercase();
-    NUMBERS
-        .iter()
-        .any(|number| upper == *number || upper.starts_with("DECIMAL("))
-}
-
-fn shown(value: &Value) -> String {
-    let text = plain(value);
-    let text = if value.is_null() {
-        "NULL".to_owned()
-    } else {
-        one_line(&text)
-    };
-    match text.char_indices().nth(WIDEST_CELL) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text,
-    }
-}
-
-fn one_line(text: &str) -> String {
-    text.replace('\n', "↵")
-        .chars()
-        .map(|c| if c.is_control() { '␣' } else { c })
-        .collect()
-}
-
 /// A value as text: strings without quotes, nothing for null, everything else as JSON.
-fn plain(value: &Value) -> String {
+pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -154,17 +84,6 @@ mod tests {
             data_type: data_type.into(),
         };
         vec![column("carrier", "VARCHAR"), column("flights", "BIGINT")]
-    }
-
-    #[test]
-    fn numbers_line_up_and_null_is_named() {
-        let drawn = table(
-            &columns(),
-            &[vec![json!("UA"), json!(58665)], vec![json!(null), json!(7)]],
-            None,
-        );
-        assert!(drawn.contains("│ UA      ┆   58665 │"), "{drawn}");
-        assert!(drawn.contains("│ NULL    ┆       7 │"), "{drawn}");
     }
 
     #[test]

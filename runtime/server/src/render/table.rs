@@ -1,0 +1,408 @@
+//! Rows as a table for people, fitted to the terminal, or one value below the other.
+
+use anstyle::Style;
+use serde_json::Value;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::columns::{cut, shortened};
+use super::palette::{DIM, STRONG};
+use super::paragraph::paragraph;
+use super::rows::plain;
+use crate::documents::Column;
+
+/// Longest text in a cell of a table; data of any length is in the other forms.
+const WIDEST_CELL: usize = 200;
+/// Terminal columns that a text or a name keeps before whole columns of the table are left out.
+const NARROWEST: usize = 12;
+/// Terminal columns that a type takes at most where nothing else in its column is wider: `timestamp`.
+const WIDEST_TYPE: usize = 9;
+/// Terminal columns of the line between two columns of the table, with a blank on either side.
+const BETWEEN: usize = 3;
+
+/// A table as it is drawn.
+#[derive(Debug)]
+pub(crate) struct Table {
+    /// Its lines.
+    pub(crate) text: String,
+    /// Columns that had no room.
+    pub(crate) left_out: usize,
+}
+
+/// Draws rows. `width` is that of the terminal: where there is one, texts are cut and middle columns left out until the
+/// lines fit, and types stand below the names. Numbers and dates are never cut.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> Table {
+    let drawn: Vec<Drawn> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| Drawn::new(column, rows.iter().map(|row| row.get(at)), width.is_some()))
+        .collect();
+    let fit = match width {
+        Some(width) => fitted(&drawn, usize::from(width)),
+        None => Fit::whole(&drawn),
+    };
+    Table {
+        text: fit.draw(&drawn, rows.len(), width.is_some()),
+        left_out: drawn.len() - fit.before.len() - fit.after.len(),
+    }
+}
+
+/// Writes each row as lines of a name and a value, in lines of at most `width` columns where that is known. Values are
+/// whole.
+pub(crate) fn vertical(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> String {
+    let names: Vec<String> = columns
+        .iter()
+        .map(|column| shortened(&one_line(&column.name), WIDEST_CELL))
+        .collect();
+    let widest = names.iter().map(|name| name.width()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (number, row) in rows.iter().enumerate() {
+        out.push_str(&format!("{STRONG}row {}{STRONG:#}\n", number + 1));
+        for ((name, column), value) in names.iter().zip(columns).zip(row) {
+            let (text, style) = said(value, column);
+            let blanks = " ".repeat(widest - name.width());
+            let begin = format!("  {DIM}{name}{DIM:#}{blanks}  ");
+            out.push_str(&paragraph(&begin, widest + 4, &text, style, width));
+        }
+    }
+    out
+}
+
+/// A column with the texts of its cells.
+struct Drawn {
+    name: String,
+    data_type: String,
+    cells: Vec<(String, Style)>,
+    side: Side,
+    /// Terminal columns for everything in it.
+    wanted: usize,
+    /// Fewer than these would break a number or a date.
+    least: usize,
+}
+
+/// The edge at which values stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Drawn {
+    fn new<'a>(column: &Column, values: impl Iterator<Item = Option<&'a Value>>, typed: bool) -> Self {
+        let cell = |value: Option<&Value>| {
+            let (text, style) = said(value.unwrap_or(&Value::Null), column);
+            let text = one_line(&text);
+            match text.char_indices().nth(WIDEST_CELL) {
+                Some((at, _)) => (format!("{}…", &text[..at]), style),
+                None => (text, style),
+            }
+        };
+        let cells: Vec<(String, Style)> = values.map(cell).collect();
+        let name = one_line(&column.name);
+        let data_type = one_line(&column.data_type).to_lowercase();
+        let values = cells.iter().map(|(text, _)| text.width()).max().unwrap_or(0);
+        let type_width = if typed {
+            data_type.width().min(WIDEST_TYPE)
+        } else {
+            0
+        };
+        let wanted = values.max(name.width()).max(type_width).max(1);
+        let keeps = if is_whole(&column.data_type) { values } else { 0 };
+        Self {
+            side: side(&column.data_type),
+            wanted,
+            least: keeps.max(wanted.min(NARROWEST)),
+            name,
+            data_type,
+            cells,
+        }
+    }
+
+    /// Returns the terminal columns that it takes where none is wider than `cap`, unless it must be.
+    fn capped(&self, cap: usize) -> usize {
+        self.wanted.min(cap).max(self.least)
+    }
+}
+
+/// The columns that are drawn and their widths: those before the gap and those after it.
+struct Fit {
+    before: Vec<(usize, usize)>,
+    after: Vec<(usize, usize)>,
+    has_gap: bool,
+}
+
+impl Fit {
+    fn whole(drawn: &[Drawn]) -> Self {
+        Self {
+            before: drawn.iter().map(|column| column.wanted).enumerate().collect(),
+            after: Vec::new(),
+            has_gap: false,
+        }
+    }
+
+    fn draw(&self, drawn: &[Drawn], rows: usize, typed: bool) -> String {
+        let gap = self.has_gap.then_some(1);
+        let widths = self.before.iter().map(|(_, width)| *width).chain(gap);
+        let widths: Vec<usize> = widths.chain(self.after.iter().map(|(_, width)| *width)).collect();
+        let rule = |begin: &str, line: &str, between: &str, end: &str| {
+            let parts: Vec<String> = widths.iter().map(|width| line.repeat(width + 2)).collect();
+            format!("{begin}{}{end}\n", parts.join(between))
+        };
+        let mut out = rule("┌", "─", "┬", "┐");
+        self.line(&mut out, |at| {
+            let (column, width) = (&drawn[at.0], at.1);
+            (shortened(&column.name, width), STRONG, column.side)
+        });
+        if typed {
+            self.line(&mut out, |at| {
+                let (column, width) = (&drawn[at.0], at.1);
+                (ending(&column.data_type, width), DIM, column.side)
+            });
+        }
+        out.push_str(&rule("╞", "═", "╪", "╡"));
+        for row in 0..rows {
+            self.line(&mut out, |at| {
+                let (column, width) = (&drawn[at.0], at.1);
+                let (text, style) = &column.cells[row];
+                (ending(text, width), *style, column.side)
+            });
+        }
+        out.push_str(&rule("└", "─", "┴", "┘"));
+        out
+    }
+
+    /// One line: a text for each column, given its number and width.
+    fn line(&self, out: &mut String, text: impl Fn((usize, usize)) -> (String, Style, Side)) {
+        let cell = |at: &(usize, usize)| {
+            let (text, style, side) = text(*at);
+            let blanks = " ".repeat(at.1.saturating_sub(text.width()));
+            match side {
+                Side::Left => format!(" {style}{text}{style:#}{blanks} "),
+                Side::Right => format!(" {blanks}{style}{text}{style:#} "),
+            }
+        };
+        let gap = self.has_gap.then(|| format!(" {DIM}…{DIM:#} "));
+        let cells: Vec<String> = self.before.iter().map(cell).chain(gap).collect();
+        let cells: Vec<String> = cells.into_iter().chain(self.after.iter().map(cell)).collect();
+        out.push_str(&format!("│{}│\n", cells.join("┆")));
+    }
+}
+
+/// Finds the columns and widths that fit: texts give way first, then columns from the middle.
+fn fitted(drawn: &[Drawn], width: usize) -> Fit {
+    let room = width.saturating_sub(1);
+    let least = |column: &Drawn| column.least + BETWEEN;
+    if drawn.iter().map(least).sum::<usize>() <= room {
+        return Fit {
+            before: widths(drawn, 0..drawn.len(), room),
+            after: Vec::new(),
+            has_gap: false,
+        };
+    }
+    // One from the beginning, one from the end, as long as the next has room beside the gap.
+    let (mut first, mut last) = (0, drawn.len());
+    let mut taken = 1 + BETWEEN;
+    while first < last {
+        let next = if first <= drawn.len() - last {
+            first
+        } else {
+            last - 1
+        };
+        taken += least(&drawn[next]);
+        if taken > room && first > 0 {
+            break;
+        }
+        match next == first {
+            true => first += 1,
+            false => last -= 1,
+        }
+    }
+    let has_gap = first < last;
+    let room = room - if has_gap { (1 + BETWEEN).min(room) } else { 0 };
+    let kept = (0..first).chain(last..drawn.len());
+    let mut before = widths(drawn, kept, room);
+    let after = before.split_off(first);
+    Fit {
+        before,
+        after,
+        has_gap,
+    }
+}
+
+/// The widths of some columns in so much room: as wide as they want to be below the largest cap that fits.
+fn widths(drawn: &[Drawn], kept: impl Iterator<Item = usize>, room: usize) -> Vec<(usize, usize)> {
+    let kept: Vec<usize> = kept.collect();
+    let total = |cap: usize| {
+        let widths = kept.iter().map(|at| drawn[*at].capped(cap) + BETWEEN);
+        widths.sum::<usize>()
+    };
+    let widest = kept.iter().map(|at| drawn[*at].wanted).max().unwrap_or(0);
+    let fits = (NARROWEST..=widest).rev().find(|cap| total(*cap) <= room);
+    let cap = fits.unwrap_or(NARROWEST);
+    kept.into_iter().map(|at| (at, drawn[at].capped(cap))).collect()
+}
+
+/// A text of at most `most` terminal columns: what does not fit is left out at its end.
+fn ending(text: &str, most: usize) -> String {
+    if text.width() <= most {
+        return text.to_owned();
+    }
+    format!("{}…", cut(text, most.saturating_sub(1)))
+}
+
+/// The text of a value and its style. NULL is dim, and the text `NULL` stands in quotes.
+fn said(value: &Value, column: &Column) -> (String, Style) {
+    if value.is_null() {
+        return ("NULL".to_owned(), DIM);
+    }
+    let text = plain(value);
+    let looks_null = text == "NULL" && !is_whole(&column.data_type);
+    let text = if looks_null { format!("'{text}'") } else { text };
+    (text, Style::new())
+}
+
+/// Values of a type line up on the right if they are numbers.
+fn side(data_type: &str) -> Side {
+    const NUMBERS: [&str; 13] = [
+        "TINYINT",
+        "SMALLINT",
+        "INTEGER",
+        "BIGINT",
+        "HUGEINT",
+        "UTINYINT",
+        "USMALLINT",
+        "UINTEGER",
+        "UBIGINT",
+        "UHUGEINT",
+        "FLOAT",
+        "DOUBLE",
+        "DECIMAL",
+    ];
+    let upper = data_type.to_ascii_uppercase();
+    match NUMBERS.contains(&upper.as_str()) || upper.starts_with("DECIMAL(") && !upper.ends_with(']') {
+        true => Side::Right,
+        false => Side::Left,
+    }
+}
+
+/// Returns true if a part of a value would be another value: of numbers, dates and times.
+fn is_whole(data_type: &str) -> bool {
+    let upper = data_type.to_ascii_uppercase();
+    let is_time = ["DATE", "TIME", "INTERVAL", "BOOLEAN"]
+        .iter()
+        .any(|begin| upper.starts_with(begin));
+    side(data_type) == Side::Right || is_time && !upper.ends_with(']')
+}
+
+fn one_line(text: &str) -> String {
+    text.replace('\n', "↵")
+        .chars()
+        .map(|c| if c.is_control() { '␣' } else { c })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn column(name: &str, data_type: &str) -> Column {
+        Column {
+            name: name.into(),
+            data_type: data_type.into(),
+        }
+    }
+
+    fn plain_text(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    fn drawn(columns: &[Column], rows: &[Vec<Value>], width: Option<u16>) -> (String, usize) {
+        let table = table(columns, rows, width);
+        (plain_text(&table.text), table.left_out)
+    }
+
+    /// Columns as the flights have them.
+    fn wide() -> (Vec<Column>, Vec<Vec<Value>>) {
+        let mut columns = vec![column("day", "DATE"), column("carrier", "VARCHAR")];
+        columns.extend((0..8).map(|n| column(&format!("minutes_of_delay_{n}"), "BIGINT")));
+        columns.push(column("left_at", "TIMESTAMP"));
+        let mut row = vec![
+            json!("2013-02-06"),
+            json!("Endeavor Air Incorporated of Delaware"),
+        ];
+        row.extend((0..8).map(|n| json!(1_234_567 + n)));
+        row.push(json!("2013-02-06 05:17:00"));
+        (columns, vec![row])
+    }
+
+    #[test]
+    fn numbers_line_up_and_null_is_not_the_text_null() {
+        let columns = [column("carrier", "VARCHAR"), column("flights", "BIGINT")];
+        let rows = [
+            vec![json!("UA"), json!(58665)],
+            vec![json!(null), json!(7)],
+            vec![json!("NULL"), json!(null)],
+        ];
+        let (text, _) = drawn(&columns, &rows, None);
+        assert!(text.contains("│ UA      ┆   58665 │"), "{text}");
+        assert!(text.contains("│ NULL    ┆       7 │"), "{text}");
+        assert!(text.contains("│ 'NULL'  ┆    NULL │"), "{text}");
+        let (typed, _) = drawn(&columns, &rows, Some(80));
+        assert!(typed.contains("│ varchar ┆  bigint │"), "{typed}");
+    }
+
+    #[test]
+    fn lines_fit_the_terminal_and_numbers_and_dates_stay_whole() {
+        let (columns, rows) = wide();
+        for width in [30, 40, 60, 80, 100, 120, 200] {
+            let (text, left_out) = drawn(&columns, &rows, Some(width));
+            let widest = text.lines().map(|line| line.width()).max().unwrap_or(0);
+            assert!(widest <= usize::from(width), "{width}: {widest}\n{text}");
+            assert_eq!(text.lines().count(), 6, "{text}");
+            assert!(text.contains("│ 2013-02-06 ┆"), "{text}");
+            assert_eq!(
+                left_out > 0,
+                text.contains("┆ … ┆") || text.contains("┆ … │"),
+                "{text}"
+            );
+            assert_eq!(left_out == 0, width == 200, "{width} leaves out {left_out}");
+        }
+        let (text, _) = drawn(&columns, &rows, Some(80));
+        assert!(
+            text.contains("1234574") && text.contains("2013-02-06 05:17:00"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn what_is_not_for_a_terminal_is_whole() {
+        let (columns, rows) = wide();
+        let (text, left_out) = drawn(&columns, &rows, None);
+        assert_eq!(left_out, 0);
+        assert!(text.contains("Endeavor Air Incorporated of Delaware"), "{text}");
+        assert!(!text.contains("bigint"), "{text}");
+    }
+
+    #[test]
+    fn a_column_that_is_wider_than_the_terminal_is_shown_all_the_same() {
+        let number = "12345678901234567890123456789012345678";
+        let (text, _) = drawn(
+            &[column("n", "HUGEINT"), column("m", "HUGEINT")],
+            &[vec![json!(number), json!(number)]],
+            Some(20),
+        );
+        assert!(text.contains(number), "{text}");
+        let (none, _) = drawn(&[], &[], Some(1));
+        assert_eq!(none, "┌┐\n││\n││\n╞╡\n└┘\n");
+    }
+
+    #[test]
+    fn one_value_below_the_other_is_whole() {
+        let columns = [column("id", "BIGINT"), column("remark", "VARCHAR")];
+        let rows = [vec![json!(1), json!("a\nb")], vec![json!(2), json!(null)]];
+        assert_eq!(
+            plain_text(&vertical(&columns, &rows, Some(80))),
+            "row 1\n  id      1\n  remark  a\n          b\nrow 2\n  id      2\n  remark  NULL\n"
+        );
+    }
+}
