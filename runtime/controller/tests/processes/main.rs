@@ -21,6 +21,7 @@ use std::time::Duration;
 use sqlx::postgres::PgPoolOptions;
 use watershed_controller::store::{PostgresStore, TablePrefix};
 
+mod cancelled;
 mod crash;
 mod examples;
 #[path = "../../../../tests/src/postgres.rs"]

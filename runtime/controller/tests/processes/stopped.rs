@@ -9,8 +9,10 @@ use watershed_controller::{EditError, Refusal, RequestError};
 use crate::server::Server;
 use crate::task::{Ending, SOON, Task, builder, key, task};
 
-/// Short, for these tests wait for it to run out.
-const TERM: Duration = Duration::from_millis(1_000);
+/// Short, for these tests wait for it to run out, and long enough for a loaded machine to renew it.
+const TERM: Duration = Duration::from_millis(2_000);
+/// Writes of a process that has lost its lease and took it back: a holder that can't keep its lease fails the test.
+const TAKEN_BACK: usize = 500;
 /// The environment of the process that stands still.
 const CATALOG: &str = "WATERSHED_STOPPED_CATALOG";
 
@@ -31,6 +33,7 @@ fn process() {
         let hangs = Task::Hang(Ending::Write("cancelled".into()));
         controller.create(task("hangs", &hangs)).await.unwrap();
         let mut held = false;
+        let (mut was_lost, mut written_since) = (false, 0);
         for number in 0_u64.. {
             let written = controller.create(task(&format!("{number}"), &Task::Rest)).await;
             let holds = controller.holds_instance();
@@ -41,6 +44,12 @@ fn process() {
                 Err(error) => panic!("{error}"),
             };
             held |= holds;
+            was_lost |= said == "lost";
+            written_since += usize::from(was_lost && said == "wrote");
+            assert!(
+                written_since < TAKEN_BACK,
+                "the next holder did not keep its lease"
+            );
             println!("\n{said} {number} {held}");
             if said == "asked" && held {
                 // It follows the other one now. The invocation that it ran is none of its business any more.

@@ -14,6 +14,7 @@ use super::events::Event;
 use super::exchange::PostgresExchange;
 use super::load::REMOVALS_KEPT;
 use super::statements::Statements;
+use super::transaction::Transaction;
 use crate::crash::{COMMIT_WITHIN, crash_point};
 
 /// Rows that one statement writes: a bound on what it takes in memory on both sides.
@@ -36,7 +37,7 @@ async fn try_write(
     answers: &[Given],
 ) -> Result<(), Failure> {
     let (to_cut, to_age) = (cuts.due(&commit.history), cuts.age_due(&commit.history));
-    let mut transaction = exchange.database.pool.begin().await?;
+    let mut transaction = Transaction::begin(&exchange.database.pool).await?;
     let mut batch = Batch {
         connection: &mut transaction,
         statements: &exchange.database.statements,

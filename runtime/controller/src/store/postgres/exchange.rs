@@ -12,6 +12,7 @@ use super::super::exchange::{Asked, Exchange, Given, Interest, Later, Taken, Wak
 use super::super::{BoxFuture, ColumnError, StoreError};
 use super::columns::{integer, natural};
 use super::events::{Event, Follower};
+use super::transaction::Transaction;
 use super::{Database, database, load};
 
 const ASK: &str = "leave a call for the holder";
@@ -29,19 +30,11 @@ pub(super) struct PostgresExchange {
 
 impl Exchange for PostgresExchange {
     fn read(&self) -> BoxFuture<'_, Result<(Stored, Revision), StoreError>> {
-        Box::pin(async move {
-            let connection = self.database.pool.acquire().await;
-            let mut connection = connection.map_err(database("read the catalog"))?;
-            load::stored(&mut connection, &self.database.statements, &self.instance).await
-        })
+        Box::pin(load::stored(&self.database, &self.instance))
     }
 
     fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Later>, StoreError>> {
-        Box::pin(async move {
-            let connection = self.database.pool.acquire().await;
-            let mut connection = connection.map_err(database("read the catalog"))?;
-            load::later(&mut connection, &self.database.statements, &self.instance, from).await
-        })
+        Box::pin(load::later(&self.database, &self.instance, from))
     }
 
     fn history(&self, uid: Uid, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
@@ -55,7 +48,7 @@ impl Exchange for PostgresExchange {
     fn ask<'a>(&'a self, caller: Uuid, calls: &'a [Asked]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let failed = database(ASK);
-            let mut transaction = self.database.pool.begin().await.map_err(&failed)?;
+            let mut transaction = Transaction::begin(&self.database.pool).await.map_err(&failed)?;
             if !calls.is_empty() {
                 let texts: Vec<&str> = calls.iter().map(|call| call.call.as_str()).collect();
                 let ids: Vec<Uuid> = calls.iter().map(|call| call.id).collect();
@@ -131,7 +124,7 @@ impl Exchange for PostgresExchange {
     fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Given]) -> BoxFuture<'a, Result<(), CommitError>> {
         Box::pin(async move {
             let failed = |error: sqlx::Error| CommitError::Failed(error.to_string());
-            let mut transaction = self.database.pool.begin().await.map_err(failed)?;
+            let mut transaction = Transaction::begin(&self.database.pool).await.map_err(failed)?;
             self.answer_in(&mut transaction, epoch, given)
                 .await
                 .map_err(failed)?;

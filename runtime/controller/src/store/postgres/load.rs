@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use sqlx::postgres::{PgConnection, PgRow};
-use sqlx::{AssertSqlSafe, Connection, Row as _};
+use sqlx::postgres::PgRow;
+use sqlx::{AssertSqlSafe, Row as _};
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
 use super::super::ColumnError;
 use super::super::exchange::Later;
-use super::statements::Statements;
-use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, columns, database};
+use super::transaction::Transaction;
+use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, columns, database as failed};
 
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
@@ -21,13 +21,10 @@ const ONE_MOMENT: &str = "BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, REA
 pub(super) const REMOVALS_KEPT: u64 = 10_000;
 
 /// The catalog of an instance, all of one moment; an instance that is not there is empty.
-pub(super) async fn stored(
-    connection: &mut PgConnection,
-    statements: &Statements,
-    instance: &str,
-) -> Result<(Stored, Revision), StoreError> {
-    let failed = database(CATALOG);
-    let mut transaction = connection.begin_with(ONE_MOMENT).await.map_err(&failed)?;
+pub(super) async fn stored(database: &Database, instance: &str) -> Result<(Stored, Revision), StoreError> {
+    let (failed, statements) = (failed(CATALOG), &database.statements);
+    let transaction = Transaction::begin_with(&database.pool, ONE_MOMENT).await;
+    let mut transaction = transaction.map_err(&failed)?;
     let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
     let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
     let (mut stored, mut removed) = (Stored::default(), Revision(0));
@@ -53,13 +50,13 @@ pub(super) async fn stored(
 
 /// What was committed after a revision, all of one moment; none if what went since is no longer remembered.
 pub(super) async fn later(
-    connection: &mut PgConnection,
-    statements: &Statements,
+    database: &Database,
     instance: &str,
     from: Revision,
 ) -> Result<Option<Later>, StoreError> {
-    let failed = database(CATALOG);
-    let mut transaction = connection.begin_with(ONE_MOMENT).await.map_err(&failed)?;
+    let (failed, statements) = (failed(CATALOG), &database.statements);
+    let transaction = Transaction::begin_with(&database.pool, ONE_MOMENT).await;
+    let mut transaction = transaction.map_err(&failed)?;
     let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
     let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
     let revision = known.as_ref().map_or(Ok(0), |row| columns::natural(row, 1));
@@ -96,7 +93,7 @@ pub(super) async fn revision(shared: &Database, instance: &str) -> Result<Revisi
     let row = sqlx::query(AssertSqlSafe(Arc::clone(&shared.statements.instance)))
         .bind(instance)
         .fetch_optional(&shared.pool);
-    match row.await.map_err(database(CATALOG))? {
+    match row.await.map_err(failed(CATALOG))? {
         Some(row) => columns::natural(&row, 1)
             .map(Revision)
             .map_err(unreadable(CATALOG)),
@@ -116,7 +113,7 @@ pub(super) async fn history(
         .bind(uid.0)
         .bind(i64::from(limit.min(HISTORY_PER_RESOURCE)))
         .fetch_all(&shared.pool);
-    entries(&rows.await.map_err(database(HISTORY))?)
+    entries(&rows.await.map_err(failed(HISTORY))?)
 }
 
 /// The newest entries of all resources.
@@ -129,7 +126,7 @@ pub(super) async fn recent(
         .bind(instance)
         .bind(i64::from(limit.min(HISTORY_AT_ONCE)))
         .fetch_all(&shared.pool);
-    entries(&rows.await.map_err(database(HISTORY))?)
+    entries(&rows.await.map_err(failed(HISTORY))?)
 }
 
 fn entries(rows: &[PgRow]) -> Result<Vec<HistoryRow>, StoreError> {

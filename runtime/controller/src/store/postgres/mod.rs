@@ -27,6 +27,7 @@ mod load;
 mod reader;
 mod schema;
 mod statements;
+mod transaction;
 
 pub use reader::{PostgresReader, Revisions};
 
@@ -302,14 +303,7 @@ struct PostgresCatalog {
 impl PostgresCatalog {
     /// The rows, and the lease as fresh as when they were read: a large catalog takes a while.
     async fn load(&self) -> Result<Stored, StoreError> {
-        let statements = &self.database.statements;
-        let mut connection = self
-            .database
-            .pool
-            .acquire()
-            .await
-            .map_err(database("read the catalog"))?;
-        let load = load::stored(&mut connection, statements, &self.instance);
+        let load = load::stored(&self.database, &self.instance);
         tokio::pin!(load);
         loop {
             let renew_in = self.lease().term / 4;
@@ -386,9 +380,7 @@ impl Catalog for PostgresCatalog {
 
     fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
         Box::pin(async move {
-            let connection = self.database.pool.acquire().await;
-            let mut connection = connection.map_err(database("read the catalog"))?;
-            let stored = load::stored(&mut connection, &self.database.statements, &self.instance).await?;
+            let stored = load::stored(&self.database, &self.instance).await?;
             Ok(stored.0)
         })
     }

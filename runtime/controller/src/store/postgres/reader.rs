@@ -5,7 +5,7 @@ use std::sync::Arc;
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
 use super::events::{Event, Follower};
-use super::{Database, StoreError, database, load};
+use super::{Database, StoreError, load};
 
 /// Reads catalogs without holding them: takes no lease and writes nothing.
 ///
@@ -25,9 +25,7 @@ impl PostgresReader {
     /// # Errors
     /// When the database can't be read.
     pub async fn read(&self, instance: &str) -> Result<Stored, StoreError> {
-        let connection = self.database.pool.acquire().await;
-        let mut connection = connection.map_err(database("read the catalog"))?;
-        let stored = load::stored(&mut connection, &self.database.statements, instance).await?;
+        let stored = load::stored(&self.database, instance).await?;
         Ok(stored.0)
     }
 

@@ -7,6 +7,7 @@ use sqlx::{AssertSqlSafe, PgPool, Row};
 
 use super::super::{StoreError, TablePrefix};
 use super::database;
+use super::transaction::Transaction;
 
 /// One step from a schema version to the next.
 #[derive(Debug, Clone, Copy)]
@@ -143,7 +144,7 @@ const CALLS: &str = "
 /// Does the steps that the database has not seen, all in one transaction. A newer database is left as it is.
 pub(super) async fn migrate(pool: &PgPool, prefix: &TablePrefix) -> Result<(), StoreError> {
     let failed = database("migrate the catalog");
-    let mut transaction = pool.begin().await.map_err(&failed)?;
+    let mut transaction = Transaction::begin(pool).await.map_err(&failed)?;
     let lock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
     let lock = sqlx::query(lock).bind(prefix.apply("{p}migrations"));
     lock.execute(&mut *transaction).await.map_err(&failed)?;
