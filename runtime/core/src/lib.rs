@@ -38,79 +38,42 @@
 //! **Time.** Every call gets [`Now`], wall and monotonic. [`Effect::Timer`] says when [`Input::Time`] is due; a
 //! later `Timer` replaces an earlier one. Handing in `Time` too early or twice does no harm.
 
-mod abandoning;
-mod apply;
-mod asking;
-mod backoff;
-mod barrier;
 mod batch;
-mod breadth;
-mod bytes;
-mod clockwork;
-mod commits;
-mod components;
+mod calls;
 mod consistency;
 mod core;
-mod cycles;
-mod edit;
-mod effect;
-mod error;
-mod explain;
+mod flow;
 mod graph;
-mod handles;
-mod hashing;
-mod ids;
-mod input;
-mod kind;
-mod kinds;
-mod lifecycle;
-mod loading;
-mod marks;
-mod name;
-mod names;
-mod no_op;
-mod owners;
-mod pausing;
-mod priority;
-mod queue;
-mod ready;
-mod reason;
-mod requests;
+mod journal;
 mod resource;
-mod retries;
-mod returning;
-mod row;
-mod run;
-mod slots;
-mod standing;
-mod starting;
-mod starvation;
-mod stopping;
+mod schedule;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
-mod time;
 mod timers;
+mod types;
 
 pub use self::consistency::{Compared, Consistency, Finding, Rule};
+pub use self::core::loading::OpenError;
 pub use self::core::{Core, Counters};
-pub use self::loading::OpenError;
-pub use edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
-pub use effect::{
+pub use calls::explain::{Explanation, Subject, WhyNot};
+pub use journal::no_op::NoOpRun;
+pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
+pub use types::effect::{
     Answer, Commit, Effect, Gone, HistoryRow, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
     StopReason, Unreturned, Write,
 };
-pub use error::{Error, ErrorKind, Place, Refusal};
-pub use explain::{Explanation, Subject, WhyNot};
-pub use hashing::{QuickHash, QuickHasher};
-pub use ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
-pub use input::{Call, CommitError, Input, Returned, Stored, StoredRow};
-pub use kind::{AtStart, KindOptions, Limits, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy};
-pub use name::{Key, Kind, Name, Ref, Required};
-pub use no_op::NoOpRun;
-pub use reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
-pub use row::{Deletion, Marks, Refreshes, Row};
-pub use run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
-pub use standing::{Settled, Standing, Status};
-pub use time::{Mono, Now, Timestamp};
+pub use types::error::{Error, ErrorKind, Place, Refusal};
+pub use types::hashing::{QuickHash, QuickHasher};
+pub use types::ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
+pub use types::input::{Call, CommitError, Input, Returned, Stored, StoredRow};
+pub use types::kind::{
+    AtStart, KindOptions, Limits, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy,
+};
+pub use types::name::{Key, Kind, Name, Ref, Required};
+pub use types::reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
+pub use types::row::{Deletion, Marks, Refreshes, Row};
+pub use types::run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
+pub use types::standing::{Settled, Standing, Status};
+pub use types::time::{Mono, Now, Timestamp};

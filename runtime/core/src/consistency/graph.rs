@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use super::Findings;
 use crate::Phase;
-use crate::components::components;
 use crate::core::Core;
-use crate::cycles::CYCLE_CODE;
+use crate::graph::components::components;
+use crate::graph::cycles::CYCLE_CODE;
 use crate::graph::index_u32;
-use crate::reason::Cancels;
 use crate::resource::{Cancelled, Resource, Slot};
+use crate::types::reason::Cancels;
 
 impl Core {
     /// `unsettled_parents`, `busy_children` and `running` are what they stand for.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use super::Findings;
 use crate::core::Core;
-use crate::queue::Verdict;
 use crate::resource::{Cancelled, NameId, Running, Slot};
+use crate::schedule::queue::Verdict;
 use crate::{Phase, Settled};
 
 impl Core {

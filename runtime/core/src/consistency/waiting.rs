@@ -2,8 +2,8 @@
 
 use super::Findings;
 use crate::core::Core;
-use crate::queue::Verdict;
 use crate::resource::{Op, Slot};
+use crate::schedule::queue::Verdict;
 
 impl Core {
     /// Whatever is pending waits for something that will have it considered.

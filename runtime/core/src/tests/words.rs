@@ -38,7 +38,7 @@ fn names_are_ordered_without_their_case() {
 
 #[test]
 fn bytes_are_pairs_of_digits() {
-    let read = |text: &'static str| crate::bytes::deserialize(StrDeserializer::<Error>::new(text));
+    let read = |text: &'static str| crate::types::bytes::deserialize(StrDeserializer::<Error>::new(text));
     let bytes: Arc<[u8]> = [0x00, 0x0a, 0xf0, 0x9c].into();
     assert_eq!(read("000af09C"), Ok(bytes));
     assert_eq!(read(""), Ok([].into()));

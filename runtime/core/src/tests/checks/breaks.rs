@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{finds, finds_only, rest, run, slot, world};
-use crate::lifecycle::Lifecycle;
-use crate::reason::Cancels;
+use crate::resource::lifecycle::Lifecycle;
 use crate::resource::{Cancelled, Op, Pending, Slot};
 use crate::testing::Bench;
 use crate::timers::Timer;
+use crate::types::reason::Cancels;
 use crate::{CallId, Core, InvocationId, Mono, Revision, Rule, Settled, SpecVersion, Timestamp};
 
 #[test]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{finds, finds_only, rest, run, slot, world};
-use crate::lifecycle::Lifecycle;
 use crate::resource::Op;
+use crate::resource::lifecycle::Lifecycle;
 use crate::testing::{Bench, Store, target};
 use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revision, Rule, SeenRef, Settled};
 

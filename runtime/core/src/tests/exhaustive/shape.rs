@@ -7,7 +7,7 @@ use super::graphs::permutations;
 use super::model::{NODES_MAX, SPARE};
 use super::world::{Stands, World, number};
 use crate::Phase;
-use crate::lifecycle::At;
+use crate::resource::lifecycle::At;
 use crate::resource::{Cancelled, Op, Slot};
 
 /// One resource: numbers that mean the same whatever resources are called, and sets that must be renamed.

@@ -11,9 +11,16 @@
 //! Both are updated once per edge. Busy children of settled resources are not kept; they are summed up when the
 //! resource becomes unsettled.
 
+pub(crate) mod breadth;
+pub(crate) mod components;
+pub(crate) mod cycles;
+pub(crate) mod names;
+pub(crate) mod owners;
+pub(crate) mod slots;
+
 use crate::QuickHash;
 use crate::core::Core;
-use crate::names::Referrer;
+use crate::graph::names::Referrer;
 use crate::resource::{Life, Link, NameId, Slot};
 
 impl Core {

@@ -115,7 +115,7 @@ pub struct NewResource {
     /// What it reads.
     pub refs: Arc<[Ref]>,
     /// What is wanted.
-    #[serde(with = "crate::bytes")]
+    #[serde(with = "crate::types::bytes")]
     pub spec: Arc<[u8]>,
     /// Version of the spec's message.
     pub spec_format: u32,
@@ -188,7 +188,7 @@ impl NewResource {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Update {
     /// The spec and the version of its message.
-    #[serde(with = "crate::bytes::with_format")]
+    #[serde(with = "crate::types::bytes::with_format")]
     pub spec: Option<(Arc<[u8]>, u32)>,
     /// What it reads.
     pub refs: Option<Arc<[Ref]>>,

@@ -1,16 +1,18 @@
 //! Group commit, and the order of release: answers, snapshots and events come after the rows they speak of.
 
+pub(crate) mod no_op;
+
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backoff::backoff;
 use crate::core::Core;
-use crate::edit::unless_empty;
-use crate::lifecycle::At;
-use crate::no_op::Untold;
+use crate::journal::no_op::Untold;
+use crate::resource::lifecycle::At;
 use crate::resource::{Life, Slot};
 use crate::timers::Timer;
+use crate::timers::backoff::backoff;
+use crate::types::edit::unless_empty;
 use crate::{
     Answer, CallId, Commit, CommitError, CommitId, Effect, Gone, HistoryRow, Mono, NoOpRun, Publish,
     Revision, Row, Standing, Status, StatusUpdate, StopReason, Write,

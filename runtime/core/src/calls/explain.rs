@@ -7,9 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::core::Core;
-use crate::lifecycle::At;
-use crate::queue::Verdict;
 use crate::resource::Slot;
+use crate::resource::lifecycle::At;
+use crate::schedule::queue::Verdict;
 use crate::timers::Timer;
 use crate::{
     InvocationId, Key, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing, Target,

@@ -5,9 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::batch::Step;
+use crate::batch::plan::Step;
 use crate::core::Core;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Life, Pending, Running, Slot};
 use crate::timers::Timer;
 use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};

@@ -5,8 +5,8 @@ use std::ops::{Index, IndexMut};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::ready::ReadyQueue;
 use crate::resource::{KindId, Slot};
+use crate::schedule::ready::ReadyQueue;
 use crate::{Kind, KindOptions, Phase, Pool, QuickHash};
 
 #[derive(Debug)]

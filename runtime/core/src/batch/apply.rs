@@ -8,12 +8,12 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::batch::{Plan, Step};
+use crate::batch::plan::{Plan, Step};
 use crate::core::Core;
-use crate::cycles::CYCLE_CODE;
-use crate::edit::{no_labels, unless_empty};
-use crate::lifecycle::Event;
+use crate::graph::cycles::CYCLE_CODE;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Cancelled, Life, NameId, Resource, Slot};
+use crate::types::edit::{no_labels, unless_empty};
 use crate::{
     Cause, Deletion, Marks, Name, NewResource, QuickHash, Reason, Refreshes, Row, Settled, SpecVersion,
     StateVersion, Uid, Update, Why,

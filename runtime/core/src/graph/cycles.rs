@@ -7,8 +7,8 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::components::components;
 use crate::core::Core;
+use crate::graph::components::components;
 use crate::graph::index_u32;
 use crate::resource::{CycleId, Slot};
 use crate::{Error, Key, QuickHash};

@@ -4,11 +4,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backoff::backoff;
 use crate::core::Core;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Cancelled, Failure, Slot};
 use crate::timers::Timer;
+use crate::timers::backoff::backoff;
 use crate::{Cause, Error, ErrorKind, InvocationId, OnOwned, Reason, RetryPolicy, Settled, Why};
 
 /// The code of the error of an invocation that took too long.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Cancelled, Link, Running, Slot, Under};
 use crate::{Effect, InvocationId, KindOptions, Phase, Reason, RefView, Seen, SeenRef, Start, Why};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Cancelled, Life, Op, Running, Slot};
 use crate::timers::Timer;
 use crate::{

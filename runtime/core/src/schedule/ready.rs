@@ -7,8 +7,8 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use crate::priority::waited_steps;
 use crate::resource::Slot;
+use crate::schedule::priority::waited_steps;
 use crate::{Mono, Name};
 
 /// A heap of fewer entries is never merged.

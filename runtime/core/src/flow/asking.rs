@@ -7,9 +7,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::lifecycle::{At, Event};
-use crate::reason::Cancels;
+use crate::resource::lifecycle::{At, Event};
 use crate::resource::{Cancelled, Op, Pending, Slot};
+use crate::types::reason::Cancels;
 use crate::{Cause, Effect, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Settled, Why};
 
 /// One resource whose edges downwards are being walked.

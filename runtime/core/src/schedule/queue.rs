@@ -1,7 +1,7 @@
 //! The queue: what is considered, what is ready, and what starts first within the limits (C12).
 
 use crate::core::Core;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Life, NameId, Op, Slot};
 use crate::timers::Timer;
 use crate::{Parents, Phase, Required, Revision, RunResult, Settled};

@@ -76,7 +76,7 @@ pub enum Call {
     /// Only from inside an invocation: store the resource's state. Answered by `StateWritten` once committed.
     WriteState {
         /// The new state.
-        #[serde(with = "crate::bytes")]
+        #[serde(with = "crate::types::bytes")]
         state: Arc<[u8]>,
         /// Refused unless this is the present version.
         expected: Option<StateVersion>,

@@ -1,10 +1,12 @@
 //! One resource as the machine holds it: its row and where it stands.
 
+pub(crate) mod lifecycle;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::lifecycle::Lifecycle;
-use crate::reason::Cancels;
+use crate::resource::lifecycle::Lifecycle;
+use crate::types::reason::Cancels;
 use crate::{
     Error, InvocationId, Mono, Name, NoOpRun, Phase, Priority, Reason, Required, Revision, Row, Seen,
     Settled, Timestamp, Why,

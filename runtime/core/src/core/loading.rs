@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use crate::core::Core;
-use crate::cycles::CYCLE_CODE;
-use crate::lifecycle::Event;
+use crate::graph::cycles::CYCLE_CODE;
+use crate::graph::slots::Slots;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Life, Resource, Slot};
-use crate::slots::Slots;
 use crate::{
     AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Uid, Why,
 };

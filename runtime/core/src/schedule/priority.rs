@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::core::Core;
-use crate::ready::{Rank, Ready};
 use crate::resource::{KindId, Slot};
+use crate::schedule::ready::{Rank, Ready};
 use crate::timers::Timer;
 use crate::{Mono, Phase, Priority, RunResult, Timestamp};
 

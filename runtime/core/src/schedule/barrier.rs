@@ -9,8 +9,8 @@ use std::collections::HashSet;
 
 use crate::Phase;
 use crate::core::Core;
-use crate::marks::DeleteOrder;
 use crate::resource::{Op, Resource, Slot};
+use crate::schedule::marks::DeleteOrder;
 use crate::timers::Timer;
 
 /// Whether deletes and renames hold regular work back.
@@ -141,7 +141,7 @@ impl Core {
     /// The delete or rename failed: it is tried again later, and holds nobody back.
     pub(crate) fn fail_op(&mut self, slot: Slot) {
         self.end_op(slot);
-        let wait = crate::marks::op_backoff(self.slots[slot].row.attempts);
+        let wait = crate::schedule::marks::op_backoff(self.slots[slot].row.attempts);
         self.slots[slot].op = Op::Failed;
         self.timers.set(Timer::OpRetry(slot), self.now.mono.after(wait));
         self.release_delete_waits(slot);

@@ -3,18 +3,24 @@
 //! Each file of this crate adds the methods of one responsibility to [`Core`]; state that belongs to one of them
 //! alone lives in a type of its own there. Invariants are numbered in [`consistency`](crate::consistency).
 
+pub(crate) mod clockwork;
+pub(crate) mod loading;
+pub(crate) mod returning;
+pub(crate) mod starting;
+pub(crate) mod stopping;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
-use crate::barrier::Barrier;
-use crate::commits::Commits;
-use crate::cycles::Cycles;
-use crate::handles::Handles;
-use crate::kinds::Kinds;
-use crate::names::Names;
+use crate::calls::handles::Handles;
+use crate::core::stopping::Service;
+use crate::graph::cycles::Cycles;
+use crate::graph::names::Names;
+use crate::graph::slots::Slots;
+use crate::journal::Commits;
 use crate::resource::Slot;
-use crate::slots::Slots;
-use crate::starvation::Starvation;
-use crate::stopping::Service;
+use crate::schedule::barrier::Barrier;
+use crate::schedule::kinds::Kinds;
+use crate::schedule::starvation::Starvation;
 use crate::timers::Timers;
 use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason, Uid};
 

@@ -58,7 +58,7 @@ impl Core {
             return;
         }
         if self.defers(slot) {
-            let later = self.now.wall.after(crate::starvation::DEFERRED_FOR);
+            let later = self.now.wall.after(crate::schedule::starvation::DEFERRED_FOR);
             return self.timers.set_requeue(slot, Some(later));
         }
         self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));

@@ -1,6 +1,8 @@
 //! The one table of what is due when. A time is stored here and nowhere else; whoever wants to know when something of a
 //! resource is due asks [`Timers::due`] or [`Timers::requeue`].
 
+pub(crate) mod backoff;
+
 use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::Duration;

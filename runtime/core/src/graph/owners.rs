@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::batch::{Intent, Intents};
+use crate::batch::plan::{Intent, Intents};
 use crate::core::Core;
 use crate::resource::Slot;
 use crate::{Batch, Change, Key, Refusal, Uid};

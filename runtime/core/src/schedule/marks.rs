@@ -4,13 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backoff::backoff;
-use crate::components::components;
 use crate::core::Core;
+use crate::graph::components::components;
 use crate::graph::index_u32;
-use crate::lifecycle::Event;
+use crate::resource::lifecycle::Event;
 use crate::resource::{Life, NameId, Slot};
 use crate::timers::Timer;
+use crate::timers::backoff::backoff;
 use crate::{Reason, Settled, Uid, Why};
 
 /// The first wait after a failed delete or rename.

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use crate::QuickHash;
 use crate::core::Core;
-use crate::lifecycle::At;
 use crate::resource::Slot;
+use crate::resource::lifecycle::At;
 use crate::timers::Timer;
 use crate::{Mono, Uid};
 

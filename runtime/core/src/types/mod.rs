@@ -1,0 +1,16 @@
+//! The vocabulary of the core: what goes in, what comes out, and what is stored. Values without behaviour of their own.
+
+pub(crate) mod bytes;
+pub(crate) mod edit;
+pub(crate) mod effect;
+pub(crate) mod error;
+pub(crate) mod hashing;
+pub(crate) mod ids;
+pub(crate) mod input;
+pub(crate) mod kind;
+pub(crate) mod name;
+pub(crate) mod reason;
+pub(crate) mod row;
+pub(crate) mod run;
+pub(crate) mod standing;
+pub(crate) mod time;
