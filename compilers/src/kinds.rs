@@ -21,6 +21,7 @@ pub(crate) mod unsupported;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) use common::{COMMON, PARSER};
+pub use model::READER_OPTIONS;
 pub(crate) use model::is_known;
 pub(crate) use reader::{About, Reader};
 

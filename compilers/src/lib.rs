@@ -33,6 +33,7 @@ mod yaml;
 pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
+pub use kinds::READER_OPTIONS;
 pub use options::Options;
 pub use project::{Changes, Project, Trust};
 pub use resource::{

@@ -5,6 +5,7 @@ mod inputs;
 pub(crate) mod keys;
 mod queries;
 
+pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
 
 use std::collections::BTreeMap;

@@ -11,6 +11,7 @@ mod by_hand;
 mod check;
 mod checkpoint;
 mod compact;
+mod csv_error;
 mod engine;
 mod failure;
 mod give_back;

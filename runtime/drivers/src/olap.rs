@@ -17,7 +17,7 @@ mod text;
 mod value;
 
 pub use build::{Build, BuildError, Built, Check, Failing, Gravity, Rename, RenameError, Renamed, Verdict};
-pub use failure::{Failure, OpenError, SqlError};
+pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub(crate) use query::{Chunk, RowSink, row_channel};

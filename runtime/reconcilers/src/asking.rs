@@ -62,8 +62,7 @@ impl Asking<'_> {
             Err(error) => Ok(Err(SqlError {
                 class: "parser".to_owned(),
                 message: error.to_string(),
-                hint: None,
-                offset: None,
+                ..SqlError::default()
             })),
         }
     }

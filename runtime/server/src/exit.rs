@@ -27,6 +27,18 @@ impl Exit {
     pub fn code(self) -> u8 {
         self as u8
     }
+
+    /// The word for it in documents of errors.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Converged => "converged",
+            Self::ProjectError => "project",
+            Self::Usage => "usage",
+            Self::NotNow => "not-now",
+            Self::StateFolder => "state-folder",
+            Self::Interrupted | Self::Terminated => "interrupted",
+        }
+    }
 }
 
 impl From<Exit> for std::process::ExitCode {

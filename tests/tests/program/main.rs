@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `assertions` | tests of models that change while nothing else does |
+//! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `care` | full disks, damaged files, room given back |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
@@ -22,6 +23,7 @@
 //! | `odd_files` | pipes and devices among the files, and what never returns |
 //! | `operating` | explain, pause, resume, cancel, retry, stats |
 //! | `pages` | the examples and commands of the guides |
+//! | `refusals` | commands that can not be carried out, as text and as a document |
 //! | `renames` | renames of every kind, live and between runs |
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
@@ -32,6 +34,7 @@
 //! | `world` | a project that changes at random, with its reference |
 
 mod assertions;
+mod bad_data;
 mod broken;
 mod care;
 mod changes;
@@ -51,6 +54,7 @@ mod migrations;
 mod odd_files;
 mod operating;
 mod pages;
+mod refusals;
 mod renames;
 mod retries;
 mod sandbox;

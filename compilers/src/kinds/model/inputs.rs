@@ -17,14 +17,53 @@ use crate::{
 /// Variables that decide whether a model that does not say so is a table.
 const DEFAULT_MATERIALIZE: [&str; 2] = ["rill.models.default_materialize", "__materialize_default"];
 
+/// Options of the engine's readers that may stand in a source of files beside its `path`.
+pub const READER_OPTIONS: &[&str] = &[
+    "all_varchar",
+    "auto_detect",
+    "columns",
+    "compression",
+    "dateformat",
+    "decimal_separator",
+    "delim",
+    "delimiter",
+    "encoding",
+    "escape",
+    "filename",
+    "force_not_null",
+    "header",
+    "hive_partitioning",
+    "hive_types",
+    "ignore_errors",
+    "maximum_depth",
+    "maximum_object_size",
+    "names",
+    "new_line",
+    "normalize_names",
+    "null_padding",
+    "nullstr",
+    "quote",
+    "records",
+    "sample_size",
+    "sep",
+    "skip",
+    "strict_mode",
+    "thousands",
+    "timestampformat",
+    "types",
+    "union_by_name",
+];
+
 impl Reader<'_, '_> {
     /// All keys that are not a model's own are told to its input.
     pub(super) fn input_properties(&mut self, spec: &mut ModelSpec) {
         let rest = self.fields.take_rest();
         let sql = spec.sql.as_ref().map(|sql| sql.text.clone());
         for (key, entry) in &rest {
-            let known = COMMON.names().chain(MODEL.names());
+            let options = READER_OPTIONS.iter().copied();
+            let known = COMMON.names().chain(MODEL.names()).chain(options);
             if !is_known(key)
+                && !READER_OPTIONS.contains(&key.as_str())
                 && let Some(near) = names::nearest(key, known)
             {
                 let message = format!("unknown key \"{key}\" is passed on to the input");

@@ -172,7 +172,6 @@ pub(super) fn plain_error(message: &str) -> SqlError {
     SqlError {
         class: "parser".to_owned(),
         message: message.to_owned(),
-        hint: None,
-        offset: None,
+        ..SqlError::default()
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::csv_error;
 use super::sys::RawError;
 use crate::olap::{Failure, OpenError, SqlError};
 
@@ -177,8 +178,21 @@ fn missing_extension(message: &str) -> Option<String> {
         .or_else(|| between("Install it first using \"INSTALL ", "\""))
 }
 
-/// The first line is the message, what follows it is advice.
+/// A hint of more characters than these is a page to read, not a line.
+const LONGEST_HINT: usize = 240;
+
+/// The first line is the message, what follows it is advice; long advice is details.
 fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError {
+    if let Some(error) = csv_error::read(&said.message) {
+        return SqlError {
+            class,
+            message: error.message,
+            hint: error.hint,
+            offset: source.and_then(|source| said.offset(source)),
+            details: Some(said.message.trim().to_owned()),
+            data: error.place,
+        };
+    }
     let mut lines = said
         .message
         .lines()
@@ -186,11 +200,15 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
         .filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or("the engine gave no reason").to_owned();
     let hint: Vec<_> = lines.take_while(|line| !line.starts_with("LINE ")).collect();
+    let hint = (!hint.is_empty()).then(|| hint.join(" "));
+    let is_long = hint.as_ref().is_some_and(|hint| hint.len() > LONGEST_HINT);
     SqlError {
         class,
         message,
-        hint: (!hint.is_empty()).then(|| hint.join(" ")),
+        hint: hint.filter(|_| !is_long),
         offset: source.and_then(|source| said.offset(source)),
+        details: is_long.then(|| said.message.trim().to_owned()),
+        data: None,
     }
 }
 

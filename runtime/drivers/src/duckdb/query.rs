@@ -122,12 +122,13 @@ impl Reading<'_> {
     ) -> Result<(), QueryError> {
         let sql = sole_statement(&self.query.sql)?;
         let fail = |raw| QueryError::Failed(work.fail(&raw, Some(Source { prefix: "", sql })));
-        if !reads(sql) {
+        if is_other_statement(sql) {
             return Err(QueryError::NotReading);
         }
         work.check_cancelled()?;
+        // What begins with a word of no statement ends here, with the place of the mistake.
         let statement = work.connection().prepare(sql).map_err(fail)?;
-        if statement.kind() == StatementKind::Other {
+        if !reads(sql) || statement.kind() == StatementKind::Other {
             return Err(QueryError::NotReading);
         }
         let mut answer = statement.stream().map_err(fail)?;
@@ -173,6 +174,56 @@ fn cut(rows: &mut Vec<Vec<crate::olap::Value>>, left: &mut Option<u64>) -> bool 
     rows.truncate(allowed);
     *left -= rows.len() as u64;
     truncated
+}
+
+/// First words of statements that do more than read, which are not even prepared.
+const OTHER_WORDS: [&str; 40] = [
+    "abort",
+    "alter",
+    "analyse",
+    "analyze",
+    "attach",
+    "begin",
+    "call",
+    "checkpoint",
+    "close",
+    "comment",
+    "commit",
+    "copy",
+    "create",
+    "deallocate",
+    "declare",
+    "delete",
+    "detach",
+    "do",
+    "drop",
+    "end",
+    "execute",
+    "explain",
+    "export",
+    "force",
+    "grant",
+    "import",
+    "insert",
+    "install",
+    "load",
+    "merge",
+    "pragma",
+    "prepare",
+    "refresh",
+    "reset",
+    "rollback",
+    "set",
+    "start",
+    "truncate",
+    "update",
+    "use",
+];
+
+/// Returns true for statements that are refused by their first word.
+fn is_other_statement(sql: &str) -> bool {
+    let first = leading_words(sql).next().unwrap_or_default();
+    !reads(sql) && (OTHER_WORDS.contains(&first.as_str()) || first == "vacuum" || first.is_empty())
 }
 
 /// Returns whether a statement begins with the words of one that reads.

@@ -4,8 +4,17 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
+/// A line of a file of data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataPlace {
+    /// The file, as the statement names it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
 /// The engine's error about a statement.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct SqlError {
     /// The engine's class of error in lower case: `parser`, `binder`, `catalog`, `conversion`, ...
@@ -16,6 +25,10 @@ pub struct SqlError {
     pub hint: Option<String>,
     /// The place, in bytes of the statement as it was passed in; `None` if the engine does not say.
     pub offset: Option<usize>,
+    /// All that the engine said, where that is much more than message and hint.
+    pub details: Option<String>,
+    /// The line of data that it is about.
+    pub data: Option<DataPlace>,
 }
 
 /// The errors of opening the engine's file, which has not been changed.

@@ -42,7 +42,7 @@ pub enum QueryError {
     #[error(transparent)]
     NotOne(#[from] SoleError),
     /// A statement that does more than read.
-    #[error("only statements that read are run here")]
+    #[error("only read-only statements can be run here")]
     NotReading,
     /// It took longer than it was given.
     #[error("the query took longer than {} s", .0.as_secs_f64())]

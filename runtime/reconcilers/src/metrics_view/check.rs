@@ -92,8 +92,7 @@ impl Check<'_> {
                     let error = SqlError {
                         class: "template".to_owned(),
                         message,
-                        hint: None,
-                        offset: None,
+                        ..SqlError::default()
                     };
                     (probe, Err(error))
                 }

@@ -1,5 +1,6 @@
 //! Why a model has no fresh output, as the error that is stored on it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use watershed_compilers::RenderError;
@@ -94,6 +95,21 @@ pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
     }
 }
 
+/// The line of a file of data that a build failed at. Files below `root`, the project's folder, are named from there.
+pub(super) fn data_place(error: &BuildError, root: &Path) -> Option<Place> {
+    let BuildError::Failed(Failure::Sql(sql)) = error else {
+        return None;
+    };
+    let data = sql.data.as_ref()?;
+    let file = Path::new(&data.file);
+    let below = file.strip_prefix(root).unwrap_or(file);
+    Some(Place {
+        path: below.to_string_lossy().as_ref().into(),
+        line: data.line,
+        column: 1,
+    })
+}
+
 /// Another model's output has the name that this one asks for.
 pub(super) fn of_shared_output(table: &str, other: &str) -> Error {
     let hint = Some(Arc::from("give one of them another `output.table`"));
@@ -163,11 +179,12 @@ fn of_taken_name(message: String) -> Error {
     }
 }
 
-/// What the engine says against a statement.
-pub(crate) fn of_sql(error: &SqlError) -> Error {
+/// Returns the error that is stored of what the engine says against a statement.
+pub fn of_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
     Error {
         hint: hint.map(Arc::from),
+        details: error.details.as_deref().map(Arc::from),
         ..Error::permanent(sql_code(error), error.message.as_str())
     }
 }
@@ -222,8 +239,8 @@ mod tests {
             let error = SqlError {
                 class: class.into(),
                 message: message.into(),
-                hint: None,
                 offset: Some(3),
+                ..SqlError::default()
             };
             let (error, offset) = of_build(&BuildError::Failed(Failure::Sql(error)));
             assert_eq!(offset, Some(3));
@@ -250,7 +267,7 @@ mod tests {
                 class,
                 message,
                 hint: Some(hint.into()),
-                offset: None,
+                ..SqlError::default()
             })
             .hint
         };

@@ -342,10 +342,11 @@ impl Run<'_> {
 
     fn placed(&self, error: &BuildError, sent: &str) -> Error {
         let about_sql = matches!(error, BuildError::Failed(Failure::Sql(_)));
+        let data = failure::data_place(error, &self.model.root);
         let (error, offset) = failure::of_build(error);
-        let place = about_sql
-            .then(|| statement::place_of(self.spec(), self.paths(), sent, offset))
-            .flatten();
+        let of_statement = || statement::place_of(self.spec(), self.paths(), sent, offset);
+        // Where a row of data is wrong, the statement is not.
+        let place = data.or_else(|| about_sql.then(of_statement).flatten());
         Error {
             place: place.or_else(|| error.place.clone()),
             ..error

@@ -1,6 +1,6 @@
 //! Models without SQL: files that the engine reads by itself.
 
-use watershed_compilers::{RenderError, Scope, render_text};
+use watershed_compilers::{READER_OPTIONS, RenderError, Scope, render_text};
 use watershed_drivers::olap::{quote_identifier, quote_literal};
 use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
@@ -49,43 +49,6 @@ impl SourceError {
 
 /// Connectors whose files the engine reads by itself.
 const CONNECTORS: [&str; 2] = ["local_file", "file"];
-
-/// Options of the engine's readers that may stand in a source beside its path.
-const OPTIONS: &[&str] = &[
-    "all_varchar",
-    "auto_detect",
-    "columns",
-    "compression",
-    "dateformat",
-    "decimal_separator",
-    "delim",
-    "delimiter",
-    "encoding",
-    "escape",
-    "filename",
-    "force_not_null",
-    "header",
-    "hive_partitioning",
-    "hive_types",
-    "ignore_errors",
-    "maximum_depth",
-    "maximum_object_size",
-    "names",
-    "new_line",
-    "normalize_names",
-    "null_padding",
-    "nullstr",
-    "quote",
-    "records",
-    "sample_size",
-    "sep",
-    "skip",
-    "strict_mode",
-    "thousands",
-    "timestampformat",
-    "types",
-    "union_by_name",
-];
 
 /// The driver of a model's input; none says that it is the engine under another name.
 fn driver(spec: &ModelSpec) -> &str {
@@ -179,7 +142,7 @@ fn options(properties: &MapValue) -> Vec<String> {
     let beside = properties
         .fields
         .iter()
-        .filter(|(name, _)| OPTIONS.contains(&name.as_str()));
+        .filter(|(name, _)| READER_OPTIONS.contains(&name.as_str()));
     let mut options = beside
         .map(|(name, value)| format!("{name} = {}", literal(value)))
         .collect::<Vec<_>>();

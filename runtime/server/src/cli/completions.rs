@@ -46,7 +46,7 @@ pub(super) fn run(console: &mut Console, args: &Completions) -> Result<Exit, Fai
 /// goes wrong completes nothing.
 pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy().to_lowercase();
-    let names = declared_names().unwrap_or_default();
+    let names = declared_names(&typed_so_far()).unwrap_or_default();
     let fits = names.into_iter().filter(|(kind, name)| {
         name.to_lowercase().starts_with(&typed) || format!("{kind}/{name}").to_lowercase().starts_with(&typed)
     });
@@ -58,9 +58,16 @@ pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     fits.map(candidate).collect()
 }
 
-fn declared_names() -> Option<Vec<(String, String)>> {
-    let location = Location::find(&typed_options()?, None).ok()?;
-    let options = super::options(&typed_options()?, &location);
+/// Names of the project that a command line is about, in its order; none if there is no project.
+pub(super) fn names_in(args: &[OsString]) -> Vec<String> {
+    let names = declared_names(args).unwrap_or_default();
+    names.into_iter().map(|(_, name)| name).collect()
+}
+
+fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {
+    let shared = options_in(args)?;
+    let location = Location::find(&shared, None).ok()?;
+    let options = super::options(&shared, &location);
     let runtime = super::runtime().ok()?;
     let compilation = runtime
         .block_on(instance::compile(&options, &location.state))
@@ -73,12 +80,16 @@ fn declared_names() -> Option<Vec<(String, String)>> {
     )
 }
 
-/// The project's options, of a command line that is still being typed: whatever does not fit is left out.
-fn typed_options() -> Option<Shared> {
-    let typed: Vec<OsString> = std::env::args_os()
+/// The command line that is still being typed.
+fn typed_so_far() -> Vec<OsString> {
+    std::env::args_os()
         .skip_while(|arg| arg != "--")
         .skip(1)
-        .collect();
+        .collect()
+}
+
+/// The project's options of a command line: whatever does not fit is left out.
+fn options_in(typed: &[OsString]) -> Option<Shared> {
     let mut args: Vec<OsString> = vec!["watershed".into(), "status".into()];
     for pair in typed.windows(2) {
         if let [option, value] = pair

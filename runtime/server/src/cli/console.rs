@@ -41,6 +41,25 @@ pub(super) fn choose_format(shared: &Shared, known: &[Format], default: Format) 
     Err(Failure::usage(format!("`{typed}` does not fit this command")).hint(format!("it writes {list}")))
 }
 
+/// Returns true if the result is read by a program as JSON, which gets its mistakes as JSON too. Options may be wrong.
+pub(super) fn wants_json(args: &[std::ffi::OsString]) -> bool {
+    let mut words = args
+        .iter()
+        .filter_map(|arg| arg.to_str())
+        .take_while(|word| *word != "--");
+    while let Some(word) = words.next() {
+        let format = match word {
+            "--json" => return true,
+            "--format" => words.next(),
+            word => word.strip_prefix("--format="),
+        };
+        if format.is_some_and(|format| matches!(format, "json" | "jsonl")) {
+            return true;
+        }
+    }
+    false
+}
+
 /// How much is said on standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verbosity {
@@ -141,6 +160,9 @@ impl Console {
 
     /// Says why the command ended without a result.
     pub(super) fn failure(&mut self, failure: &Failure) {
+        if let Some(drawn) = failure.drawn() {
+            return self.say(&drawn);
+        }
         self.say(&format!("{BAD}error{BAD:#}: {}\n", failure.message()));
         if let Some(hint) = &failure.hint {
             self.say(&format!(" {HINT}hint{HINT:#}: {hint}\n"));

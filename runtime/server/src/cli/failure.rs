@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::mistake::Mistake;
+use crate::documents::{CommandError, ErrorDocument};
 use crate::exit::Exit;
 
 /// A command that ends without a result: what was attempted, what may help, the exit code.
@@ -43,6 +45,41 @@ impl Failure {
     /// Whether the output could not be written, for whatever reason.
     pub(super) fn is_output(&self) -> bool {
         self.error.chain().any(|cause| cause.is::<io::Error>())
+    }
+
+    /// The same about a statement, which stands in a file of that name or was typed.
+    pub(super) fn about(mut self, name: &str, sql: &str) -> Self {
+        if let Some(mistake) = self.error.downcast_mut::<Mistake>() {
+            mistake.text = Some((name.to_owned(), sql.to_owned()));
+        }
+        self
+    }
+
+    /// Draws a mistake in a statement over its line; none of other failures.
+    pub(super) fn drawn(&self) -> Option<String> {
+        let mistake = self.error.downcast_ref::<Mistake>()?;
+        mistake.drawn(self.hint.as_deref())
+    }
+
+    /// The document that says the same.
+    pub(super) fn document(&self) -> ErrorDocument {
+        let mistake = self.error.downcast_ref::<Mistake>();
+        let code = match mistake {
+            Some(mistake) => mistake.fault.code.clone(),
+            None => self.exit.name().to_owned(),
+        };
+        let hidden = |text: &str| crate::hiding::of_all(text).into_owned();
+        ErrorDocument {
+            schema: ErrorDocument::SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            exit_code: self.exit.code(),
+            error: CommandError {
+                code,
+                message: hidden(&self.message()),
+                hint: self.hint.as_deref().map(hidden),
+                at: mistake.and_then(Mistake::at),
+            },
+        }
     }
 
     /// The message with its causes, outermost first.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::args::{Format, Graph, History, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
+use super::mistake::TYPED;
 use super::present::Presenter;
 use super::project::Location;
 use super::session::{self, Purpose, Session};
@@ -111,16 +112,16 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
     let timeout_ms = args
         .timeout
         .map(|wait| u64::try_from(wait.0.as_millis()).unwrap_or(u64::MAX));
-    look(
-        console,
-        shared,
-        format,
-        Request::Query {
-            sql,
-            limit,
-            timeout_ms,
-        },
-    )
+    let name = match &args.file {
+        Some(file) if file.as_os_str() != "-" => file.display().to_string(),
+        _ => TYPED.to_owned(),
+    };
+    let request = Request::Query {
+        sql: sql.clone(),
+        limit,
+        timeout_ms,
+    };
+    look(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
 }
 
 /// The form of rows; `--vertical` is one of its own.

@@ -14,6 +14,7 @@ mod logs;
 mod look;
 mod man;
 mod memory;
+mod mistake;
 mod operate;
 mod present;
 mod project;
@@ -59,8 +60,17 @@ pub fn main() -> ExitCode {
         Err(failure) if failure.is_closed_pipe() => Exit::Converged.into(),
         Err(failure) => {
             console.failure(&failure);
+            end_with_document(&mut console, &args, &failure);
             failure.exit.into()
         }
+    }
+}
+
+/// Writes the document of a failure where a program reads the result.
+fn end_with_document(console: &mut Console, args: &[OsString], failure: &Failure) {
+    // Where it can't be written nobody reads it.
+    if console::wants_json(args) {
+        let _ = console.json_line(&failure.document());
     }
 }
 
@@ -77,18 +87,57 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         .try_get_matches_from(args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
     parsed.map_err(|error| {
-        if let Some((message, hint)) = hints::foreign(&error) {
-            Console::plain(choice).failure(&Failure::usage(message).hint(hint));
+        let known = hints::foreign(&error)
+            .map(|(message, hint)| Failure::usage(message).hint(hint))
+            .or_else(|| nameless(&error, args));
+        if let Some(failure) = known {
+            let mut console = Console::plain(choice);
+            console.failure(&failure);
+            end_with_document(&mut console, args, &failure);
             return Exit::Usage.into();
         }
         // A closed pipe is no reason to complain.
         let _ = error.print();
         if error.use_stderr() {
+            let failure = Failure::usage(first_paragraph(&error));
+            end_with_document(&mut Console::plain(choice), args, &failure);
             Exit::Usage.into()
         } else {
             Exit::Converged.into()
         }
     })
+}
+
+/// A command that needs the name of a resource and was given none: the names to choose from.
+fn nameless(error: &clap::Error, args: &[OsString]) -> Option<Failure> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let is_name = |missing: &String| missing.starts_with("<NAME>");
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::MissingRequiredArgument, Some(ContextValue::Strings(missing)))
+            if missing.iter().all(is_name) => {}
+        _ => return None,
+    }
+    let names = completions::names_in(args);
+    let failure = Failure::usage("the name of a resource is missing");
+    Some(match names.is_empty() {
+        true => failure.hint("`watershed status` lists the resources"),
+        false => failure.hint(format!(
+            "one of: {}",
+            crate::render::units::some_of(&names, MOST_NAMES)
+        )),
+    })
+}
+
+/// Names of resources in a hint.
+const MOST_NAMES: usize = 12;
+
+/// The message of a mistake in the command line, without the usage below it.
+fn first_paragraph(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.map(str::trim).collect();
+    let message = lines.join(" ");
+    message.strip_prefix("error: ").unwrap_or(&message).to_owned()
 }
 
 /// The command line, for parsing and for completions.

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use super::args::Format;
 use super::console::{Console, Progress, Verbosity};
 use super::failure::Failure;
+use super::mistake::Mistake;
 use super::rounds::Rounds;
 use crate::documents::{
     Column, Diagnostic, Event, LogLine, LogsDocument, QueryDocument, ResourceDocument, ResourceName,
@@ -345,6 +346,7 @@ impl<'a> Presenter<'a> {
             Format::Csv | Format::Jsonl => {}
             Format::Json => {
                 let document = QueryDocument {
+                    schema: QueryDocument::SCHEMA.to_owned(),
                     columns: self.columns,
                     rows: self.rows,
                 };
@@ -405,7 +407,16 @@ pub(super) struct OwnerEnded;
 
 /// A refused request, as the program ends with it.
 pub(super) fn failure(refusal: Refusal) -> Failure {
-    let mut failure = Failure::new(exit_of(refusal.exit_code), refusal.message);
+    let mut failure = Failure::new(exit_of(refusal.exit_code), refusal.message.clone());
+    if let Some(fault) = refusal.fault {
+        let message = refusal.message;
+        failure.error = Mistake {
+            message,
+            fault,
+            text: None,
+        }
+        .into();
+    }
     if refusal.owner_ended {
         failure.error = failure.error.context(OwnerEnded);
     }

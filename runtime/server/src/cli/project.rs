@@ -55,7 +55,12 @@ pub(super) fn is_project(folder: &Path) -> bool {
 }
 
 fn named(folder: &Path) -> Result<PathBuf, Failure> {
-    let root = folder.canonicalize().map_err(|error| unreadable(folder, error))?;
+    let root = folder
+        .canonicalize()
+        .map_err(|error| match resource_hint(folder) {
+            Some(hint) => unreadable(folder, error).hint(hint),
+            None => unreadable(folder, error),
+        })?;
     if is_project(&root) {
         return Ok(root);
     }
@@ -80,6 +85,15 @@ fn named(folder: &Path) -> Result<PathBuf, Failure> {
         folder.display()
     ));
     Err(failure.hint(format!("`watershed init {}` writes one", folder.display())))
+}
+
+/// A bare word in a project may be meant as the name of a resource.
+fn resource_hint(folder: &Path) -> Option<String> {
+    let is_bare = folder.components().count() == 1;
+    let name = folder
+        .to_str()
+        .filter(|_| is_bare && from_here_upwards().is_ok())?;
+    Some(format!("did you mean `watershed reconcile {name}`?"))
 }
 
 fn from_here_upwards() -> Result<PathBuf, Failure> {

@@ -9,6 +9,7 @@ mod check;
 mod compile;
 mod data_test;
 mod diagnostic;
+mod error;
 mod event;
 mod explain;
 mod graph;
@@ -28,6 +29,7 @@ pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
 pub use diagnostic::{Diagnostic, Severity};
+pub use error::{CommandError, ErrorDocument};
 pub use event::{Ended, Event};
 pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
 pub use graph::{Edge, GraphDocument, Node};
@@ -62,6 +64,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("explain", schemars::schema_for!(ExplainDocument)),
         ("operate", schemars::schema_for!(OperateDocument)),
         ("logs", schemars::schema_for!(LogsDocument)),
+        ("error", schemars::schema_for!(ErrorDocument)),
         ("stats", schemars::schema_for!(StatsDocument)),
         ("test", schemars::schema_for!(TestsDocument)),
     ]

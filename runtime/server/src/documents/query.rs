@@ -7,10 +7,17 @@ use serde_json::Value;
 /// Columns and rows.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QueryDocument {
+    /// Name and version of this form: `watershed.query/1`.
+    pub schema: String,
     /// The columns, in order.
     pub columns: Vec<Column>,
     /// The rows; integers beyond 2^53, decimals and times are strings.
     pub rows: Vec<Vec<Value>>,
+}
+
+impl QueryDocument {
+    /// The value of `schema` in documents of this form.
+    pub const SCHEMA: &str = "watershed.query/1";
 }
 
 /// A column of a result.

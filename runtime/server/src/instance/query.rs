@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Olap, Query, QueryError, Rows};
+use watershed_drivers::olap::{Olap, Query, QueryError, Rows, SqlError};
 use watershed_reconcilers::secrets::Secrets;
 
 use crate::documents::Column;
 use crate::exit::Exit;
-use crate::socket::{Answer, Refusal, Replies, Reply};
+use crate::socket::{Answer, Fault, Refusal, Replies, Reply};
 
 /// Runs one read-only statement and sends its rows. Ends early when nobody listens any more.
 pub(crate) async fn stream(
@@ -67,9 +67,27 @@ fn refusal(error: &QueryError) -> Refusal {
         }
         QueryError::NotReading => Refusal::new(Exit::ProjectError, error.to_string())
             .hint("tables are changed by changing the project's files"),
+        QueryError::Failed(watershed_drivers::olap::Failure::Sql(sql)) => of_sql(sql),
         QueryError::Failed(failure @ watershed_drivers::olap::Failure::Open(_)) => {
             super::care::refusal(failure)
         }
         error => Refusal::new(Exit::ProjectError, error.to_string()),
+    }
+}
+
+/// A mistake in the statement, or in the data that it reads.
+fn of_sql(error: &SqlError) -> Refusal {
+    let message = match &error.data {
+        Some(at) => format!("{} ({}:{})", error.message, at.file, at.line),
+        None => error.message.clone(),
+    };
+    let stored = watershed_reconcilers::model::of_sql(error);
+    Refusal {
+        hint: stored.hint.as_deref().map(str::to_owned),
+        fault: Some(Fault {
+            code: stored.code.to_string(),
+            offset: error.offset,
+        }),
+        ..Refusal::new(Exit::ProjectError, message)
     }
 }

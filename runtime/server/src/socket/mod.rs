@@ -12,7 +12,9 @@ mod protocol;
 pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
-pub use protocol::{Activity, Answer, Owner, Refusal, Reply, Request, RunRequest, StatsForm, TestRequest};
+pub use protocol::{
+    Activity, Answer, Fault, Owner, Refusal, Reply, Request, RunRequest, StatsForm, TestRequest,
+};
 
 use tokio::sync::mpsc;
 

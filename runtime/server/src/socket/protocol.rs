@@ -289,9 +289,21 @@ pub struct Refusal {
     pub message: String,
     /// What may help.
     pub hint: Option<String>,
+    /// The mistake in the statement that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<Fault>,
     /// The process that was asked has ended: another one may go on where it was.
     #[serde(default)]
     pub owner_ended: bool,
+}
+
+/// A mistake in a statement, as the engine sees it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// Stable name of the mistake.
+    pub code: String,
+    /// The place, in bytes of the statement.
+    pub offset: Option<usize>,
 }
 
 impl Refusal {
@@ -309,6 +321,7 @@ impl Refusal {
             exit_code: exit.code(),
             message: message.into(),
             hint: None,
+            fault: None,
             owner_ended: false,
         }
     }

@@ -1,0 +1,59 @@
+//! A mistake in a statement that a person typed, drawn over its line.
+
+use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
+use watershed_drivers::olap::TextPosition;
+
+use crate::documents::At;
+use crate::socket::Fault;
+
+/// The name of a statement that stands in no file.
+pub(super) const TYPED: &str = "query";
+
+/// The engine's error about a statement, with the statement as far as it is known here.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct Mistake {
+    pub(super) message: String,
+    pub(super) fault: Fault,
+    /// The name of the file that holds the statement, and its text.
+    pub(super) text: Option<(String, String)>,
+}
+
+impl Mistake {
+    /// Returns the place, where the engine named one.
+    pub(super) fn at(&self) -> Option<At> {
+        let ((path, sql), offset) = self.text.as_ref().zip(self.fault.offset)?;
+        let place = TextPosition::of_byte(sql, offset.min(sql.len()));
+        Some(At {
+            path: path.clone(),
+            line: number(place.line),
+            column: number(place.column),
+        })
+    }
+
+    /// Draws it over its line; none where no place is known.
+    pub(super) fn drawn(&self, hint: Option<&str>) -> Option<String> {
+        let at = self.at()?;
+        let (path, sql) = self.text.as_ref()?;
+        let drawn = Drawn {
+            severity: watershed_compilers::Severity::Error,
+            code: &self.fault.code,
+            path,
+            span: Span {
+                line: at.line,
+                column: at.column,
+                end_line: at.line,
+                end_column: at.column + 1,
+            },
+            message: &self.message,
+            hint,
+            notes: &[],
+            details: None,
+        };
+        Some(format!("{}\n", draw(drawn, Some(sql), Colour::Always)))
+    }
+}
+
+fn number(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
