@@ -49,10 +49,22 @@ fn assert_said_full(said: &Said, took: Duration, story: &str) {
     assert!(took < Duration::from_secs(20), "{story}: {took:?}");
 }
 
+/// Returns the bounds at which a run is tried, in blocks of 512 bytes: a sample, or with `WATERSHED_PROOF=all` one for
+/// each page of the catalog and the engine's file that a run of the small project writes.
+fn bounds(sample: &[u32], all: std::ops::Range<u32>) -> Vec<u32> {
+    /// Blocks in a page of the catalog, the smaller of the two sizes.
+    const PAGE: usize = 8;
+    if std::env::var("WATERSHED_PROOF").as_deref() == Ok("all") {
+        all.step_by(PAGE).collect()
+    } else {
+        sample.to_vec()
+    }
+}
+
 #[test]
 fn a_disk_that_is_full_at_any_point_is_said_at_once_and_costs_nothing_else() {
     // From too little for an empty catalog to too little for the large model.
-    for blocks in [1, 100, 180, 240, 400, 600, 2_000, 8_000] {
+    for blocks in bounds(&[1, 100, 180, 240, 400, 600, 2_000, 8_000], 1..1_600) {
         let sandbox = project();
         let begun = Instant::now();
         let said = run_bounded(&sandbox, blocks);
@@ -69,6 +81,32 @@ fn a_disk_that_is_full_at_any_point_is_said_at_once_and_costs_nothing_else() {
             "{story}"
         );
         assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], 7, "{story}");
+        assert!(sandbox.expect_run(0, &story).is_empty(), "{story}");
+    }
+}
+
+/// The bound is below the size that files have by now, so that each write beyond it fails.
+#[test]
+fn a_disk_that_is_full_at_any_point_of_a_rebuild_keeps_the_last_good_tables() {
+    let sandbox = project();
+    sandbox.expect_run(0, "the first run");
+    for (round, blocks) in bounds(&[100, 240, 600, 8_000], 1..1_600).into_iter().enumerate() {
+        let story = format!("{blocks} blocks");
+        let x = 8 + round;
+        sandbox.write("models/small.sql", &format!("-- @materialize: true\nSELECT {x} AS x"));
+        let rows = 500_001 + round;
+        sandbox.write(
+            "models/huge.sql",
+            &format!("-- @materialize: true\nSELECT hash(i) AS a, hash(i + 1) AS b FROM range({rows}) t(i)"),
+        );
+        let begun = Instant::now();
+        let said = run_bounded(&sandbox, blocks);
+        assert_said_full(&said, begun.elapsed(), &story);
+        let before = sandbox.query("SELECT count(*) FROM huge")["rows"][0][0].clone();
+        assert_eq!(before, rows - 1, "the last good table, {story}");
+        sandbox.expect_run(0, &story);
+        assert_eq!(sandbox.query("SELECT count(*) FROM huge")["rows"][0][0], rows, "{story}");
+        assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], x, "{story}");
         assert!(sandbox.expect_run(0, &story).is_empty(), "{story}");
     }
 }
