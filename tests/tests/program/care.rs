@@ -64,7 +64,7 @@ fn bounds(sample: &[u32], all: std::ops::Range<u32>) -> Vec<u32> {
 #[test]
 fn a_disk_that_is_full_at_any_point_is_said_at_once_and_costs_nothing_else() {
     // From too little for an empty catalog to too little for the large model.
-    for blocks in bounds(&[1, 100, 180, 240, 400, 600, 2_000, 8_000], 1..1_600) {
+    for blocks in bounds(&[1, 65, 100, 180, 240, 400, 600, 2_000, 8_000], 1..1_600) {
         let sandbox = project();
         let begun = Instant::now();
         let said = run_bounded(&sandbox, blocks);
@@ -93,7 +93,10 @@ fn a_disk_that_is_full_at_any_point_of_a_rebuild_keeps_the_last_good_tables() {
     for (round, blocks) in bounds(&[100, 240, 600, 8_000], 1..1_600).into_iter().enumerate() {
         let story = format!("{blocks} blocks");
         let x = 8 + round;
-        sandbox.write("models/small.sql", &format!("-- @materialize: true\nSELECT {x} AS x"));
+        sandbox.write(
+            "models/small.sql",
+            &format!("-- @materialize: true\nSELECT {x} AS x"),
+        );
         let rows = 500_001 + round;
         sandbox.write(
             "models/huge.sql",
@@ -105,7 +108,11 @@ fn a_disk_that_is_full_at_any_point_of_a_rebuild_keeps_the_last_good_tables() {
         let before = sandbox.query("SELECT count(*) FROM huge")["rows"][0][0].clone();
         assert_eq!(before, rows - 1, "the last good table, {story}");
         sandbox.expect_run(0, &story);
-        assert_eq!(sandbox.query("SELECT count(*) FROM huge")["rows"][0][0], rows, "{story}");
+        assert_eq!(
+            sandbox.query("SELECT count(*) FROM huge")["rows"][0][0],
+            rows,
+            "{story}"
+        );
         assert_eq!(sandbox.query("SELECT x FROM small")["rows"][0][0], x, "{story}");
         assert!(sandbox.expect_run(0, &story).is_empty(), "{story}");
     }

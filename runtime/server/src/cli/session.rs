@@ -182,6 +182,7 @@ pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
         OpenError::Catalog(error) | OpenError::Start(StartError::Store { source: error, .. }) => {
             store_failure(error, folder)
         }
+        OpenError::Full(_) => no_room(folder),
         OpenError::Start(StartError::Catalog { .. }) => Failure {
             exit: Exit::StateFolder,
             error: error.into(),

@@ -43,7 +43,9 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, Handle, Limits, Request, Revision, ShutdownError, StartError};
+use watershed_controller::{
+    Controller, EditError, Handle, Limits, Request, Revision, ShutdownError, StartError,
+};
 use watershed_drivers::duckdb::{self, Access};
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_proto::ProjectParserSpec;
@@ -106,6 +108,14 @@ impl Runtime {
     }
 }
 
+/// Tells why the project could not be declared: a controller that has no room for it has stopped, or is about to.
+async fn not_declared(controller: &Controller, error: EditError) -> OpenError {
+    match controller.shutdown(Duration::ZERO).await {
+        Err(full @ ShutdownError::StoreFull { .. }) => OpenError::Full(full),
+        _ => OpenError::Declare(error),
+    }
+}
+
 /// Why an instance can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -126,7 +136,10 @@ pub enum OpenError {
     Start(#[from] StartError),
     /// The project could not be declared to the controller.
     #[error("can't declare the project")]
-    Declare(#[source] watershed_controller::EditError),
+    Declare(#[source] EditError),
+    /// The disk of the catalog is full.
+    #[error("the disk of the state folder is full")]
+    Full(#[source] ShutdownError),
 }
 
 /// Why an instance was not closed in order. It is closed all the same.
@@ -215,9 +228,11 @@ impl Runtime {
             environment: options.environment.clone(),
             variables: secrets.seal_all(&options.variables),
         };
-        let parser = project_parser::declare_parser(&controller, spec)
-            .await
-            .map_err(OpenError::Declare)?;
+        let declared = project_parser::declare_parser(&controller, spec).await;
+        let parser = match declared {
+            Ok(parser) => parser,
+            Err(error) => return Err(not_declared(&controller, error).await),
+        };
         let watching = begun.map(|begun| begun.go_on(controller.handle(), parser, touched.clone(), &lock));
         Ok(Instance {
             project: options.project(),
