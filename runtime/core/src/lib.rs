@@ -42,10 +42,8 @@ mod batch;
 mod calls;
 mod consistency;
 mod core;
-mod flow;
 mod graph;
 mod journal;
-mod resource;
 mod schedule;
 #[cfg(test)]
 mod testing;

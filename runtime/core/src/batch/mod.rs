@@ -1,4 +1,4 @@
-//! Batches of edits: checked whole, then carried out whole.
+//! Batches of edits, checked whole against the catalog as it is.
 
-pub(crate) mod apply;
+mod cascade;
 pub(crate) mod plan;

@@ -3,8 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::{Life, Slot};
+use super::cascade::cascade;
+use crate::graph::Graph;
+use crate::graph::resource::Life;
+use crate::types::index::Slot;
 use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, QuickHash, Refusal, Uid, Update};
 
 /// What is to be done to one resource.
@@ -51,229 +53,223 @@ pub(crate) struct Intents {
     new: HashMap<Key, Box<NewResource>, QuickHash>,
 }
 
-impl Core {
-    /// Checks a whole batch against the catalog as it is.
-    pub(crate) fn plan(&self, batch: &Batch) -> Result<Plan, Refusal> {
-        let mut intents = Intents::default();
-        let mut subjects: Vec<Result<Slot, Key>> = Vec::with_capacity(batch.edits.len());
-        for edit in batch
-            .edits
-            .iter()
-            .filter(|edit| !matches!(edit.change, Change::Create(_)))
-        {
-            self.intend_change(edit, &mut intents)?;
+/// Checks a whole batch against the catalog as it is.
+pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
+    let mut intents = Intents::default();
+    let mut subjects: Vec<Result<Slot, Key>> = Vec::with_capacity(batch.edits.len());
+    for edit in batch
+        .edits
+        .iter()
+        .filter(|edit| !matches!(edit.change, Change::Create(_)))
+    {
+        intend_change(graph, edit, &mut intents)?;
+    }
+    cascade(graph, batch, &mut intents)?;
+    for edit in &batch.edits {
+        subjects.push(match &edit.change {
+            Change::Create(new) => intend_create(graph, edit, new, &mut intents)?,
+            _ => Ok(resolve_for(graph, edit)?),
+        });
+    }
+    check_names_after(graph, &intents)?;
+    check_uids(graph, &intents)?;
+    let uid_of = |subject: &Result<Slot, Key>| match subject {
+        Ok(slot) => Some(graph[*slot].row.uid),
+        Err(key) => intents.new.get(key).map(|new| new.uid),
+    };
+    let uids: Vec<Uid> = subjects.iter().filter_map(uid_of).collect();
+    let origin_of = |(edit, uid): (&Edit, &Uid)| Some((*uid, edit.origin.clone()?));
+    let origins = batch.edits.iter().zip(&uids).filter_map(origin_of).collect();
+    let mut steps: Vec<Step> = intents
+        .stored
+        .into_iter()
+        .filter_map(|(slot, intent)| step(graph, slot, *intent))
+        .collect();
+    let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
+    new.sort_by(|(a, _), (b, _)| a.cmp(b));
+    steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
+    Ok(Plan { steps, uids, origins })
+}
+
+fn resolve_for(graph: &Graph, edit: &Edit) -> Result<Slot, Refusal> {
+    match edit.change {
+        Change::Delete | Change::ForceDelete => graph.resolve_with_deleted(&edit.target),
+        _ => graph.resolve(&edit.target),
+    }
+}
+
+fn intend_change(graph: &Graph, edit: &Edit, intents: &mut Intents) -> Result<(), Refusal> {
+    let slot = resolve_for(graph, edit)?;
+    check_expected(graph, slot, edit.expect)?;
+    let row = &graph[slot].row;
+    if graph[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
+        return Err(Refusal::Unreadable(row.key()));
+    }
+    let intent = intents.stored.entry(slot).or_default();
+    let agrees = match &edit.change {
+        Change::Update(update) => intent.delete.is_none() && merge(&mut intent.update, update),
+        Change::Rename(name) => {
+            intent.delete.is_none() && agree_by(&mut intent.name, name, |a, b| a.same_case(b))
         }
-        self.cascade(batch, &mut intents)?;
-        for edit in &batch.edits {
-            subjects.push(match &edit.change {
-                Change::Create(new) => self.intend_create(edit, new, &mut intents)?,
-                _ => Ok(self.resolve_for(edit)?),
-            });
-        }
-        self.check_names_after(&intents)?;
-        self.check_uids(&intents)?;
-        let uid_of = |subject: &Result<Slot, Key>| match subject {
-            Ok(slot) => Some(self.slots[*slot].row.uid),
-            Err(key) => intents.new.get(key).map(|new| new.uid),
-        };
-        let uids: Vec<Uid> = subjects.iter().filter_map(uid_of).collect();
-        let origin_of = |(edit, uid): (&Edit, &Uid)| Some((*uid, edit.origin.clone()?));
-        let origins = batch.edits.iter().zip(&uids).filter_map(origin_of).collect();
-        let mut steps: Vec<Step> = intents
+        Change::Delete => intent.says_nothing_else() && agree(&mut intent.delete, &false),
+        Change::ForceDelete => intent.says_nothing_else() && agree(&mut intent.delete, &true),
+        Change::Create(_) => true,
+    };
+    if agrees {
+        Ok(())
+    } else {
+        Err(Refusal::Contradiction(row.key()))
+    }
+}
+
+fn check_expected(graph: &Graph, slot: Slot, expect: Expect) -> Result<(), Refusal> {
+    let row = &graph[slot].row;
+    if let Some(expected) = expect.uid.filter(|expected| *expected != row.uid) {
+        return Err(Refusal::OtherUid {
+            key: row.key(),
+            expected,
+            found: row.uid,
+        });
+    }
+    match expect
+        .spec_version
+        .filter(|expected| *expected != row.spec_version)
+    {
+        Some(expected) => Err(Refusal::StaleSpec {
+            key: row.key(),
+            expected,
+            found: row.spec_version,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A create is a full update of what the batch deletes, takes up what is being deleted, or is new.
+fn intend_create(
+    graph: &Graph,
+    edit: &Edit,
+    new: &NewResource,
+    intents: &mut Intents,
+) -> Result<Result<Slot, Key>, Refusal> {
+    let key = Key {
+        kind: new.kind.clone(),
+        name: new.name.clone(),
+    };
+    let id = graph.name_id(&new.kind, &new.name);
+    let live = id.and_then(|id| graph.live(id));
+    let stored = match live {
+        Some(live) => intents
             .stored
-            .into_iter()
-            .filter_map(|(slot, intent)| self.step(slot, *intent))
-            .collect();
-        let mut new: Vec<(Key, Box<NewResource>)> = intents.new.into_iter().collect();
-        new.sort_by(|(a, _), (b, _)| a.cmp(b));
-        steps.extend(new.into_iter().map(|(_, new)| Step::Create(new)));
-        Ok(Plan { steps, uids, origins })
-    }
-
-    fn resolve_for(&self, edit: &Edit) -> Result<Slot, Refusal> {
-        match edit.change {
-            Change::Delete | Change::ForceDelete => self.resolve_with_deleted(&edit.target),
-            _ => self.resolve(&edit.target),
+            .get(&live)
+            .is_some_and(|it| it.delete == Some(false))
+            .then_some(live),
+        None => id.and_then(|id| graph.deleted_last(id)).filter(|deleted| {
+            intents
+                .stored
+                .get(deleted)
+                .is_none_or(|intent| intent.delete != Some(true))
+        }),
+    };
+    let Some(slot) = stored else {
+        if edit.expect != Expect::default() {
+            return Err(Refusal::Unknown(key.to_string()));
         }
-    }
-
-    fn intend_change(&self, edit: &Edit, intents: &mut Intents) -> Result<(), Refusal> {
-        let slot = self.resolve_for(edit)?;
-        self.check_expected(slot, edit.expect)?;
-        let row = &self.slots[slot].row;
-        if self.slots[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
-            return Err(Refusal::Unreadable(row.key()));
-        }
-        let intent = intents.stored.entry(slot).or_default();
-        let agrees = match &edit.change {
-            Change::Update(update) => intent.delete.is_none() && merge(&mut intent.update, update),
-            Change::Rename(name) => {
-                intent.delete.is_none() && agree_by(&mut intent.name, name, |a, b| a.same_case(b))
-            }
-            Change::Delete => intent.says_nothing_else() && agree(&mut intent.delete, &false),
-            Change::ForceDelete => intent.says_nothing_else() && agree(&mut intent.delete, &true),
-            Change::Create(_) => true,
-        };
-        if agrees {
-            Ok(())
-        } else {
-            Err(Refusal::Contradiction(row.key()))
-        }
-    }
-
-    fn check_expected(&self, slot: Slot, expect: Expect) -> Result<(), Refusal> {
-        let row = &self.slots[slot].row;
-        if let Some(expected) = expect.uid.filter(|expected| *expected != row.uid) {
-            return Err(Refusal::OtherUid {
-                key: row.key(),
-                expected,
-                found: row.uid,
-            });
-        }
-        match expect
-            .spec_version
-            .filter(|expected| *expected != row.spec_version)
+        if let Some(other) = intents.new.insert(key.clone(), Box::new(new.clone()))
+            && *other != *new
         {
-            Some(expected) => Err(Refusal::StaleSpec {
-                key: row.key(),
-                expected,
-                found: row.spec_version,
+            return Err(Refusal::Contradiction(key));
+        }
+        return Ok(Err(key));
+    };
+    check_expected(graph, slot, edit.expect)?;
+    if graph[slot].unreadable().is_some() {
+        return Err(Refusal::Unreadable(key));
+    }
+    let intent = intents.stored.entry(slot).or_default();
+    if intent.create.as_deref().is_some_and(|other| other != new) {
+        return Err(Refusal::Contradiction(key));
+    }
+    intent.create = Some(Box::new(new.clone()));
+    Ok(Ok(slot))
+}
+
+/// No name may stand for two live resources afterwards.
+fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
+    let leaves = |slot: Slot| {
+        intents.stored.get(&slot).is_some_and(|intent| {
+            let renamed = intent
+                .name
+                .as_ref()
+                .is_some_and(|name| !graph[slot].has_name(name));
+            renamed || (intent.delete.is_some() && intent.create.is_none())
+        })
+    };
+    let mut taken: HashMap<Key, Uid, QuickHash> = HashMap::default();
+    let mut take = |key: Key, uid: Uid| {
+        let id = graph.name_id(&key.kind, &key.name);
+        let live = id.and_then(|id| graph.live(id)).filter(|live| !leaves(*live));
+        let other = live.map(|live| graph[live].row.uid).filter(|other| *other != uid);
+        match other.or_else(|| taken.insert(key.clone(), uid).filter(|other| *other != uid)) {
+            Some(first) => Err(Refusal::NameTaken {
+                key,
+                first,
+                second: uid,
             }),
             None => Ok(()),
         }
+    };
+    for (slot, intent) in &intents.stored {
+        let row = &graph[*slot].row;
+        let name = match (&intent.name, &intent.create) {
+            (Some(name), _) => name,
+            (None, Some(new)) => &new.name,
+            (None, None) => continue,
+        };
+        take(
+            Key {
+                kind: row.kind.clone(),
+                name: name.clone(),
+            },
+            row.uid,
+        )?;
     }
+    intents
+        .new
+        .iter()
+        .try_for_each(|(key, new)| take(key.clone(), new.uid))
+}
 
-    /// A create is a full update of what the batch deletes, takes up what is being deleted, or is new.
-    fn intend_create(
-        &self,
-        edit: &Edit,
-        new: &NewResource,
-        intents: &mut Intents,
-    ) -> Result<Result<Slot, Key>, Refusal> {
-        let key = Key {
-            kind: new.kind.clone(),
-            name: new.name.clone(),
-        };
-        let id = self.name_id(&new.kind, &new.name);
-        let live = id.and_then(|id| self.names[id].live);
-        let stored = match live {
-            Some(live) => intents
-                .stored
-                .get(&live)
-                .is_some_and(|it| it.delete == Some(false))
-                .then_some(live),
-            None => id.and_then(|id| self.deleted_last(id)).filter(|deleted| {
-                intents
-                    .stored
-                    .get(deleted)
-                    .is_none_or(|intent| intent.delete != Some(true))
-            }),
-        };
-        let Some(slot) = stored else {
-            if edit.expect != Expect::default() {
-                return Err(Refusal::Unknown(key.to_string()));
-            }
-            if let Some(other) = intents.new.insert(key.clone(), Box::new(new.clone()))
-                && *other != *new
-            {
-                return Err(Refusal::Contradiction(key));
-            }
-            return Ok(Err(key));
-        };
-        self.check_expected(slot, edit.expect)?;
-        if self.slots[slot].unreadable().is_some() {
-            return Err(Refusal::Unreadable(key));
+fn check_uids(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
+    let mut fresh = BTreeSet::new();
+    let is_one_of_many = intents.new.len() > 1;
+    for new in intents.new.values() {
+        if graph.find(new.uid).is_some() || (is_one_of_many && !fresh.insert(new.uid)) {
+            return Err(Refusal::UidTaken(new.uid));
         }
-        let intent = intents.stored.entry(slot).or_default();
-        if intent.create.as_deref().is_some_and(|other| other != new) {
-            return Err(Refusal::Contradiction(key));
-        }
-        intent.create = Some(Box::new(new.clone()));
-        Ok(Ok(slot))
     }
+    Ok(())
+}
 
-    /// No name may stand for two live resources afterwards.
-    fn check_names_after(&self, intents: &Intents) -> Result<(), Refusal> {
-        let leaves = |slot: Slot| {
-            intents.stored.get(&slot).is_some_and(|intent| {
-                let renamed = intent
-                    .name
-                    .as_ref()
-                    .is_some_and(|name| !self.slots[slot].has_name(name));
-                renamed || (intent.delete.is_some() && intent.create.is_none())
-            })
-        };
-        let mut taken: HashMap<Key, Uid, QuickHash> = HashMap::default();
-        let mut take = |key: Key, uid: Uid| {
-            let id = self.name_id(&key.kind, &key.name);
-            let live = id
-                .and_then(|id| self.names[id].live)
-                .filter(|live| !leaves(*live));
-            let other = live
-                .map(|live| self.slots[live].row.uid)
-                .filter(|other| *other != uid);
-            match other.or_else(|| taken.insert(key.clone(), uid).filter(|other| *other != uid)) {
-                Some(first) => Err(Refusal::NameTaken {
-                    key,
-                    first,
-                    second: uid,
-                }),
-                None => Ok(()),
-            }
-        };
-        for (slot, intent) in &intents.stored {
-            let row = &self.slots[*slot].row;
-            let name = match (&intent.name, &intent.create) {
-                (Some(name), _) => name,
-                (None, Some(new)) => &new.name,
-                (None, None) => continue,
-            };
-            take(
-                Key {
-                    kind: row.kind.clone(),
-                    name: name.clone(),
-                },
-                row.uid,
-            )?;
-        }
-        intents
-            .new
-            .iter()
-            .try_for_each(|(key, new)| take(key.clone(), new.uid))
+fn step(graph: &Graph, slot: Slot, intent: Intent) -> Option<Step> {
+    let deleted = graph[slot].life == Life::Deleted;
+    if let Some(new) = intent.create {
+        let name = Some(new.name.clone());
+        return Some(Step::Change {
+            slot,
+            update: Box::new(all_columns(*new)),
+            name,
+            take_up: deleted,
+        });
     }
-
-    fn check_uids(&self, intents: &Intents) -> Result<(), Refusal> {
-        let mut fresh = BTreeSet::new();
-        let is_one_of_many = intents.new.len() > 1;
-        for new in intents.new.values() {
-            if self.slots.find(new.uid).is_some() || (is_one_of_many && !fresh.insert(new.uid)) {
-                return Err(Refusal::UidTaken(new.uid));
-            }
-        }
-        Ok(())
-    }
-
-    fn step(&self, slot: Slot, intent: Intent) -> Option<Step> {
-        let deleted = self.slots[slot].life == Life::Deleted;
-        if let Some(new) = intent.create {
-            let name = Some(new.name.clone());
-            return Some(Step::Change {
-                slot,
-                update: Box::new(all_columns(*new)),
-                name,
-                take_up: deleted,
-            });
-        }
-        match intent.delete {
-            Some(false) if deleted => None,
-            Some(force) => Some(Step::Delete { slot, force }),
-            None => Some(Step::Change {
-                slot,
-                update: Box::new(intent.update),
-                name: intent.name,
-                take_up: false,
-            }),
-        }
+    match intent.delete {
+        Some(false) if deleted => None,
+        Some(force) => Some(Step::Delete { slot, force }),
+        None => Some(Step::Change {
+            slot,
+            update: Box::new(intent.update),
+            name: intent.name,
+            take_up: false,
+        }),
     }
 }
 

@@ -6,14 +6,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::Core;
-use crate::resource::Slot;
-use crate::resource::lifecycle::At;
-use crate::schedule::queue::Verdict;
-use crate::timers::Timer;
+use crate::graph::Graph;
+use crate::graph::lifecycle::At;
+use crate::schedule::barrier::Barrier;
+use crate::schedule::scheduler::Scheduler;
+use crate::schedule::verdict::{Verdict, Verdicts};
+use crate::timers::{Timer, Timers};
+use crate::types::index::Slot;
 use crate::{
-    InvocationId, Key, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing, Target,
-    Timestamp, Uid,
+    InvocationId, Key, Now, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing,
+    Target, Timestamp, Uid,
 };
 
 /// How many names a list of an explanation holds at most.
@@ -138,48 +140,53 @@ pub struct Explanation {
     pub retry: RetryPolicy,
 }
 
-impl Core {
-    /// Says why a resource is not running now. One that is being deleted is found as well.
-    ///
-    /// # Errors
-    /// If nothing is found under that name.
-    pub fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
-        let slot = self.resolve_with_deleted(target)?;
+/// What an explanation looks at.
+pub(crate) struct Explainer<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) scheduler: &'a Scheduler,
+    pub(crate) barrier: &'a Barrier,
+    pub(crate) timers: &'a Timers,
+    /// What is committed.
+    pub(crate) durable: Revision,
+    pub(crate) now: Now,
+}
+
+impl Explainer<'_> {
+    /// Says why a resource is not running now; see [`Core::explain`](crate::Core::explain).
+    pub(crate) fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
+        let slot = self.graph.resolve_with_deleted(target)?;
         let root = self.first_unsettled_above(slot);
-        let status = self.status(slot);
-        let resource = &self.slots[slot];
+        let status = self.graph.status(slot);
+        let resource = &self.graph[slot];
         Ok(Explanation {
-            subject: self.subject(slot),
+            subject: self.graph.subject(slot),
             standing: status.standing,
             reason: status.reason,
-            waits_for: (root != slot).then(|| self.subject(root)),
+            waits_for: (root != slot).then(|| self.graph.subject(root)),
             because: self.why_not(root),
             blocked_by: self.failed_roots(slot),
             next_reconcile: resource.row.next_reconcile,
             attempts: resource.row.attempts,
-            retry: self.retry_policy(slot),
+            retry: self.graph.retry_policy(slot),
         })
     }
 
-    fn subject(&self, slot: Slot) -> Subject {
-        Subject {
-            uid: self.slots[slot].row.uid,
-            key: self.slots[slot].row.key(),
-        }
+    fn verdict(&self, slot: Slot) -> Verdict {
+        Verdicts::new(self.graph, self.timers, self.durable).of(slot)
     }
 
     /// From an unsettled resource upwards to one that waits for none of its parents.
     fn first_unsettled_above(&self, slot: Slot) -> Slot {
         let (mut at, mut seen) = (slot, Seen::default());
-        while seen.insert(self.rep(at)) && !self.slots[at].is_running() {
-            let rep = self.rep(at);
-            if !self.slots[at].is_unsettled() || self.slots[rep].unsettled_parents == 0 {
+        while seen.insert(self.graph.rep(at)) && !self.graph[at].is_running() {
+            let rep = self.graph.rep(at);
+            if !self.graph[at].is_unsettled() || self.graph[rep].unsettled_parents == 0 {
                 break;
             }
-            let mut members = (0..).map_while(|index| self.member(rep, index));
+            let mut members = (0..).map_while(|index| self.graph.member(rep, index));
             let above = members.find_map(|member| {
-                let mut parents = self.parents(member);
-                parents.find(|parent| self.rep(*parent) != rep && self.slots[*parent].is_unsettled())
+                let mut parents = self.graph.parents(member);
+                parents.find(|parent| self.graph.rep(*parent) != rep && self.graph[*parent].is_unsettled())
             });
             match above {
                 Some(above) => at = above,
@@ -192,7 +199,7 @@ impl Core {
     fn why_settled(&self, slot: Slot, why: &Settled) -> WhyNot {
         let now_known = match why {
             Settled::OnCycle => {
-                let error = self.slots[slot].row.error.as_ref();
+                let error = self.graph[slot].row.error.as_ref();
                 error.map(|error| WhyNot::Cycle(error.message.clone()))
             }
             Settled::Retrying => {
@@ -200,19 +207,19 @@ impl Core {
                 at.map(|at| WhyNot::RetryIn(at.since(self.now.mono)))
             }
             // Another one may hold it by now, or the same one under another name.
-            Settled::WaitingForName { .. } => self.held_name(slot).map(WhyNot::Settled),
+            Settled::WaitingForName { .. } => self.graph.held_name(slot).map(WhyNot::Settled),
             _ => None,
         };
         now_known.unwrap_or_else(|| WhyNot::Settled(why.clone()))
     }
 
     fn why_not(&self, slot: Slot) -> WhyNot {
-        let resource = &self.slots[slot];
+        let resource = &self.graph[slot];
         match resource.lifecycle.at() {
             At::Running(run) => WhyNot::Runs {
                 invocation: run.invocation,
                 phase: run.phase,
-                cancelled: run.cancelled != crate::resource::Cancelled::No,
+                cancelled: run.cancelled != crate::graph::resource::Cancelled::No,
             },
             At::Settled(why) => self.why_settled(slot, why),
             At::Concluding => WhyNot::Next,
@@ -236,8 +243,8 @@ impl Core {
     /// It is ready, and something that is not its own keeps it out.
     fn why_not_started(&self, slot: Slot, phase: Phase) -> WhyNot {
         let (deletes, renames) = self.barrier.counting();
-        let kind = self.slots[slot].kind;
-        let options = self.kinds[kind].options.as_ref();
+        let kind = self.graph[slot].kind;
+        let options = self.graph.kinds()[kind].options();
         if self.barrier.blocks(phase) && deletes > 0 {
             return WhyNot::DeletesFirst {
                 count: deletes,
@@ -250,33 +257,36 @@ impl Core {
                 running: self.running_in(Phase::Rename),
             };
         }
-        if let Some(first) = self.gate.first()
-            && !self.phase_may_start(phase, options.is_some_and(|options| options.first))
+        if let Some(first) = self.scheduler.gate().first()
+            && !self.scheduler.phase_may_start(
+                self.barrier,
+                phase,
+                options.is_some_and(|options| options.first),
+            )
         {
-            return WhyNot::Gate(self.subject(*first));
+            return WhyNot::Gate(self.graph.subject(*first));
         }
-        if let Some(other) = self.user_of_its_names(slot) {
-            return WhyNot::NameInUse(self.subject(other));
+        if let Some(other) = self.graph.user_of_its_names(slot) {
+            return WhyNot::NameInUse(self.graph.subject(other));
         }
-        if self.active() >= self.limits.concurrency {
-            return WhyNot::ControllerFull(self.limits.concurrency);
+        if self.graph.active() >= self.scheduler.concurrency() {
+            return WhyNot::ControllerFull(self.scheduler.concurrency());
         }
-        if let Some(pool) = self.kinds.full_pool(kind) {
+        let places = self.scheduler.places();
+        if let Some(pool) = places.full_pool(kind) {
             return WhyNot::PoolFull(pool.clone());
         }
-        match options.and_then(|options| options.concurrency) {
-            Some(limit) if self.kinds[kind].running >= limit => WhyNot::KindFull(limit),
-            _ => WhyNot::Next,
-        }
+        places.full_kind(kind).map_or(WhyNot::Next, WhyNot::KindFull)
     }
 
     fn running_in(&self, phase: Phase) -> Vec<Subject> {
-        let in_phase = |slot: &&Slot| self.slots[**slot].run().is_some_and(|run| run.phase == phase);
+        let in_phase = |slot: &Slot| self.graph[*slot].run().is_some_and(|run| run.phase == phase);
         let mut running: Vec<Subject> = self
-            .runs
-            .values()
+            .graph
+            .runs()
+            .map(|(_, slot)| slot)
             .filter(in_phase)
-            .map(|slot| self.subject(*slot))
+            .map(|slot| self.graph.subject(slot))
             .collect();
         running.sort();
         running.truncate(NAMES_MAX);
@@ -285,9 +295,9 @@ impl Core {
 
     /// None of its parents is unsettled, and still it can't start.
     fn why_it_waits(&self, slot: Slot) -> WhyNot {
-        if !self.slots[slot].is_live() {
+        if !self.graph[slot].is_live() {
             return WhyNot::DeletesFirst {
-                count: self.slots[slot].extra().delete_waits as usize,
+                count: self.graph[slot].extra().delete_waits as usize,
                 running: self.running_in(Phase::Delete),
             };
         }
@@ -295,18 +305,18 @@ impl Core {
             return why;
         }
         match self.runs_below(slot) {
-            Some(below) => WhyNot::RunsBelow(self.subject(below)),
+            Some(below) => WhyNot::RunsBelow(self.graph.subject(below)),
             None => WhyNot::Next,
         }
     }
 
     /// A cycle is settled as one when none of its members runs or is to be renamed.
     fn why_its_cycle_waits(&self, slot: Slot) -> Option<WhyNot> {
-        self.slots[slot].cycle?;
-        let rep = self.rep(slot);
-        let members = || (0..).map_while(|index| self.member(rep, index));
-        if let Some(running) = members().find(|member| self.slots[*member].is_running()) {
-            return Some(WhyNot::RunsBelow(self.subject(running)));
+        self.graph[slot].cycle?;
+        let rep = self.graph.rep(slot);
+        let members = || (0..).map_while(|index| self.graph.member(rep, index));
+        if let Some(running) = members().find(|member| self.graph[*member].is_running()) {
+            return Some(WhyNot::RunsBelow(self.graph.subject(running)));
         }
         let renames = |member: &Slot| matches!(self.verdict(*member), Verdict::Start(Phase::Rename));
         let member = members().find(renames)?;
@@ -315,16 +325,16 @@ impl Core {
 
     /// An invocation of the node itself or below it that has not returned.
     fn runs_below(&self, slot: Slot) -> Option<Slot> {
-        let (mut seen, mut open) = (Seen::default(), vec![self.rep(slot)]);
+        let (mut seen, mut open) = (Seen::default(), vec![self.graph.rep(slot)]);
         while let Some(rep) = open.pop() {
-            if !seen.insert(rep) || !self.is_busy(rep) {
+            if !seen.insert(rep) || !self.graph.is_busy(rep) {
                 continue;
             }
-            for member in (0..).map_while(|index| self.member(rep, index)) {
-                if self.slots[member].is_running() {
+            for member in (0..).map_while(|index| self.graph.member(rep, index)) {
+                if self.graph[member].is_running() {
                     return Some(member);
                 }
-                open.extend(self.children(member).map(|child| self.rep(child)));
+                open.extend(self.graph.children(member).map(|child| self.graph.rep(child)));
             }
         }
         None
@@ -336,11 +346,12 @@ impl Core {
         let mut open = vec![slot];
         while let Some(at) = open.pop() {
             let failed: Vec<Slot> = self
+                .graph
                 .parents(at)
-                .filter(|parent| self.slots[*parent].is_failed())
+                .filter(|parent| self.graph[*parent].is_failed())
                 .collect();
             if failed.is_empty() && at != slot {
-                roots.insert(self.subject(at));
+                roots.insert(self.graph.subject(at));
             }
             open.extend(failed.into_iter().filter(|parent| seen.insert(*parent)));
         }

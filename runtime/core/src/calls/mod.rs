@@ -1,5 +1,4 @@
-//! Calls of callers and invocations, those that wait for an answer, and the explanation of a standing.
+//! Callers that wait, and what is explained to them.
 
 pub(crate) mod explain;
-pub(crate) mod handles;
-pub(crate) mod requests;
+pub(crate) mod waiters;

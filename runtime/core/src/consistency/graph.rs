@@ -3,33 +3,33 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Findings;
+use super::Parts;
 use crate::Phase;
-use crate::core::Core;
 use crate::graph::components::components;
 use crate::graph::cycles::CYCLE_CODE;
-use crate::graph::index_u32;
-use crate::resource::{Cancelled, Resource, Slot};
+use crate::graph::resource::{Cancelled, Resource};
+use crate::types::index::{Slot, index_u32};
 use crate::types::reason::Cancels;
 
-impl Core {
+impl Parts<'_> {
     /// `unsettled_parents`, `busy_children` and `running` are what they stand for.
     pub(super) fn check_ancestors_first(&self, findings: &mut Findings) {
-        let mut unsettled_parents = vec![0; self.slots.bound()];
-        let mut busy_children = vec![0; self.slots.bound()];
-        let mut running = vec![0; self.slots.bound()];
-        for (slot, resource) in self.slots.iter().filter(|(_, resource)| resource.is_live()) {
-            let below = self.rep(slot);
-            for parent in self.parents(slot) {
-                let above = self.rep(parent);
-                if above != below && self.slots[parent].is_unsettled() {
+        let mut unsettled_parents = vec![0; self.graph.bound()];
+        let mut busy_children = vec![0; self.graph.bound()];
+        let mut running = vec![0; self.graph.bound()];
+        for (slot, resource) in self.graph.iter().filter(|(_, resource)| resource.is_live()) {
+            let below = self.graph.rep(slot);
+            for parent in self.graph.parents(slot) {
+                let above = self.graph.rep(parent);
+                if above != below && self.graph[parent].is_unsettled() {
                     unsettled_parents[below.0 as usize] += 1;
-                    busy_children[above.0 as usize] += u32::from(self.is_busy(below));
+                    busy_children[above.0 as usize] += u32::from(self.graph.is_busy(below));
                 }
             }
             running[below.0 as usize] += u32::from(resource.run().is_some_and(|run| run.busy));
-            findings.ensure_of(self, slot, !resource.summing, || "is left summing".into());
+            findings.ensure_of(self.graph, slot, !resource.summing, || "is left summing".into());
         }
-        for (slot, resource) in self.slots.iter() {
+        for (slot, resource) in self.graph.iter() {
             let counts = (
                 resource.unsettled_parents,
                 resource.busy_children,
@@ -37,14 +37,16 @@ impl Core {
             );
             let index = slot.0 as usize;
             let expected = (unsettled_parents[index], busy_children[index], running[index]);
-            findings.ensure_of(self, slot, counts == expected, || {
+            findings.ensure_of(self.graph, slot, counts == expected, || {
                 format!("counts {counts:?} unsettled parents, busy children and runs, not {expected:?}")
             });
             let starts_early = resource
                 .run()
                 .filter(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
-                .is_some_and(|run| run.again.is_none() && unsettled_parents[self.rep(slot).0 as usize] > 0);
-            findings.ensure_of(self, slot, !starts_early, || {
+                .is_some_and(|run| {
+                    run.again.is_none() && unsettled_parents[self.graph.rep(slot).0 as usize] > 0
+                });
+            findings.ensure_of(self.graph, slot, !starts_early, || {
                 "runs below an unsettled resource and will not run again".into()
             });
         }
@@ -52,10 +54,11 @@ impl Core {
 
     /// What is below an unsettled resource is unsettled.
     pub(super) fn check_pending_below(&self, findings: &mut Findings) {
-        let unsettled = |(_, it): &(Slot, &crate::resource::Resource)| it.is_live() && it.is_unsettled();
-        for (slot, resource) in self.slots.iter().filter(unsettled) {
-            for child in self.children(slot) {
-                findings.ensure_of(self, child, self.slots[child].is_unsettled(), || {
+        let unsettled =
+            |(_, it): &(Slot, &crate::graph::resource::Resource)| it.is_live() && it.is_unsettled();
+        for (slot, resource) in self.graph.iter().filter(unsettled) {
+            for child in self.graph.children(slot) {
+                findings.ensure_of(self.graph, child, self.graph[child].is_unsettled(), || {
                     format!("is settled below \"{}\"", resource.row.key())
                 });
             }
@@ -69,14 +72,14 @@ impl Core {
             let pending = it.pending().filter(|_| it.is_live())?;
             (pending.swept == Cancels::All).then_some(slot)
         };
-        let mut open: Vec<Slot> = self.slots.iter().filter_map(is_swept).collect();
+        let mut open: Vec<Slot> = self.graph.iter().filter_map(is_swept).collect();
         let mut seen = HashSet::new();
         while let Some(slot) = open.pop() {
-            for child in self.children(slot).filter(|child| seen.insert(*child)) {
-                let run = self.slots[child].run();
+            for child in self.graph.children(slot).filter(|child| seen.insert(*child)) {
+                let run = self.graph[child].run();
                 let goes_on =
                     run.is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
-                findings.ensure_of(self, child, !goes_on, || {
+                findings.ensure_of(self.graph, child, !goes_on, || {
                     "goes on below a resource whose request cancels it".into()
                 });
                 open.push(child);
@@ -86,11 +89,11 @@ impl Core {
 
     /// The members of a cycle are exactly one strongly connected component.
     pub(super) fn check_no_run_on_cycles(&self, findings: &mut Findings) {
-        let nodes: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let nodes: Vec<Slot> = self.graph.iter().map(|(slot, _)| slot).collect();
         let index_of = |slot: Slot| nodes.binary_search(&slot).map(index_u32).ok();
         let children: Vec<Vec<u32>> = nodes
             .iter()
-            .map(|slot| self.children(*slot).filter_map(index_of).collect())
+            .map(|slot| self.graph.children(*slot).filter_map(index_of).collect())
             .collect();
         let component = components(&children);
         let mut sizes = HashMap::new();
@@ -99,16 +102,20 @@ impl Core {
         }
         let cycles: HashSet<u32> = nodes
             .iter()
-            .filter_map(|slot| Some(self.slots[*slot].cycle?.0))
+            .filter_map(|slot| Some(self.graph[*slot].cycle?.0))
             .collect();
-        findings.ensure(cycles.len() == self.cycles.count(), || {
-            format!("{} cycles are known, not {}", self.cycles.count(), cycles.len())
+        findings.ensure(cycles.len() == self.graph.cycles().count(), || {
+            format!(
+                "{} cycles are known, not {}",
+                self.graph.cycles().count(),
+                cycles.len()
+            )
         });
         for (index, slot) in nodes.iter().enumerate() {
             let size = sizes[&component[index]];
             let on_cycle = size > 1 || children[index].contains(&index_u32(index));
-            let known = self.slots[*slot].cycle.is_some();
-            findings.ensure_of(self, *slot, known == on_cycle, || {
+            let known = self.graph[*slot].cycle.is_some();
+            findings.ensure_of(self.graph, *slot, known == on_cycle, || {
                 format!("is on a cycle: {on_cycle}, known: {known}")
             });
             if known {
@@ -119,34 +126,36 @@ impl Core {
 
     /// It settles together with the others, is not invoked, and carries the error that spells the cycle out.
     fn check_member(&self, slot: Slot, size: usize, findings: &mut Findings) {
-        let resource = &self.slots[slot];
+        let resource = &self.graph[slot];
         let Some(cycle) = resource.cycle else { return };
-        let members = self.cycles.members(cycle);
+        let members = self.graph.cycles().members(cycle);
         let whole = members.len() == size && members.contains(&slot);
-        findings.ensure_of(self, slot, whole, || {
+        findings.ensure_of(self.graph, slot, whole, || {
             format!("is on a cycle of {size} with {} members", members.len())
         });
         let together = members
             .iter()
-            .all(|it| self.slots[*it].is_unsettled() == resource.is_unsettled());
-        findings.ensure_of(self, slot, together, || "is on a cycle that is torn".into());
+            .all(|it| self.graph[*it].is_unsettled() == resource.is_unsettled());
+        findings.ensure_of(self.graph, slot, together, || "is on a cycle that is torn".into());
         let runs = resource
             .run()
             .is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
-        findings.ensure_of(self, slot, !runs, || "is on a cycle and runs".into());
+        findings.ensure_of(self.graph, slot, !runs, || "is on a cycle and runs".into());
         let error = resource.row.error.as_ref();
         let says = error.is_some_and(|error| &*error.code == CYCLE_CODE) || resource.unreadable().is_some();
-        findings.ensure_of(self, slot, says, || "is on a cycle and does not say so".into());
+        findings.ensure_of(self.graph, slot, says, || {
+            "is on a cycle and does not say so".into()
+        });
     }
 
     /// Deleted resources are not part of the graph, and every edge between live ones is counted.
     pub(super) fn check_edges_agree(&self, findings: &mut Findings) {
-        for (slot, resource) in self.slots.iter() {
+        for (slot, resource) in self.graph.iter() {
             let left = resource.is_live() || resource.links.is_empty();
-            findings.ensure_of(self, slot, left, || "is deleted and has links".into());
+            findings.ensure_of(self.graph, slot, left, || "is deleted and has links".into());
             for (index, link) in resource.links.iter().enumerate() {
-                let edge = link.edge && self.names[link.name].live.is_some();
-                findings.ensure_of(self, slot, link.counted == edge, || {
+                let edge = link.edge && self.graph.live(link.name).is_some();
+                findings.ensure_of(self.graph, slot, link.counted == edge, || {
                     format!("has an edge by ref {index}: {edge}, counted: {}", link.counted)
                 });
             }

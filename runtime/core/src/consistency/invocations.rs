@@ -3,18 +3,20 @@
 use std::collections::{HashMap, HashSet};
 
 use super::Findings;
-use crate::core::Core;
-use crate::resource::{Cancelled, NameId, Running, Slot};
-use crate::schedule::queue::Verdict;
+use super::Parts;
+use crate::graph::resource::{Cancelled, Running};
+use crate::schedule::verdict::{Verdict, Verdicts};
+use crate::types::index::{NameId, Slot};
 use crate::{Phase, Settled};
 
-impl Core {
+impl Parts<'_> {
     fn regular_runs(&self) -> impl Iterator<Item = (Slot, &Running)> {
-        let run = |(slot, it): (Slot, &'_ crate::resource::Resource)| Some((slot, it.run()?.invocation));
-        let slots: Vec<Slot> = self.slots.iter().filter_map(run).map(|(slot, _)| slot).collect();
+        let run =
+            |(slot, it): (Slot, &'_ crate::graph::resource::Resource)| Some((slot, it.run()?.invocation));
+        let slots: Vec<Slot> = self.graph.iter().filter_map(run).map(|(slot, _)| slot).collect();
         slots
             .into_iter()
-            .filter_map(|slot| Some((slot, self.slots[slot].run()?)))
+            .filter_map(|slot| Some((slot, self.graph[slot].run()?)))
             .filter(|(_, run)| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
     }
 
@@ -22,25 +24,30 @@ impl Core {
     pub(super) fn check_one_run_per_name(&self, findings: &mut Findings) {
         let mut unreturned = 0;
         let mut under: HashMap<NameId, Slot> = HashMap::new();
-        for (slot, resource) in self.slots.iter() {
-            findings.ensure_of(self, slot, !resource.lifecycle.is_concluding(), || {
+        for (slot, resource) in self.graph.iter() {
+            findings.ensure_of(self.graph, slot, !resource.lifecycle.is_concluding(), || {
                 "has an end that was never decided".into()
             });
             if let Some(run) = resource.unreturned() {
                 unreturned += 1;
-                let known = self.runs.get(&run.invocation) == Some(&slot);
-                findings.ensure_of(self, slot, known, || format!("{:?} is lost", run.invocation));
+                let known = self.graph.run(run.invocation) == Some(slot);
+                findings.ensure_of(self.graph, slot, known, || {
+                    format!("{:?} is lost", run.invocation)
+                });
                 for name in run.under.iter() {
                     let other = under.insert(name, slot).filter(|other| *other != slot);
-                    findings.ensure_of(self, slot, other.is_none(), || {
-                        let other = other.map(|other| self.slots[other].row.key().to_string());
+                    findings.ensure_of(self.graph, slot, other.is_none(), || {
+                        let other = other.map(|other| self.graph[other].row.key().to_string());
                         format!("runs under one name with {other:?}")
                     });
                 }
             }
         }
-        findings.ensure(unreturned == self.runs.len(), || {
-            format!("{} invocations are known, not {unreturned}", self.runs.len())
+        findings.ensure(unreturned == self.graph.runs().count(), || {
+            format!(
+                "{} invocations are known, not {unreturned}",
+                self.graph.runs().count()
+            )
         });
     }
 
@@ -48,13 +55,16 @@ impl Core {
     pub(super) fn check_one_run_per_path(&self, findings: &mut Findings) {
         let running: HashSet<Slot> = self.regular_runs().map(|(slot, _)| slot).collect();
         let mut seen = HashSet::new();
-        let mut open: Vec<Slot> = running.iter().flat_map(|slot| self.children(*slot)).collect();
+        let mut open: Vec<Slot> = running
+            .iter()
+            .flat_map(|slot| self.graph.children(*slot))
+            .collect();
         while let Some(slot) = open.pop() {
             if seen.insert(slot) {
-                findings.ensure_of(self, slot, !running.contains(&slot), || {
+                findings.ensure_of(self.graph, slot, !running.contains(&slot), || {
                     "runs below another that runs".into()
                 });
-                open.extend(self.children(slot));
+                open.extend(self.graph.children(slot));
             }
         }
     }
@@ -62,44 +72,47 @@ impl Core {
     /// What runs and is not cancelled has seen the present spec and refreshes, and, unless it runs again, parents.
     pub(super) fn check_runs_see_the_present(&self, findings: &mut Findings) {
         for (slot, run) in self.regular_runs() {
-            let (resource, Some(seen)) = (&self.slots[slot], &run.seen) else {
-                findings.ensure_of(self, slot, false, || "runs and sees nothing".into());
+            let (resource, Some(seen)) = (&self.graph[slot], &run.seen) else {
+                findings.ensure_of(self.graph, slot, false, || "runs and sees nothing".into());
                 continue;
             };
             let row = &resource.row;
             let fresh = seen.spec_version == row.spec_version && seen.refreshes == row.refreshes;
-            findings.ensure_of(self, slot, fresh, || {
+            findings.ensure_of(self.graph, slot, fresh, || {
                 format!(
                     "runs on spec version {}, not {}",
                     seen.spec_version, row.spec_version
                 )
             });
-            let same = |(link, (seen, now)): (&crate::resource::Link, (&crate::SeenRef, crate::SeenRef))| {
-                !link.edge || seen.target == now.target
-            };
-            let views = seen.refs.iter().zip(self.refs_now(slot));
+            let same =
+                |(link, (seen, now)): (&crate::graph::resource::Link, (&crate::SeenRef, crate::SeenRef))| {
+                    !link.edge || seen.target == now.target
+                };
+            let views = seen.refs.iter().zip(self.graph.refs_now(slot));
             let steady = run.again.is_some() || resource.links.iter().zip(views).all(same);
-            findings.ensure_of(self, slot, steady, || "sees a ref that has changed since".into());
+            findings.ensure_of(self.graph, slot, steady, || {
+                "sees a ref that has changed since".into()
+            });
         }
     }
 
     /// What is abandoned is counted; what it keeps out names an invocation that has not returned.
     pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
-        for (slot, resource) in self.slots.iter() {
+        for (slot, resource) in self.graph.iter() {
             if let Some(run) = resource.lifecycle.abandoned() {
                 abandoned.insert(run.invocation, slot);
-                findings.ensure_of(self, slot, run.cancelled != Cancelled::No, || {
+                findings.ensure_of(self.graph, slot, run.cancelled != Cancelled::No, || {
                     format!("{:?} is abandoned and not cancelled", run.invocation)
                 });
             }
         }
-        findings.ensure(abandoned.len() == self.abandoned, || {
-            format!("{} abandoned, not {}", self.abandoned, abandoned.len())
+        findings.ensure(abandoned.len() == self.graph.abandoned(), || {
+            format!("{} abandoned, not {}", self.graph.abandoned(), abandoned.len())
         });
-        for (slot, resource) in self.slots.iter() {
+        for (slot, resource) in self.graph.iter() {
             if let Some(Settled::Abandoned { invocation, .. }) = resource.settled() {
-                findings.ensure_of(self, slot, abandoned.contains_key(invocation), || {
+                findings.ensure_of(self.graph, slot, abandoned.contains_key(invocation), || {
                     format!("waits for {invocation:?}, which has returned")
                 });
             }
@@ -108,32 +121,36 @@ impl Core {
 
     /// Limits hold, and of what is ready nothing could start.
     pub(super) fn check_concurrency_limits(&self, findings: &mut Findings) {
-        findings.ensure(self.active() <= self.limits.concurrency, || {
+        findings.ensure(self.graph.active() <= self.scheduler.concurrency(), || {
             format!(
                 "{} invocations, at most {}",
-                self.active(),
-                self.limits.concurrency
+                self.graph.active(),
+                self.scheduler.concurrency()
             )
         });
         self.check_places(findings);
-        if !self.is_serving() || !self.queue.is_empty() {
+        if !self.serves || !self.graph.agenda().is_empty() {
             return;
         }
-        let listed: HashSet<(Phase, Slot)> = self.kinds.ready_entries().collect();
-        for (slot, resource) in self.slots.iter() {
-            let Verdict::Start(phase) = self.verdict(slot) else {
+        let listed: HashSet<(Phase, Slot)> = self.scheduler.places().ready_entries().collect();
+        for (slot, resource) in self.graph.iter() {
+            let Verdict::Start(phase) =
+                Verdicts::new(self.graph, self.timers, self.journal.durable()).of(slot)
+            else {
                 continue;
             };
-            let in_use = self.user_of_its_names(slot).is_some();
+            let in_use = self.graph.user_of_its_names(slot).is_some();
             let ready = resource.listed.ready == Some(phase) && listed.contains(&(phase, slot));
-            findings.ensure_of(self, slot, ready || in_use, || {
+            findings.ensure_of(self.graph, slot, ready || in_use, || {
                 "may start and stands in no queue".into()
             });
-            let first = self.options(slot).is_some_and(|options| options.first);
-            let free = self.active() < self.limits.concurrency
-                && self.kinds.has_room(resource.kind)
-                && self.phase_may_start(phase, first);
-            findings.ensure_of(self, slot, in_use || !free, || "could start and has not".into());
+            let first = self.graph.options(slot).is_some_and(|options| options.first);
+            let free = self.graph.active() < self.scheduler.concurrency()
+                && self.scheduler.places().has_room(resource.kind)
+                && self.scheduler.phase_may_start(self.barrier, phase, first);
+            findings.ensure_of(self.graph, slot, in_use || !free, || {
+                "could start and has not".into()
+            });
         }
     }
 
@@ -141,33 +158,39 @@ impl Core {
     fn check_places(&self, findings: &mut Findings) {
         let mut of_kind = HashMap::new();
         let mut in_pool = HashMap::new();
-        for (_, resource) in self.slots.iter() {
-            let pool = self.kinds.pool_of(resource.kind);
+        for (_, resource) in self.graph.iter() {
+            let pool = self.scheduler.places().pool_of(resource.kind);
             if resource.is_running() {
                 *of_kind.entry(resource.kind).or_insert(0) += 1;
             }
-            let keeps = resource.lifecycle.abandoned().is_some() && pool.is_some_and(|pool| pool.exclusive);
+            let keeps =
+                resource.lifecycle.abandoned().is_some() && pool.is_some_and(|pool| pool.is_exclusive());
             if let Some(pool) = pool.filter(|_| resource.is_running() || keeps) {
-                *in_pool.entry(pool.name.clone()).or_insert(0) += 1;
+                *in_pool.entry(pool.name().clone()).or_insert(0) += 1;
             }
         }
-        for kind in self.kinds.ids() {
-            let (entry, runs) = (&self.kinds[kind], of_kind.get(&kind).copied().unwrap_or(0));
-            findings.ensure(entry.running == runs, || {
+        let places = self.scheduler.places();
+        for kind in self.graph.kinds().ids() {
+            let (entry, runs) = (
+                &self.graph.kinds()[kind],
+                of_kind.get(&kind).copied().unwrap_or(0),
+            );
+            findings.ensure(places.running(kind) == runs, || {
+                let running = places.running(kind);
                 format!(
-                    "{} invocations of {} are counted, not {runs}",
-                    entry.running, entry.kind
+                    "{running} invocations of {} are counted, not {runs}",
+                    entry.kind()
                 )
             });
-            let limit = entry.options.as_ref().and_then(|options| options.concurrency);
+            let limit = entry.options().and_then(|options| options.concurrency);
             findings.ensure(limit.is_none_or(|limit| runs <= limit), || {
-                format!("{runs} invocations of {}", entry.kind)
+                format!("{runs} invocations of {}", entry.kind())
             });
         }
-        for pool in self.kinds.pools() {
-            let runs = in_pool.get(&pool.name).copied().unwrap_or(0);
-            findings.ensure(pool.running == runs && runs <= pool.limit, || {
-                format!("{} in pool {}, counted {}", runs, pool.name, pool.running)
+        for pool in self.scheduler.places().pools() {
+            let runs = in_pool.get(pool.name()).copied().unwrap_or(0);
+            findings.ensure(pool.running() == runs && runs <= pool.limit(), || {
+                format!("{} in pool {}, counted {}", runs, pool.name(), pool.running())
             });
         }
     }

@@ -8,9 +8,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Subject;
-use crate::core::Core;
-use crate::resource::Slot;
+use crate::calls::waiters::Waiters;
+use crate::graph::Graph;
+use crate::journal::Journal;
+use crate::schedule::barrier::Barrier;
+use crate::schedule::scheduler::Scheduler;
+use crate::timers::Timers;
+use crate::types::index::Slot;
+use crate::{Core, Subject};
 
 mod graph;
 mod invocations;
@@ -142,30 +147,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The function of one rule.
-type Check = fn(&Core, &mut Findings);
-
-/// Every rule that is checked, in order.
-const CHECKS: [(Rule, Check); 18] = [
-    (Rule::OneRunPerName, Core::check_one_run_per_name),
-    (Rule::OneRunPerPath, Core::check_one_run_per_path),
-    (Rule::AncestorsFirst, Core::check_ancestors_first),
-    (Rule::PendingBelow, Core::check_pending_below),
-    (Rule::RunsSeeThePresent, Core::check_runs_see_the_present),
-    (Rule::DeletesThenRenames, Core::check_deletes_then_renames),
-    (Rule::NoRunOnCycles, Core::check_no_run_on_cycles),
-    (Rule::AbandonedAside, Core::check_abandoned_aside),
-    (Rule::NoLostWakeUps, Core::check_no_lost_wake_ups),
-    (Rule::ConcurrencyLimits, Core::check_concurrency_limits),
-    (Rule::NamesAgree, Core::check_names_agree),
-    (Rule::EdgesAgree, Core::check_edges_agree),
-    (Rule::OwnersAgree, Core::check_owners_agree),
-    (Rule::WaitersAreAnswered, Core::check_waiters_are_answered),
-    (Rule::PausedStays, Core::check_paused_stays),
-    (Rule::StartupBarrier, Core::check_startup_barrier),
-    (Rule::TimersAgree, Core::check_timers_agree),
-    (Rule::ChangesAreStored, Core::check_changes_are_stored),
-];
+/// A rule with the function that checks it.
+type Check<'a> = (Rule, fn(&Parts<'a>, &mut Findings));
 
 /// What was found so far.
 struct Findings {
@@ -206,9 +189,9 @@ impl Findings {
     }
 
     /// Something about one resource.
-    fn ensure_of(&mut self, core: &Core, slot: Slot, holds: bool, detail: impl FnOnce() -> String) {
+    fn ensure_of(&mut self, graph: &Graph, slot: Slot, holds: bool, detail: impl FnOnce() -> String) {
         if !holds {
-            let row = &core.slots[slot].row;
+            let row = &graph[slot].row;
             let subject = Subject {
                 uid: row.uid,
                 key: row.key(),
@@ -218,20 +201,55 @@ impl Findings {
     }
 }
 
-impl Core {
-    /// Checks every rule by computing it from scratch; costs time proportional to the catalog. Of each rule at most
-    /// 20 findings are told. It holds between any two inputs.
-    pub fn check_consistency(&self) -> Vec<Finding> {
+/// The components that are checked.
+pub(crate) struct Parts<'a> {
+    pub(crate) graph: &'a Graph,
+    pub(crate) scheduler: &'a Scheduler,
+    pub(crate) barrier: &'a Barrier,
+    pub(crate) timers: &'a Timers,
+    pub(crate) journal: &'a Journal,
+    pub(crate) waiters: &'a Waiters,
+    /// Whether the core takes calls and starts work.
+    pub(crate) serves: bool,
+}
+
+impl<'a> Parts<'a> {
+    /// Every rule that is checked, in order.
+    const CHECKS: [Check<'a>; 18] = [
+        (Rule::OneRunPerName, Self::check_one_run_per_name),
+        (Rule::OneRunPerPath, Self::check_one_run_per_path),
+        (Rule::AncestorsFirst, Self::check_ancestors_first),
+        (Rule::PendingBelow, Self::check_pending_below),
+        (Rule::RunsSeeThePresent, Self::check_runs_see_the_present),
+        (Rule::DeletesThenRenames, Self::check_deletes_then_renames),
+        (Rule::NoRunOnCycles, Self::check_no_run_on_cycles),
+        (Rule::AbandonedAside, Self::check_abandoned_aside),
+        (Rule::NoLostWakeUps, Self::check_no_lost_wake_ups),
+        (Rule::ConcurrencyLimits, Self::check_concurrency_limits),
+        (Rule::NamesAgree, Self::check_names_agree),
+        (Rule::EdgesAgree, Self::check_edges_agree),
+        (Rule::OwnersAgree, Self::check_owners_agree),
+        (Rule::WaitersAreAnswered, Self::check_waiters_are_answered),
+        (Rule::PausedStays, Self::check_paused_stays),
+        (Rule::StartupBarrier, Self::check_startup_barrier),
+        (Rule::TimersAgree, Self::check_timers_agree),
+        (Rule::ChangesAreStored, Self::check_changes_are_stored),
+    ];
+
+    /// Checks every rule; see [`Core::check_consistency`].
+    pub(crate) fn check(&self) -> Vec<Finding> {
         let mut findings = Findings::of(Rule::OneRunPerName);
-        for (rule, check) in CHECKS {
+        for (rule, check) in Self::CHECKS {
             findings.begin(rule);
             check(self, &mut findings);
         }
         findings.list
     }
+}
 
+impl Core {
     /// The rules that are checked, in their order.
     pub fn checked_rules() -> impl Iterator<Item = Rule> {
-        CHECKS.into_iter().map(|(rule, _)| rule)
+        Parts::CHECKS.into_iter().map(|(rule, _)| rule)
     }
 }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::Parts;
 use super::{Finding, Findings, Rule};
-use crate::core::Core;
-use crate::resource::Life;
+use crate::Core;
+use crate::graph::resource::Life;
 use crate::{QuickHash, Revision, Stored, StoredRow, Subject, Uid};
 
 /// How far a stored catalog could be compared with the loaded one.
@@ -71,17 +72,21 @@ pub struct Consistency {
     pub findings: Vec<Finding>,
 }
 
-impl Core {
+impl Parts<'_> {
     /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
     pub(super) fn check_changes_are_stored(&self, findings: &mut Findings) {
-        let (durable, handed_out) = (self.commits.durable(), self.commits.handed_out());
-        findings.ensure(durable <= handed_out && handed_out <= self.revision, || {
-            format!(
-                "revision {} is durable, {handed_out} handed out, {} reached",
-                durable, self.revision
-            )
-        });
-        for (revision, slots) in &self.awaiting {
+        let (durable, handed_out) = (self.journal.durable(), self.journal.handed_out());
+        findings.ensure(
+            durable <= handed_out && handed_out <= self.journal.revision(),
+            || {
+                format!(
+                    "revision {} is durable, {handed_out} handed out, {} reached",
+                    durable,
+                    self.journal.revision()
+                )
+            },
+        );
+        for (revision, slots) in self.journal.awaiting() {
             findings.ensure(*revision > durable, || {
                 format!(
                     "{} resources wait for revision {revision}, which is durable",
@@ -89,22 +94,22 @@ impl Core {
                 )
             });
         }
-        let dirty = self.commits.dirty_slots();
-        for (slot, resource) in self.slots.iter().filter(|(_, it)| it.life != Life::Gone) {
+        let dirty = self.journal.dirty_slots();
+        for (slot, resource) in self.graph.stored() {
             let revision = resource.row.revision;
-            findings.ensure_of(self, slot, revision <= self.revision, || {
-                format!("has revision {revision} of {}", self.revision)
+            findings.ensure_of(self.graph, slot, revision <= self.journal.revision(), || {
+                format!("has revision {revision} of {}", self.journal.revision())
             });
             let listed = resource.listed.row_dirty && dirty.contains(&slot);
-            findings.ensure_of(self, slot, listed || revision <= handed_out, || {
+            findings.ensure_of(self.graph, slot, listed || revision <= handed_out, || {
                 format!("changed at revision {revision}, and nobody stores it")
             });
         }
     }
 
     /// Checks every rule, and compares what a store holds with what the machine holds.
-    pub fn check_against(&self, stored: Option<&Stored>) -> Consistency {
-        let mut findings = self.check_consistency();
+    pub(crate) fn check_against(&self, stored: Option<&Stored>) -> Consistency {
+        let mut findings = self.check();
         let mut rules: Vec<Rule> = Core::checked_rules().collect();
         let compared = match stored {
             None => Compared::Not,
@@ -117,8 +122,8 @@ impl Core {
             }
         };
         Consistency {
-            revision: self.revision,
-            resources: self.slots.iter().filter(|(_, it)| it.life != Life::Gone).count(),
+            revision: self.journal.revision(),
+            resources: self.graph.stored().count(),
             rules,
             compared,
             findings,
@@ -126,10 +131,14 @@ impl Core {
     }
 
     fn compare(&self, stored: &Stored, findings: &mut Findings) -> Compared {
-        findings.ensure(stored.epoch == self.epoch, || {
-            format!("the store has epoch {}, not {}", stored.epoch, self.epoch)
+        findings.ensure(stored.epoch == self.journal.epoch(), || {
+            format!(
+                "the store has epoch {}, not {}",
+                stored.epoch,
+                self.journal.epoch()
+            )
         });
-        let handed_out = self.commits.handed_out();
+        let handed_out = self.journal.handed_out();
         findings.ensure(stored.revision <= handed_out, || {
             format!(
                 "the store has revision {}, and {handed_out} was handed out last",
@@ -144,23 +153,23 @@ impl Core {
         findings.ensure(by_uid.len() == stored.rows.len(), || {
             "a uid is stored twice".into()
         });
-        for (slot, resource) in self.slots.iter().filter(|(_, it)| it.life != Life::Gone) {
+        for (slot, resource) in self.graph.stored() {
             if resource.row.revision > stored.revision {
                 continue; // written since, or not yet
             }
             let there = by_uid.get(&resource.row.uid);
             let same = there.is_some_and(|there| *there.row == *resource.row);
-            findings.ensure_of(self, slot, same, || match there {
+            findings.ensure_of(self.graph, slot, same, || match there {
                 Some(there) => format!("is stored otherwise, as of revision {}", there.row.revision),
                 None => "is not stored".into(),
             });
         }
-        if stored.revision != self.revision {
+        if stored.revision != self.journal.revision() {
             return Compared::Partly;
         }
         for stored in &stored.rows {
-            let known = self.slots.find(stored.row.uid);
-            if known.is_none_or(|slot| self.slots[slot].life == Life::Gone) {
+            let known = self.graph.find(stored.row.uid);
+            if known.is_none_or(|slot| self.graph[slot].life == Life::Gone) {
                 let subject = Subject {
                     uid: stored.row.uid,
                     key: stored.row.key(),

@@ -1,30 +1,32 @@
 //! Timers and those that wait for them. A time is stored once, so only its reason can be lost.
 
 use super::Findings;
-use crate::core::Core;
-use crate::resource::{Cancelled, Op, Slot};
+use super::Parts;
+use crate::graph::resource::{Cancelled, Op};
 use crate::timers::Timer;
+use crate::types::index::Slot;
 
-impl Core {
+impl Parts<'_> {
     /// What has to be woken by a timer is, and every timer belongs to something.
     pub(super) fn check_timers_agree(&self, findings: &mut Findings) {
-        for (slot, resource) in self.slots.iter() {
+        for (slot, resource) in self.graph.iter() {
             let retries = self.timers.due(Timer::OpRetry(slot)).is_some();
-            findings.ensure_of(self, slot, retries == (resource.op == Op::Failed), || {
+            findings.ensure_of(self.graph, slot, retries == (resource.op == Op::Failed), || {
                 format!("has {:?}, tried again: {retries}", resource.op)
             });
             if let Some(run) = resource.run() {
                 let bounded = self.timers.due(Timer::Abandon(run.invocation)).is_some();
                 let waited_for = !matches!(run.cancelled, Cancelled::No | Cancelled::ByShutdown);
-                findings.ensure_of(self, slot, bounded || !waited_for, || {
+                findings.ensure_of(self.graph, slot, bounded || !waited_for, || {
                     format!("{:?} is cancelled and never given up on", run.invocation)
                 });
                 let may_be = self
+                    .graph
                     .options(slot)
                     .is_some_and(|options| options.deadline.is_some());
                 let limited = self.timers.due(Timer::Deadline(run.invocation)).is_some();
                 let over = run.cancelled != Cancelled::No;
-                findings.ensure_of(self, slot, limited == may_be || over, || {
+                findings.ensure_of(self.graph, slot, limited == may_be || over, || {
                     format!("{:?} has lost its deadline", run.invocation)
                 });
             }
@@ -42,21 +44,21 @@ impl Core {
     }
 
     fn is_live_slot(&self, slot: Slot) -> bool {
-        self.slots.get(slot).is_some_and(|it| it.is_live())
+        self.graph.get(slot).is_some_and(|it| it.is_live())
     }
 
     fn is_waited_for(&self, timer: Timer) -> bool {
         match timer {
-            Timer::OpRetry(slot) => self.slots.get(slot).is_some_and(|it| it.op == Op::Failed),
+            Timer::OpRetry(slot) => self.graph.get(slot).is_some_and(|it| it.op == Op::Failed),
             Timer::Retry(slot) => {
-                let failed = self.slots.get(slot).map(|it| it.extra().failure.is_some());
+                let failed = self.graph.get(slot).map(|it| it.extra().failure.is_some());
                 self.is_live_slot(slot) && failed == Some(true)
             }
-            Timer::Forgive(slot) => self.is_live_slot(slot) && self.slots[slot].row.attempts > 0,
+            Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].row.attempts > 0,
             Timer::Nudge(slot) | Timer::Resync(slot) => self.is_live_slot(slot),
             Timer::Deadline(invocation) | Timer::Abandon(invocation) => {
-                self.runs.get(&invocation).is_some_and(|slot| {
-                    self.slots[*slot]
+                self.graph.run(invocation).is_some_and(|slot| {
+                    self.graph[slot]
                         .run()
                         .is_some_and(|run| run.invocation == invocation)
                 })

@@ -1,59 +1,66 @@
 //! What is pending waits for something, and callers wait only for what is unsettled.
 
 use super::Findings;
-use crate::core::Core;
-use crate::resource::{Op, Slot};
-use crate::schedule::queue::Verdict;
+use super::Parts;
+use crate::graph::resource::Op;
+use crate::schedule::verdict::{Verdict, Verdicts};
+use crate::types::index::Slot;
 
-impl Core {
+impl Parts<'_> {
     /// Whatever is pending waits for something that will have it considered.
     pub(super) fn check_no_lost_wake_ups(&self, findings: &mut Findings) {
-        for slot in &self.queue {
-            let listed = self.slots.get(*slot).is_none_or(|it| it.listed.queued);
+        for slot in self.graph.agenda() {
+            let listed = self.graph.get(*slot).is_none_or(|it| it.listed.queued);
             findings.ensure(listed, || format!("{slot:?} is in the queue unknowingly"));
         }
         // Once it no longer serves, nothing is considered; while the queue is not empty, it will be.
-        if !self.is_serving() || !self.queue.is_empty() {
+        if !self.serves || !self.graph.agenda().is_empty() {
             return;
         }
-        for (slot, resource) in self.slots.iter() {
-            findings.ensure_of(self, slot, !resource.listed.queued, || {
+        for (slot, resource) in self.graph.iter() {
+            findings.ensure_of(self.graph, slot, !resource.listed.queued, || {
                 "is listed as queued and is not".into()
             });
             if resource.pending().is_some() {
                 self.check_pending(slot, findings);
             }
         }
-        let at_rest = self.active() == 0 && self.awaiting.is_empty() && !self.kinds.is_exclusively_full();
-        let pending = self.slots.iter().filter(|(_, it)| at_rest && it.is_unsettled());
+        let at_rest = self.graph.active() == 0
+            && self.journal.awaiting().is_empty()
+            && !self.scheduler.places().is_exclusively_full();
+        let pending = self.graph.iter().filter(|(_, it)| at_rest && it.is_unsettled());
         for (slot, resource) in pending {
-            findings.ensure_of(self, slot, false, || {
+            findings.ensure_of(self.graph, slot, false, || {
                 format!("waits for nothing: {:?}", resource.lifecycle)
             });
         }
     }
 
     fn check_pending(&self, slot: Slot, findings: &mut Findings) {
-        match self.verdict(slot) {
-            Verdict::Release(why) => {
-                findings.ensure_of(self, slot, false, || format!("should have settled, {why:?}"))
-            }
+        match Verdicts::new(self.graph, self.timers, self.journal.durable()).of(slot) {
+            Verdict::Release(why) => findings.ensure_of(self.graph, slot, false, || {
+                format!("should have settled, {why:?}")
+            }),
             Verdict::AwaitCommit(revision) => {
                 // An earlier one does as well: it is considered then, and finds that it has to wait on. On a cycle
                 // any member has the first one considered.
-                let members = (0..).map_while(|index| self.member(self.rep(slot), index));
+                let members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
                 let members: Vec<Slot> = members.chain([slot]).collect();
-                let mut awaiting = self.awaiting.range(..=revision).flat_map(|(_, slots)| slots);
+                let mut awaiting = self
+                    .journal
+                    .awaiting()
+                    .range(..=revision)
+                    .flat_map(|(_, slots)| slots);
                 // One that waits for a place, for a name or for an invocation below is considered after that.
-                let later = self.slots[slot].listed.ready.is_some()
-                    || self.user_of_its_names(slot).is_some()
+                let later = self.graph[slot].listed.ready.is_some()
+                    || self.graph.user_of_its_names(slot).is_some()
                     || self.awaits_something(slot);
                 let listed = later || awaiting.any(|slot| members.contains(slot));
-                findings.ensure_of(self, slot, listed, || {
+                findings.ensure_of(self.graph, slot, listed, || {
                     format!("waits for revision {revision}, and is not told when that is durable")
                 });
             }
-            Verdict::Wait => findings.ensure_of(self, slot, self.awaits_something(slot), || {
+            Verdict::Wait => findings.ensure_of(self.graph, slot, self.awaits_something(slot), || {
                 "waits for nothing that is known".into()
             }),
             // The check of limits looks at what may start; the first member of a cycle answers for the others.
@@ -62,14 +69,14 @@ impl Core {
     }
 
     fn awaits_something(&self, slot: Slot) -> bool {
-        let resource = &self.slots[slot];
+        let resource = &self.graph[slot];
         if !resource.is_live() {
             return resource.extra().delete_waits > 0;
         }
-        let rep = &self.slots[self.rep(slot)];
-        let mut members = (0..).map_while(|index| self.member(self.rep(slot), index));
+        let rep = &self.graph[self.graph.rep(slot)];
+        let mut members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
         let moves = members.any(|member| {
-            let member = &self.slots[member];
+            let member = &self.graph[member];
             member.is_running() || matches!(member.op, Op::Due { .. })
         });
         rep.unsettled_parents > 0 || rep.busy_children > 0 || (resource.cycle.is_some() && moves)
@@ -77,24 +84,24 @@ impl Core {
 
     /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.
     pub(super) fn check_waiters_are_answered(&self, findings: &mut Findings) {
-        let unsettled = self.slots.iter().filter(|(_, it)| it.is_unsettled()).count();
-        findings.ensure(unsettled == self.unsettled, || {
+        let unsettled = self.graph.iter().filter(|(_, it)| it.is_unsettled()).count();
+        findings.ensure(unsettled == self.graph.unsettled(), || {
             format!(
                 "{} resources are counted unsettled, not {unsettled}",
-                self.unsettled
+                self.graph.unsettled()
             )
         });
-        if !self.is_serving() {
+        if !self.serves {
             return;
         }
-        findings.ensure(unsettled > 0 || !self.handles.awaits_idle(), || {
+        findings.ensure(unsettled > 0 || !self.waiters.awaits_idle(), || {
             "everything has settled, and whoever waits for that was not told".into()
         });
-        for slot in self.handles.awaited() {
-            let unsettled = self.slots.get(slot).is_some_and(|it| it.is_unsettled());
+        for slot in self.waiters.awaited() {
+            let unsettled = self.graph.get(slot).is_some_and(|it| it.is_unsettled());
             findings.ensure(unsettled, || format!("{slot:?} is waited for and has settled"));
         }
-        findings.ensure(self.handles.groups_add_up(), || {
+        findings.ensure(self.waiters.groups_add_up(), || {
             "a handle waits for more or fewer resources than it counts".into()
         });
     }

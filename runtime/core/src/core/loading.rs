@@ -3,11 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
-use crate::core::Core;
+use super::Core;
+use super::stopping::Service;
+use crate::calls::waiters::Waiters;
+use crate::graph::Graph;
 use crate::graph::cycles::CYCLE_CODE;
-use crate::graph::slots::Slots;
-use crate::resource::lifecycle::Event;
-use crate::resource::{Life, Resource, Slot};
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::{Life, Resource};
+use crate::journal::Journal;
+use crate::schedule::barrier::Barrier;
+use crate::schedule::scheduler::Scheduler;
+use crate::schedule::starvation::Starvation;
+use crate::schedule::verdict::rest;
+use crate::timers::Timers;
+use crate::types::index::Slot;
 use crate::{
     AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Uid, Why,
 };
@@ -60,19 +69,26 @@ impl Core {
         kinds: Vec<KindOptions>,
         stored: Stored,
     ) -> Result<(Core, Vec<Effect>), OpenError> {
-        let mut core = Core::empty(limits);
-        core.now = now;
-        core.epoch = stored.epoch;
-        core.revision = stored.revision;
-        core.commits.loaded(stored.revision);
-        core.commits.begin_input();
+        let mut core = Core {
+            now,
+            graph: Graph::with_capacity(stored.rows.len()),
+            scheduler: Scheduler::new(&limits),
+            barrier: Barrier::new(limits.drain_limit),
+            starvation: Starvation::new(limits.starvation_slack),
+            timers: Timers::default(),
+            journal: Journal::new(&limits, stored.epoch, stored.revision),
+            waiters: Waiters::default(),
+            service: Service::Serving,
+            limits,
+            releases: 0,
+            out: Vec::new(),
+        };
         for options in kinds {
-            let kind = options.kind.clone();
-            if !core.kinds.register(options) {
-                return Err(OpenError::DuplicateKind(kind));
+            if !core.graph.register(options.clone()) {
+                return Err(OpenError::DuplicateKind(options.kind));
             }
+            core.scheduler.register(&core.graph, &options);
         }
-        core.slots = Slots::with_capacity(stored.rows.len());
         let mut rows = stored.rows;
         // Claims on a name stand in the order of the deletes. Otherwise slots are in the order of starts, which then
         // touches memory in order.
@@ -100,8 +116,7 @@ impl Core {
             *counts.entry(&stored.row.kind).or_default() += 1;
         }
         for (kind, count) in counts {
-            let kind = self.kinds.intern(kind);
-            self.names.reserve(kind, count);
+            self.graph.reserve_names(kind, count);
         }
     }
 
@@ -109,21 +124,20 @@ impl Core {
     /// looked at once only.
     fn load(&mut self, stored: StoredRow, loaded: &mut Loaded) -> Result<(), OpenError> {
         let StoredRow { row, unreadable } = stored;
-        if row.revision > self.revision {
+        if row.revision > self.journal.revision() {
             return Err(OpenError::RowFromTheFuture(row.uid));
         }
-        if self.slots.find(row.uid).is_some() {
+        if self.graph.find(row.uid).is_some() {
             return Err(OpenError::DuplicateUid(row.uid));
         }
-        let kind = self.kinds.intern(&row.kind);
-        let name = self.names.intern(kind, &row.name);
+        let kind = self.graph.intern_kind(&row.kind);
+        let name = self.graph.intern(kind, &row.name);
         let life = if row.marks.is_deleted() {
             Life::Deleted
         } else {
             Life::Live
         };
-        if let (Some(other), Life::Live) = (self.names[name].live, life) {
-            let first = self.slots[other].row.uid;
+        if let (Some(first), Life::Live) = (self.graph.live_uid(name), life) {
             return Err(OpenError::DuplicateName {
                 key: row.key(),
                 first,
@@ -139,27 +153,27 @@ impl Core {
         if let Some(error) = unreadable {
             resource.extra_mut().unreadable = Some(Arc::new(error));
         }
-        let slot = self.slots.insert(resource);
+        let slot = self.graph.insert(resource);
         self.note(slot, loaded);
-        self.measure_stored(slot);
-        self.set_owner(slot, None, self.slots[slot].row.owner);
+        self.graph.measure_stored(slot);
+        self.graph.set_owner(slot, None, self.graph[slot].row.owner);
         match life {
-            Life::Live => self.names[name].live = Some(slot),
-            Life::Deleted | Life::Gone => self.names.claim(name, slot),
+            Life::Live => self.graph.bind(slot),
+            Life::Deleted | Life::Gone => self.graph.claim(slot),
         }
         if requeue.is_some() {
             self.timers.set_requeue(slot, requeue);
         }
-        let standing = match self.unrunnable(slot) {
+        let standing = match self.graph.unrunnable(slot) {
             Some(why) => why,
-            None => self.rest(slot),
+            None => rest(&self.graph, &self.timers, slot),
         };
         self.on(slot, Event::Settled(standing));
         Ok(())
     }
 
     fn note(&self, slot: Slot, loaded: &mut Loaded) {
-        let resource = &self.slots[slot];
+        let resource = &self.graph[slot];
         let row = &resource.row;
         if row.marks.is_deleted() || row.marks.is_renamed() {
             loaded.marked.push(slot);
@@ -170,7 +184,7 @@ impl Core {
         if !row.refs.is_empty() {
             loaded.with_refs.push(slot);
         }
-        let options = self.options(slot);
+        let options = self.graph.options(slot);
         if options.is_some_and(|options| options.first || options.resync.is_some()) {
             loaded.of_special_kinds.push(slot);
         }
@@ -181,22 +195,23 @@ impl Core {
 
     fn link_loaded(&mut self, loaded: &Loaded) {
         for &slot in &loaded.with_refs {
-            self.attach(slot);
+            self.graph.attach(slot);
         }
         for &slot in &loaded.of_special_kinds {
             self.plan_resync(slot);
-            self.gate_if_first(slot);
+            self.scheduler.gate_if_first(&mut self.graph, slot);
         }
-        let changes = self.find_cycles(&loaded.with_refs, &BTreeSet::new());
-        let is_on_none = |slot: &Slot| self.slots[*slot].cycle.is_none();
+        let changes = self.graph.find_cycles(&loaded.with_refs, &BTreeSet::new());
+        let is_on_none = |slot: &Slot| self.graph[*slot].cycle.is_none();
         let stale: Vec<Slot> = loaded
             .on_cycle_before
             .iter()
             .copied()
             .filter(is_on_none)
             .collect();
-        self.write_cycle_errors(&changes.regrouped, &stale);
-        let is_deleted = |slot: &Slot| self.slots[*slot].life == Life::Deleted;
+        self.journal
+            .write_cycle_errors(&mut self.graph, self.now.wall, (&changes.regrouped, &stale));
+        let is_deleted = |slot: &Slot| self.graph[*slot].life == Life::Deleted;
         let deleted: Vec<Slot> = loaded.marked.iter().copied().filter(is_deleted).collect();
         self.order_loaded_deletes(&deleted);
         for &slot in &loaded.marked {
@@ -209,46 +224,37 @@ impl Core {
     fn order_loaded_deletes(&mut self, deleted: &[Slot]) {
         let order: Vec<(Slot, Vec<Slot>)> = deleted
             .iter()
-            .filter(|slot| self.can_run(**slot))
-            .map(|slot| (*slot, self.stored_targets(*slot)))
+            .filter(|slot| self.graph.can_run(**slot))
+            .map(|slot| (*slot, self.graph.stored_targets(*slot)))
             .collect();
-        self.order_deletes(&order);
-    }
-
-    fn stored_targets(&self, slot: Slot) -> Vec<Slot> {
-        let row = &self.slots[slot].row;
-        let names = row.refs.iter().filter_map(|to| self.name_id(&to.kind, &to.name));
-        let deleted = names.flat_map(|name| self.names[name].others.iter().copied());
-        deleted
-            .chain(row.owner.and_then(|owner| self.slots.find(owner)))
-            .collect()
+        self.barrier.order_deletes(&mut self.graph, &order);
     }
 
     fn ask_at_start(&mut self) {
         let reason = Arc::new(Reason::bare(Why::Start));
-        let asked: Vec<Slot> = self.slots.iter().map(|(slot, _)| slot).collect();
+        let asked: Vec<Slot> = self.graph.iter().map(|(slot, _)| slot).collect();
         let mut unasked = HashSet::new();
         for slot in asked {
-            if !self.slots[slot].is_live() {
+            if !self.graph[slot].is_live() {
                 self.set_pending(slot, reason.clone());
-            } else if !self.can_run(slot) || self.is_settled_as_stored(slot) {
+            } else if !self.graph.can_run(slot) || self.is_settled_as_stored(slot) {
                 unasked.insert(slot);
             } else {
                 self.ask(slot, &reason);
             }
         }
         for slot in unasked {
-            if !self.slots[slot].is_unsettled() && self.slots[slot].gates {
-                self.slots[slot].gates = false;
-                self.gate.remove(&slot);
+            if !self.graph[slot].is_unsettled() {
+                self.scheduler.leave_gate(&mut self.graph, slot);
             }
         }
     }
 
     /// `ask_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
-        let resource = &self.slots[slot];
+        let resource = &self.graph[slot];
         let asks = self
+            .graph
             .options(slot)
             .is_none_or(|options| options.at_start == AtStart::AskAlways);
         if asks || resource.has_op() || resource.row.error.is_some() {
@@ -258,6 +264,6 @@ impl Core {
             return false;
         };
         let Some(seen) = &last.seen else { return false };
-        matches!(last.result, RunResult::Done(_)) && *seen == self.see(slot)
+        matches!(last.result, RunResult::Done(_)) && *seen == self.graph.see(slot)
     }
 }

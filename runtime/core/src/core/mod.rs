@@ -1,28 +1,39 @@
-//! The machine's front: its parts, and the way of an input through them.
+//! The machine's front: its components, and the way of an input through them.
 //!
-//! Each file of this crate adds the methods of one responsibility to [`Core`]; state that belongs to one of them
-//! alone lives in a type of its own there. Invariants are numbered in [`consistency`](crate::consistency).
+//! Each component keeps its state to itself: the graph, the scheduler, the barrier, the timers, the journal, the
+//! waiters. What is left here takes several of them: one file for each thing that happens. Invariants are numbered in
+//! [`consistency`](crate::consistency).
 
-pub(crate) mod clockwork;
+mod abandoning;
+mod applying;
+mod calls;
+mod due;
 pub(crate) mod loading;
-pub(crate) mod returning;
-pub(crate) mod starting;
-pub(crate) mod stopping;
+mod pausing;
+mod removing;
+mod retries;
+mod returning;
+mod starting;
+mod stopping;
+mod verbs;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-
-use crate::calls::handles::Handles;
-use crate::core::stopping::Service;
-use crate::graph::cycles::Cycles;
-use crate::graph::names::Names;
-use crate::graph::slots::Slots;
-use crate::journal::Commits;
-use crate::resource::Slot;
+use self::stopping::Service;
+use crate::calls::explain::Explainer;
+use crate::calls::waiters::Waiters;
+use crate::consistency::Parts;
+use crate::graph::Graph;
+use crate::graph::lifecycle::Event;
+use crate::journal::Journal;
 use crate::schedule::barrier::Barrier;
-use crate::schedule::kinds::Kinds;
+use crate::schedule::scheduler::{Next, Scheduler};
 use crate::schedule::starvation::Starvation;
+use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::Timers;
-use crate::{Effect, Epoch, Input, InvocationId, Limits, Now, QuickHash, Revision, StopReason, Uid};
+use crate::types::index::Slot;
+use crate::{
+    Answer, CallId, Consistency, Effect, Explanation, Finding, Input, InvocationId, Limits, Now, Phase,
+    Refusal, Revision, Settled, StopReason, Stored, Target,
+};
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -41,36 +52,19 @@ pub struct Counters {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub struct Core {
-    pub(crate) limits: Limits,
-    pub(crate) now: Now,
-    pub(crate) epoch: Epoch,
-    pub(crate) revision: Revision,
-    pub(crate) kinds: Kinds,
-    pub(crate) names: Names,
-    pub(crate) slots: Slots,
-    pub(crate) cycles: Cycles,
-    /// What each owner owns.
-    pub(crate) owned: HashMap<Uid, BTreeSet<Slot>, QuickHash>,
-    /// Resources to be considered, each at most once.
-    pub(crate) queue: VecDeque<Slot>,
-    /// Resources that wait for a commit, by the revision that they wait for.
-    pub(crate) awaiting: BTreeMap<Revision, Vec<Slot>>,
-    pub(crate) runs: HashMap<InvocationId, Slot, QuickHash>,
-    pub(crate) next_invocation: InvocationId,
-    /// How many of them are abandoned.
-    pub(crate) abandoned: usize,
-    /// How many resources are pending or running.
-    pub(crate) unsettled: usize,
-    pub(crate) starvation: Starvation,
-    /// Those of `first` kinds that hold the others back; empty once they have settled.
-    pub(crate) gate: BTreeSet<Slot>,
-    pub(crate) barrier: Barrier,
-    pub(crate) timers: Timers,
-    pub(crate) handles: Handles,
-    pub(crate) commits: Commits,
-    pub(crate) service: Service,
-    pub(crate) counters: Counters,
-    pub(crate) out: Vec<Effect>,
+    now: Now,
+    graph: Graph,
+    scheduler: Scheduler,
+    barrier: Barrier,
+    starvation: Starvation,
+    timers: Timers,
+    journal: Journal,
+    waiters: Waiters,
+    service: Service,
+    limits: Limits,
+    /// Resources released without an invocation.
+    releases: u64,
+    out: Vec<Effect>,
 }
 
 /// Whether a drain ends with the commit of what it has changed.
@@ -81,55 +75,31 @@ enum CommitNow {
 }
 
 impl Core {
-    pub(crate) fn empty(limits: Limits) -> Self {
-        Self {
-            limits,
-            now: Now::default(),
-            epoch: Epoch(0),
-            revision: Revision(0),
-            kinds: Kinds::default(),
-            names: Names::default(),
-            slots: Slots::default(),
-            cycles: Cycles::default(),
-            owned: HashMap::default(),
-            queue: VecDeque::new(),
-            awaiting: BTreeMap::new(),
-            runs: HashMap::default(),
-            next_invocation: InvocationId(1),
-            abandoned: 0,
-            unsettled: 0,
-            starvation: Starvation::default(),
-            gate: BTreeSet::new(),
-            barrier: Barrier::default(),
-            timers: Timers::default(),
-            handles: Handles::default(),
-            commits: Commits::default(),
-            service: Service::Serving,
-            counters: Counters::default(),
-            out: Vec::new(),
-        }
-    }
-
     /// Takes one input; pushes what is to be done for it.
     pub fn handle(&mut self, now: Now, input: Input, effects: &mut Vec<Effect>) {
         if self.is_stopped() {
             return;
         }
         self.now = now;
-        self.commits.begin_input();
+        self.journal.begin_input();
         std::mem::swap(&mut self.out, effects);
         match input {
             Input::Call { id, by, call } => self.call(id, by, call),
             Input::Nudge(uid) => {
-                if let Some(slot) = self.slots.find(uid).filter(|_| self.is_serving()) {
+                if let Some(slot) = self.graph.find(uid).filter(|_| self.is_serving()) {
                     self.nudge(slot);
                 }
             }
-            Input::Forget(call) => self.handles.forget(call),
+            Input::Forget(call) => self.waiters.forget(call),
             Input::Progress { invocation, text } => self.progress(invocation, text),
             Input::Returned { invocation, result } => self.returned(invocation, result),
-            Input::Committed(commit) => self.committed(commit),
-            Input::CommitFailed { commit, error } => self.commit_failed(commit, error),
+            Input::Committed(commit) => self.journal.committed(&mut self.graph, commit),
+            Input::CommitFailed { commit, error } => {
+                let failed = (commit, error);
+                if let Some(reason) = self.journal.commit_failed(&mut self.timers, now.mono, failed) {
+                    self.stop(reason);
+                }
+            }
             Input::LeaseLost => self.stop(StopReason::LeaseLost),
             Input::Time => {}
             Input::Shutdown { grace } => self.shutdown(grace),
@@ -155,10 +125,10 @@ impl Core {
         }
         self.now = now;
         std::mem::swap(&mut self.out, effects);
-        self.publish();
-        self.release_answers();
+        self.journal.publish(&mut self.graph, &mut self.out);
+        self.journal.release_answers(&mut self.out);
         if commit == CommitNow::Yes {
-            self.start_commit();
+            self.journal.start_commit(&mut self.graph, &mut self.out);
         }
         self.stop_if_done();
         if !self.is_stopped() {
@@ -169,41 +139,232 @@ impl Core {
 
     /// Whether calls may be handed in; see [`Limits::backlog`].
     pub fn accepts_calls(&self) -> bool {
-        self.commits.backlog() < self.limits.backlog
+        self.journal.has_room()
     }
 
     /// Whether everything is settled. Times that are still to come don't count.
     pub fn is_idle(&self) -> bool {
-        self.unsettled == 0
+        self.graph.unsettled() == 0
     }
 
     /// How much was looked at so far.
     pub fn counters(&self) -> Counters {
-        self.counters
+        let visits = self.graph.visits();
+        Counters {
+            nodes: visits.nodes,
+            edges: visits.edges,
+            starts: self.scheduler.starts(),
+            releases: self.releases,
+        }
     }
 
     /// The catalog's revision, committed or not.
     pub fn revision(&self) -> Revision {
-        self.revision
+        self.journal.revision()
+    }
+
+    /// The answers that wait for this revision to be durable. Asked when a commit of it is emitted, that is what the
+    /// commit carries out.
+    pub fn answers_through(&self, revision: Revision) -> impl Iterator<Item = (CallId, &Answer)> {
+        self.journal.answers_through(revision)
+    }
+
+    /// How many answers the next flush releases.
+    pub fn answers_to_release(&self) -> usize {
+        self.journal.answers_to_release()
+    }
+
+    /// How many rows the next flush hands to the store; none while the store is busy.
+    pub fn to_commit(&self) -> usize {
+        self.journal.to_commit()
+    }
+
+    /// Returns true if a request for this resource reaches more than `most` edges below it. Looks at no more than those.
+    pub fn reaches_more_than(&self, target: &Target, most: usize) -> bool {
+        let found = self.graph.resolve(target).ok();
+        found.is_some_and(|slot| self.graph.is_wider_than(slot, most))
+    }
+
+    /// Returns true if the return of an invocation reaches more than `most` edges below its resource. Looks at no more
+    /// than those.
+    pub fn return_reaches_more_than(&self, invocation: InvocationId, most: usize) -> bool {
+        let running = self.graph.run(invocation);
+        running.is_some_and(|slot| self.graph.is_wider_than(slot, most))
+    }
+
+    /// Says why a resource is not running now. One that is being deleted is found as well.
+    ///
+    /// # Errors
+    /// If nothing is found under that name.
+    pub fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
+        let explainer = Explainer {
+            graph: &self.graph,
+            scheduler: &self.scheduler,
+            barrier: &self.barrier,
+            timers: &self.timers,
+            durable: self.journal.durable(),
+            now: self.now,
+        };
+        explainer.explain(target)
+    }
+
+    /// Checks every rule by computing it from scratch; costs time proportional to the catalog. Of each rule at most
+    /// 20 findings are told. It holds between any two inputs.
+    pub fn check_consistency(&self) -> Vec<Finding> {
+        self.parts().check()
+    }
+
+    /// Checks every rule, and compares what a store holds with what the machine holds.
+    pub fn check_against(&self, stored: Option<&Stored>) -> Consistency {
+        self.parts().check_against(stored)
+    }
+
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            graph: &self.graph,
+            scheduler: &self.scheduler,
+            barrier: &self.barrier,
+            timers: &self.timers,
+            journal: &self.journal,
+            waiters: &self.waiters,
+            serves: self.is_serving(),
+        }
     }
 
     /// Considers what may have become ready, and starts what may start, until nothing moves.
-    pub(crate) fn pump(&mut self) {
+    fn pump(&mut self) {
         if !self.is_serving() {
             return;
         }
         loop {
-            while let Some(slot) = self.queue.pop_front() {
-                if let Some(resource) = self.slots.get_mut(slot) {
-                    resource.listed.queued = false;
-                    self.consider(slot);
-                }
+            while let Some(slot) = self.graph.next_on_agenda() {
+                self.consider(slot);
             }
             self.start_ready();
-            if self.queue.is_empty() && !self.open_gate_if_stuck() {
+            if self.graph.agenda().is_empty() && !self.open_gate_if_stuck() {
                 break;
             }
         }
-        self.answer_idle();
+        if self.is_idle() {
+            for call in self.waiters.take_idle() {
+                self.answer(call, Answer::Done);
+            }
+        }
+    }
+
+    /// Starts what is ready: deletes, then renames, then the rest, each by rank, kind and name, as far as the limits
+    /// allow.
+    fn start_ready(&mut self) {
+        for phase in [Phase::Delete, Phase::Rename, Phase::Reconcile] {
+            while let Some(next) = self.scheduler.pop(&mut self.graph, &self.barrier, phase) {
+                match next {
+                    Next::Start(slot) => self.start_if_still_ready(slot, phase),
+                    Next::Consider(slot) => self.consider(slot),
+                    Next::Stale => {}
+                }
+            }
+        }
+        self.scheduler.promote_later(&mut self.timers, self.now.mono);
+    }
+
+    /// Decides what becomes of a resource that something has happened to.
+    fn consider(&mut self, slot: Slot) {
+        self.graph.visit();
+        match self.verdict(slot) {
+            Verdict::Wait => {}
+            Verdict::AwaitCommit(revision) => self.journal.await_commit(revision, slot),
+            Verdict::AskFirst(first) => self.graph.enqueue(first),
+            Verdict::Release(why) => self.release(slot, &why),
+            Verdict::Start(phase) => {
+                self.scheduler
+                    .push_ready(&mut self.graph, slot, phase, self.now.mono);
+            }
+        }
+    }
+
+    fn verdict(&self, slot: Slot) -> Verdict {
+        Verdicts::new(&self.graph, &self.timers, self.journal.durable()).of(slot)
+    }
+
+    fn release(&mut self, slot: Slot, why: &Settled) {
+        self.releases += 1;
+        if *why == Settled::Paused {
+            self.graph[slot].extra_mut().missed = true;
+        }
+        if self.graph[slot].is_live() {
+            self.settle(slot, why);
+        } else {
+            self.on(slot, Event::Settled(why.clone()));
+            self.on_settled(slot);
+        }
+    }
+
+    fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {
+        match self.verdict(slot) {
+            Verdict::Start(now) if now == phase => {}
+            // Something else became of it meanwhile, which the next look at it finds out.
+            _ => return self.consider(slot),
+        }
+        if self.graph.user_of_its_names(slot).is_some() {
+            return; // the return of that invocation has it considered again
+        }
+        if phase == Phase::Reconcile
+            && let Some(why) = self.graph.held_name(slot)
+        {
+            return self.release(slot, &why);
+        }
+        self.start(slot, phase);
+    }
+
+    /// When nothing can start because a resource of a `first` kind waits for one that is not, the gate opens.
+    fn open_gate_if_stuck(&mut self) -> bool {
+        let stuck = self.graph.active() == 0
+            && self.journal.awaiting().is_empty()
+            && !self.barrier.blocks(Phase::Reconcile);
+        stuck && self.scheduler.open_gate(&mut self.graph)
+    }
+}
+
+/// Components, for tests that look into them and break them.
+#[cfg(test)]
+impl Core {
+    pub(crate) fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    pub(crate) fn graph_mut(&mut self) -> &mut Graph {
+        &mut self.graph
+    }
+
+    pub(crate) fn scheduler_mut(&mut self) -> &mut Scheduler {
+        &mut self.scheduler
+    }
+
+    pub(crate) fn barrier(&self) -> &Barrier {
+        &self.barrier
+    }
+
+    pub(crate) fn timers_mut(&mut self) -> &mut Timers {
+        &mut self.timers
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
+    }
+
+    pub(crate) fn journal_mut(&mut self) -> &mut Journal {
+        &mut self.journal
+    }
+
+    pub(crate) fn waiters(&self) -> &Waiters {
+        &self.waiters
+    }
+
+    pub(crate) fn waiters_mut(&mut self) -> &mut Waiters {
+        &mut self.waiters
+    }
+
+    pub(crate) fn plant_handle(&mut self, call: CallId, slot: Slot) {
+        self.open_handle(call, slot);
     }
 }

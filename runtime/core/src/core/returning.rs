@@ -2,35 +2,36 @@
 
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::lifecycle::Event;
-use crate::resource::{Cancelled, Life, Op, Running, Slot};
+use super::Core;
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::{Cancelled, Life, Op, Running};
+use crate::schedule::verdict::rest;
 use crate::timers::Timer;
+use crate::types::index::Slot;
 use crate::{
-    Error, HistoryRow, InvocationId, LastRun, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult,
-    Settled, Why, Work,
+    Error, InvocationId, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult, Settled, Why,
 };
 
 /// The code of the error that stands for a panic (C9).
 pub(crate) const PANIC_CODE: &str = "panic";
 
 impl Core {
-    pub(crate) fn returned(&mut self, invocation: InvocationId, result: Returned) {
-        let Some(slot) = self.runs.remove(&invocation) else {
+    pub(super) fn returned(&mut self, invocation: InvocationId, result: Returned) {
+        let Some(slot) = self.graph.run(invocation) else {
             return;
         };
-        if self.slots[slot].lifecycle.abandoned().is_some() {
+        if self.graph[slot].lifecycle.abandoned().is_some() {
             let Some(run) = self.on(slot, Event::Returned) else {
                 return;
             };
-            let kind = self.slots[slot].kind;
-            self.kinds.leave_after_all(kind);
+            let kind = self.graph[slot].kind;
+            self.scheduler.places_mut().leave_after_all(kind);
             self.returned_after_all(slot, &run);
             return self.free_names(slot, &run);
         }
         let Some(run) = self.take_run(slot) else { return };
-        let kind = self.slots[slot].kind;
-        self.kinds.leave(kind);
+        let kind = self.graph[slot].kind;
+        self.scheduler.places_mut().leave(kind);
         self.timers.clear_run(run.invocation);
         let result = match result {
             _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
@@ -38,35 +39,61 @@ impl Core {
             Returned::Failed(error) => Err(Arc::new(error)),
             Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
         };
-        self.conclude(slot, &run, result);
+        let conclusion = Conclusion {
+            core: self,
+            slot,
+            run: &run,
+        };
+        conclusion.conclude(result);
         self.free_names(slot, &run);
     }
 
     /// Takes over the invocation; what becomes of its resource is decided within the same input.
     fn take_run(&mut self, slot: Slot) -> Option<Box<Running>> {
         let run = self.on(slot, Event::Returned)?;
-        if run.busy && self.slots[slot].is_live() {
-            self.uncount_running(slot);
+        if run.busy && self.graph[slot].is_live() {
+            self.graph.uncount_running(slot);
         }
         Some(run)
     }
 
-    fn conclude(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
-        if self.slots[slot].life == Life::Gone {
-            return self.conclude_gone(slot, run, result);
+    /// Whatever waited for this invocation to be out of the way of a name is considered again.
+    fn free_names(&mut self, slot: Slot, run: &Running) {
+        for name in run.under.iter() {
+            self.graph.wake_claimants(name, slot);
+        }
+        if self.graph.get(slot).is_some_and(|it| it.life == Life::Gone) {
+            self.forget(slot);
+        }
+    }
+}
+
+/// The end of an invocation: what becomes of its outcome and of its resource.
+struct Conclusion<'a> {
+    core: &'a mut Core,
+    slot: Slot,
+    run: &'a Running,
+}
+
+impl Conclusion<'_> {
+    fn conclude(mut self, result: Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
+        if self.core.graph[slot].life == Life::Gone {
+            return self.conclude_gone(result);
         }
         if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) {
-            return self.conclude_cancelled(slot, run);
+            return self.conclude_cancelled();
         }
         match run.phase {
-            Phase::Delete => self.conclude_delete(slot, run, result),
-            Phase::Rename => self.conclude_rename(slot, run, result),
-            Phase::Reconcile => self.conclude_reconcile(slot, run, result),
+            Phase::Delete => self.conclude_delete(result),
+            Phase::Rename => self.conclude_rename(result),
+            Phase::Reconcile => self.conclude_reconcile(result),
         }
     }
 
     /// It was deleted at once while this ran: only history is left to be written.
-    fn conclude_gone(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+    fn conclude_gone(&mut self, result: Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
         let (ended, error) = match result {
             _ if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) => {
                 (RunResult::Cancelled, None)
@@ -74,52 +101,58 @@ impl Core {
             Ok(outcome) => (RunResult::Done(outcome.work), None),
             Err(error) => (RunResult::Failed, Some(error)),
         };
-        self.record(slot, run, ended, error);
-        self.on(slot, Event::Settled(Settled::Idle));
+        self.core.record(slot, run, ended, error);
+        self.core.on(slot, Event::Settled(Settled::Idle));
     }
 
-    fn conclude_cancelled(&mut self, slot: Slot, run: &Running) {
-        self.record(slot, run, RunResult::Cancelled, None);
-        self.slots[slot].own |= run.answers;
-        self.write(slot, |row| row.runs_total += 1);
-        self.write_last_run(slot, run, RunResult::Cancelled);
+    fn conclude_cancelled(&mut self) {
+        let (slot, run) = (self.slot, self.run);
+        self.core.record(slot, run, RunResult::Cancelled, None);
+        self.core.graph[slot].own |= run.answers;
+        self.core.write(slot, |row| row.runs_total += 1);
+        self.core.write_last_run(slot, run, RunResult::Cancelled);
         // A delete of what was taken up again is over, however it ended.
         let unfinished = match run.phase {
-            Phase::Delete => self.slots[slot].life == Life::Deleted,
-            Phase::Rename => self.slots[slot].is_live(),
+            Phase::Delete => self.core.graph[slot].life == Life::Deleted,
+            Phase::Rename => self.core.graph[slot].is_live(),
             Phase::Reconcile => false,
         };
         if unfinished && run.cancelled == Cancelled::ByCaller {
             let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
-            return self.op_failed(slot, run, error);
+            return self.op_failed(error);
         }
         let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-        self.set_pending_again(slot, reason);
-        if let Some(pending) = self.slots[slot].pending_mut() {
+        self.core.set_pending_again(slot, reason);
+        if let Some(pending) = self.core.graph[slot].pending_mut() {
             pending.cancelled = run.cancelled == Cancelled::ByCaller;
             pending.since = run.waited_since;
         }
     }
 
-    fn conclude_reconcile(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+    fn conclude_reconcile(&mut self, result: Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
         let ended = match &result {
             Ok(outcome) => RunResult::Done(outcome.work),
             Err(_) => RunResult::Failed,
         };
-        self.record(slot, run, ended, result.as_ref().err().cloned());
-        let is_no_op = result
-            .as_ref()
-            .is_ok_and(|outcome| self.count_no_op(slot, run, *outcome));
+        self.core.record(slot, run, ended, result.as_ref().err().cloned());
+        let core = &mut *self.core;
+        let is_no_op = result.as_ref().is_ok_and(|outcome| {
+            core.journal
+                .count_no_op(&mut core.graph, core.now.wall, slot, (run, *outcome))
+        });
         if !is_no_op {
-            self.write_reconcile(slot, run, ended, &result);
+            self.write_reconcile(ended, &result);
         }
-        self.measure(slot, run.started_at, self.now.wall);
-        let exhausted = self.plan_retry(slot, result.as_ref().err().map(|error| &**error));
-        self.plan_resync(slot);
-        if let Some(extra) = &mut self.slots[slot].extra {
+        self.core.graph.measure(slot, run.started_at, self.core.now.wall);
+        let exhausted = self
+            .core
+            .plan_retry(slot, result.as_ref().err().map(|error| &**error));
+        self.core.plan_resync(slot);
+        if let Some(extra) = &mut self.core.graph[slot].extra {
             (extra.forced, extra.missed) = (false, false);
         }
-        self.answer_outcome(
+        self.core.answer_outcome(
             slot,
             run.invocation,
             match result {
@@ -133,34 +166,29 @@ impl Core {
                 },
             },
         );
-        self.go_on(slot, run);
+        self.go_on();
         if exhausted {
-            self.ask_owner(slot);
+            self.core.ask_owner(slot);
         }
     }
 
     /// Stores how a reconcile ended, and when it is to run again.
-    fn write_reconcile(
-        &mut self,
-        slot: Slot,
-        run: &Running,
-        ended: RunResult,
-        result: &Result<Outcome, Arc<Error>>,
-    ) {
+    fn write_reconcile(&mut self, ended: RunResult, result: &Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
         let requeue = match result {
             Ok(outcome) => Some(outcome.retrigger),
             // A failed run that says nothing leaves the time that is still to come.
             Err(error) => error.retrigger.map(Some),
         };
         if let Some(wanted) = requeue {
-            let at = wanted.map(|wanted| self.requeue_time(slot, run.started_at, wanted));
-            self.timers.set_requeue(slot, at);
+            let at = wanted.map(|wanted| self.core.requeue_time(slot, run.started_at, wanted));
+            self.core.timers.set_requeue(slot, at);
         }
-        let next = self.timers.requeue(slot);
-        let (now, done) = (self.now.wall, result.is_ok());
+        let next = self.core.timers.requeue(slot);
+        let (now, done) = (self.core.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
-        let attempts = self.attempts_after(slot, !done);
-        self.write(slot, |row| {
+        let attempts = self.core.attempts_after(slot, !done);
+        self.core.write(slot, |row| {
             row.runs_total += 1;
             row.error = error;
             row.attempts = attempts;
@@ -169,33 +197,37 @@ impl Core {
                 row.last_success = Some(now);
             }
         });
-        self.write_last_run(slot, run, ended);
+        self.core.write_last_run(slot, run, ended);
     }
 
     /// After a completed reconcile: run again, rename, or settle.
-    fn go_on(&mut self, slot: Slot, run: &Running) {
+    fn go_on(&mut self) {
+        let (slot, run) = (self.slot, self.run);
         if let Some(again) = &run.again {
-            self.set_pending_again(slot, again.clone());
-        } else if let Op::Due { .. } = self.slots[slot].op {
+            self.core.set_pending_again(slot, again.clone());
+        } else if let Op::Due { .. } = self.core.graph[slot].op {
             // It renamed itself meanwhile.
-            self.slots[slot].own = true;
-            self.set_pending_again(slot, after_rename(run));
+            self.core.graph[slot].own = true;
+            self.core.set_pending_again(slot, after_rename(run));
         } else {
-            self.settle(slot, &self.rest(slot));
+            let core = &mut *self.core;
+            core.settle(slot, &rest(&core.graph, &core.timers, slot));
         }
     }
 
-    fn conclude_rename(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+    fn conclude_rename(&mut self, result: Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
         let work = match result {
             Err(error) => {
-                self.record(slot, run, RunResult::Failed, Some(error.clone()));
-                return self.op_failed(slot, run, error);
+                self.core
+                    .record(slot, run, RunResult::Failed, Some(error.clone()));
+                return self.op_failed(error);
             }
             Ok(outcome) => outcome.work,
         };
-        self.record(slot, run, RunResult::Done(work), None);
-        let on_cycle = self.slots[slot].cycle.is_some();
-        self.write(slot, |row| {
+        self.core.record(slot, run, RunResult::Done(work), None);
+        let on_cycle = self.core.graph[slot].cycle.is_some();
+        self.core.write(slot, |row| {
             row.runs_total += 1;
             row.marks = Marks {
                 deletion: row.marks.deletion,
@@ -204,34 +236,38 @@ impl Core {
             row.attempts = 0;
             row.error = row.error.take().filter(|_| on_cycle);
         });
-        self.write_last_run(slot, run, RunResult::Done(work));
+        self.core.write_last_run(slot, run, RunResult::Done(work));
         // The failures that it was to forget are forgotten.
-        self.timers.clear(Timer::Forgive(slot));
-        self.end_op(slot);
-        self.claim_former_names(slot);
-        self.slots[slot].own = true;
+        self.core.timers.clear(Timer::Forgive(slot));
+        self.core.end_op(slot);
+        self.core.claim_former_names(slot);
+        self.core.graph[slot].own = true;
         let reason = run.again.clone().filter(|again| again.why != Why::Parent);
-        self.set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
+        self.core
+            .set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
     }
 
-    fn conclude_delete(&mut self, slot: Slot, run: &Running, result: Result<Outcome, Arc<Error>>) {
+    fn conclude_delete(&mut self, result: Result<Outcome, Arc<Error>>) {
+        let (slot, run) = (self.slot, self.run);
         match result {
             Err(error) => {
-                self.record(slot, run, RunResult::Failed, Some(error.clone()));
-                self.op_failed(slot, run, error);
+                self.core
+                    .record(slot, run, RunResult::Failed, Some(error.clone()));
+                self.op_failed(error);
             }
             Ok(outcome) => {
-                self.record(slot, run, RunResult::Done(outcome.work), None);
-                self.remove(slot);
+                self.core.record(slot, run, RunResult::Done(outcome.work), None);
+                self.core.remove(slot);
             }
         }
     }
 
     /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
-    fn op_failed(&mut self, slot: Slot, run: &Running, error: Arc<Error>) {
+    fn op_failed(&mut self, error: Arc<Error>) {
+        let (slot, run) = (self.slot, self.run);
         let cancelled = !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline);
-        let on_cycle = self.slots[slot].cycle.is_some();
-        self.write(slot, |row| {
+        let on_cycle = self.core.graph[slot].cycle.is_some();
+        self.core.write(slot, |row| {
             row.runs_total += u64::from(!cancelled);
             row.attempts = row.attempts.saturating_add(1);
             // What spells out a cycle stays (C7).
@@ -242,10 +278,12 @@ impl Core {
                 .or_else(|| Some(error.clone()));
         });
         if !cancelled {
-            self.write_last_run(slot, run, RunResult::Failed);
+            self.core.write_last_run(slot, run, RunResult::Failed);
         }
-        self.fail_op(slot);
-        self.answer_outcome(
+        let core = &mut *self.core;
+        core.barrier
+            .fail_op(&mut core.graph, &mut core.timers, core.now.mono, slot);
+        self.core.answer_outcome(
             slot,
             run.invocation,
             RunOutcome::Failed {
@@ -253,92 +291,12 @@ impl Core {
                 error,
             },
         );
-        if self.slots[slot].is_live() {
+        if self.core.graph[slot].is_live() {
             let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-            self.set_pending_again(slot, reason);
+            self.core.set_pending_again(slot, reason);
         } else {
-            self.on(slot, Event::Settled(Settled::Retrying));
-            self.on_settled(slot);
-        }
-    }
-
-    pub(crate) fn write_last_run(&mut self, slot: Slot, run: &Running, result: RunResult) {
-        let completed = run.phase == Phase::Reconcile && result != RunResult::Cancelled;
-        let (epoch, now) = (self.epoch, self.now.wall);
-        self.write(slot, |row| {
-            let before = row.last_run.as_ref().and_then(|last| last.seen.clone());
-            row.last_run = Some(Arc::new(LastRun {
-                id: run.invocation,
-                epoch,
-                phase: run.phase,
-                reason: run.reason.clone(),
-                started_at: run.started_at,
-                ended_at: now,
-                result,
-                seen: if completed { run.seen.clone() } else { before },
-            }));
-        });
-    }
-
-    /// A row of history, unless the run found nothing to do.
-    pub(crate) fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
-        if matches!(result, RunResult::Done(Work::None | Work::Checked)) {
-            return;
-        }
-        let row = &self.slots[slot].row;
-        self.commits.history(HistoryRow {
-            uid: row.uid,
-            key: row.key(),
-            epoch: self.epoch,
-            invocation: Some(run.invocation),
-            phase: run.phase,
-            reason: run.reason.clone(),
-            started_at: run.started_at,
-            ended_at: self.now.wall,
-            result,
-            error,
-            seen: run.seen.clone(),
-        });
-    }
-
-    /// History of a delete that gave up on the reconciler.
-    pub(crate) fn record_forced(&mut self, slot: Slot, reason: Arc<Reason>) {
-        let row = &self.slots[slot].row;
-        self.commits.history(HistoryRow {
-            uid: row.uid,
-            key: row.key(),
-            epoch: self.epoch,
-            invocation: None,
-            phase: Phase::Delete,
-            reason,
-            started_at: self.now.wall,
-            ended_at: self.now.wall,
-            result: RunResult::Done(Work::None),
-            error: None,
-            seen: None,
-        });
-    }
-
-    /// Whatever waited for this invocation to be out of the way of a name is considered again.
-    fn free_names(&mut self, slot: Slot, run: &Running) {
-        for name in run.under.iter() {
-            let mut index = 0;
-            while let Some(other) = self.names[name].others.get(index).copied() {
-                index += 1;
-                if other != slot {
-                    self.enqueue(other);
-                }
-            }
-            if let Some(live) = self.names[name].live.filter(|live| *live != slot) {
-                self.enqueue(live);
-            }
-        }
-        let gone = self
-            .slots
-            .get(slot)
-            .is_some_and(|resource| resource.life == Life::Gone);
-        if gone {
-            self.forget(slot);
+            self.core.on(slot, Event::Settled(Settled::Retrying));
+            self.core.on_settled(slot);
         }
     }
 }

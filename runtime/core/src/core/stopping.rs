@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::core::Core;
-use crate::resource::{Cancelled, Slot};
+use super::Core;
+use crate::graph::resource::Cancelled;
 use crate::timers::Timer;
-use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
+use crate::types::index::Slot;
+use crate::{Answer, CallId, Effect, InvocationId, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
 
 /// How long the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
 const HASTY_PATIENCE: Duration = Duration::from_secs(1);
@@ -34,7 +35,7 @@ impl Core {
     }
 
     /// Stops in order. A second one ends the grace, and waits no longer for the store than a blink.
-    pub(crate) fn shutdown(&mut self, grace: Duration) {
+    pub(super) fn shutdown(&mut self, grace: Duration) {
         if self.service != Service::Serving {
             self.finish_committing(HASTY_PATIENCE.min(self.limits.commit_patience));
             return;
@@ -42,10 +43,10 @@ impl Core {
         self.service = Service::Returning;
         self.timers.set(Timer::Grace, self.now.mono.after(grace));
         self.cancel_everything();
-        for call in self.handles.take_idle() {
+        for call in self.waiters.take_idle() {
             self.answer(call, Answer::Refused(Refusal::ShuttingDown));
         }
-        for (call, outcome, settled) in self.handles.take_open() {
+        for (call, outcome, settled) in self.waiters.take_open() {
             if outcome {
                 self.answer(call, Answer::Outcome(RunOutcome::ShutDown));
             }
@@ -55,7 +56,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn grace_is_over(&mut self) {
+    pub(super) fn grace_is_over(&mut self) {
         if self.service == Service::Returning {
             self.finish_committing(self.limits.commit_patience);
         }
@@ -68,7 +69,7 @@ impl Core {
     }
 
     /// A store that neither commits nor fails ends a shutdown as one that fails does.
-    pub(crate) fn last_commit_is_overdue(&mut self) {
+    pub(super) fn last_commit_is_overdue(&mut self) {
         if self.service == Service::Committing {
             let message = "it did not end the last commit in time".to_owned();
             self.stop(StopReason::StoreFailed(message));
@@ -76,11 +77,7 @@ impl Core {
     }
 
     fn cancel_everything(&mut self) {
-        let mut running: Vec<_> = self
-            .runs
-            .iter()
-            .map(|(invocation, slot)| (*invocation, *slot))
-            .collect();
+        let mut running: Vec<_> = self.graph.runs().collect();
         running.sort_unstable();
         for (_, slot) in running {
             self.cancel_run(slot, Cancelled::ByShutdown);
@@ -88,11 +85,11 @@ impl Core {
     }
 
     /// After a shutdown: ends once everything has returned, or the grace is over, and all is durable.
-    pub(crate) fn stop_if_done(&mut self) {
-        if self.service == Service::Returning && self.active() == 0 {
+    pub(super) fn stop_if_done(&mut self) {
+        if self.service == Service::Returning && self.graph.active() == 0 {
             self.finish_committing(self.limits.commit_patience);
         }
-        if self.service == Service::Committing && self.commits.is_clean() {
+        if self.service == Service::Committing && self.journal.is_clean() {
             self.service = Service::Stopped;
             let unreturned = self.unreturned();
             self.out.push(Effect::Stopped {
@@ -103,20 +100,20 @@ impl Core {
     }
 
     /// Stops at once: nothing more can be committed.
-    pub(crate) fn stop(&mut self, reason: StopReason) {
+    pub(super) fn stop(&mut self, reason: StopReason) {
         let lease_lost = reason == StopReason::LeaseLost;
-        self.publish();
-        self.release_answers();
+        self.journal.publish(&mut self.graph, &mut self.out);
+        self.journal.release_answers(&mut self.out);
         self.cancel_everything();
-        let waiting = self.commits.take_answers();
+        let waiting = self.journal.take_answers();
         let in_doubt: BTreeSet<CallId> = waiting
             .iter()
             .filter_map(|(call, in_doubt)| in_doubt.then_some(*call))
             .collect();
         let waiting = waiting.into_iter().map(|(call, _)| call);
-        let idle = self.handles.take_idle();
+        let idle = self.waiters.take_idle();
         let mut calls: Vec<CallId> = waiting.chain(idle).collect();
-        let handles = self.handles.take_open();
+        let handles = self.waiters.take_open();
         if !lease_lost {
             calls.extend(handles.iter().map(|(call, _, _)| *call));
         }
@@ -156,17 +153,17 @@ impl Core {
     }
 
     fn unreturned(&self) -> Vec<Unreturned> {
-        let describe = |(invocation, slot): (&crate::InvocationId, &Slot)| {
-            let resource = &self.slots[*slot];
+        let describe = |(invocation, slot): (InvocationId, Slot)| {
+            let resource = &self.graph[slot];
             let phase = resource.unreturned()?.phase;
             Some(Unreturned {
-                invocation: *invocation,
+                invocation,
                 uid: resource.row.uid,
                 key: resource.row.key(),
                 phase,
             })
         };
-        let mut unreturned: Vec<_> = self.runs.iter().filter_map(describe).collect();
+        let mut unreturned: Vec<_> = self.graph.runs().filter_map(describe).collect();
         unreturned.sort_unstable_by_key(|one| one.invocation);
         unreturned
     }

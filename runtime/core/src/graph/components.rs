@@ -1,5 +1,7 @@
 //! Strongly connected components of a small graph given as adjacency lists (Tarjan, without recursion).
 
+use crate::types::index::index_u32;
+
 /// For each node, the number of its component. Components are numbered children first.
 pub(crate) fn components(children: &[Vec<u32>]) -> Vec<u32> {
     const UNSEEN: u32 = u32::MAX;
@@ -13,7 +15,7 @@ pub(crate) fn components(children: &[Vec<u32>]) -> Vec<u32> {
         if order[root] != UNSEEN {
             continue;
         }
-        frames.push((crate::graph::index_u32(root), 0));
+        frames.push((index_u32(root), 0));
         while let Some((node, cursor)) = frames.last_mut() {
             let node_index = *node as usize;
             if *cursor == 0 {

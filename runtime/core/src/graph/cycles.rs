@@ -7,10 +7,9 @@
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::graph::components::components;
-use crate::graph::index_u32;
-use crate::resource::{CycleId, Slot};
+use super::Graph;
+use super::components::components;
+use crate::types::index::{CycleId, Slot, index_u32};
 use crate::{Error, Key, QuickHash};
 
 /// The code of the error that the members of a cycle carry.
@@ -81,7 +80,7 @@ pub(crate) struct CycleChanges {
     pub(crate) left: Vec<Slot>,
 }
 
-impl Core {
+impl Graph {
     /// Makes the members of a cycle nodes of their own again.
     pub(crate) fn dissolve(&mut self, cycle: CycleId) -> Vec<Slot> {
         let members = self.cycles.members(cycle).to_vec();
@@ -217,8 +216,8 @@ impl Core {
             edges += below.len() as u64;
             children.push(below);
         }
-        self.counters.nodes += nodes.len() as u64;
-        self.counters.edges += edges;
+        self.visits.nodes += nodes.len() as u64;
+        self.visits.edges += edges;
         (nodes, children)
     }
 

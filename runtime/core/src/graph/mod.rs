@@ -1,287 +1,364 @@
-//! The dependency graph and the counts that keep scheduling linear.
+//! The graph: resources with their names, links, cycles and owners, and what it counts of their stages.
 //!
-//! An edge runs from the live resource of a name to each referrer whose link is an edge. The members of a cycle
-//! act as one *node*, whose counts stand with its representative. For every node, over its counted edges to and
-//! from other nodes:
-//!
-//! - `unsettled_parents` is the number of edges from unsettled resources: it may start at 0 (C3, first half);
-//! - `busy_children` is, for unsettled ends above, the number of edges to *busy* nodes, those with an
-//!   invocation that runs or with busy children: it may start at 0 (C3, second half).
-//!
-//! Both are updated once per edge. Busy children of settled resources are not kept; they are summed up when the
-//! resource becomes unsettled.
+//! All of it is private to this folder. The graph says who stands above and below, which of them are unsettled or
+//! run, and moves stages ([`Graph::on`]); it knows no store, no clock and no limit. What happens to a resource puts it
+//! on the *agenda*, the list of what is to be considered again.
 
-pub(crate) mod breadth;
+pub(crate) mod asking;
+mod breadth;
+mod claims;
 pub(crate) mod components;
 pub(crate) mod cycles;
-pub(crate) mod names;
-pub(crate) mod owners;
-pub(crate) mod slots;
+mod edges;
+pub(crate) mod kinds;
+pub(crate) mod lifecycle;
+mod names;
+mod owners;
+pub(crate) mod resource;
+pub(crate) mod settling;
+mod sight;
+mod slots;
+mod status;
+mod targets;
 
-use crate::QuickHash;
-use crate::core::Core;
-use crate::graph::names::Referrer;
-use crate::resource::{Life, Link, NameId, Slot};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::ops::{Index, IndexMut};
 
-impl Core {
-    /// The resource with which the counts of `slot` stand.
-    pub(crate) fn rep(&self, slot: Slot) -> Slot {
-        match self.slots[slot].cycle {
-            None => slot,
-            Some(cycle) => self.cycles.first(cycle),
+use cycles::Cycles;
+use kinds::Kinds;
+use lifecycle::Event;
+use names::{NameEntry, Names};
+use resource::{Life, Resource, Running};
+use slots::Slots;
+
+use crate::types::index::{KindId, NameId, Slot};
+use crate::{InvocationId, Kind, KindOptions, Mono, Name, QuickHash, Uid};
+
+/// How much of the graph was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Visits {
+    pub(crate) nodes: u64,
+    pub(crate) edges: u64,
+}
+
+/// Everything that is stored, or gone with an invocation that has yet to return.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Graph {
+    slots: Slots,
+    names: Names,
+    kinds: Kinds,
+    cycles: Cycles,
+    /// What each owner owns.
+    owned: HashMap<Uid, BTreeSet<Slot>, QuickHash>,
+    /// Resources to be considered, each at most once.
+    agenda: VecDeque<Slot>,
+    /// Resources whose stage or progress readers have not been shown, each at most once.
+    touched: Vec<Slot>,
+    /// Invocations that have not returned.
+    runs: HashMap<InvocationId, Slot, QuickHash>,
+    /// How many of them are abandoned.
+    abandoned: usize,
+    /// How many resources are pending or running, since when without a break, and how often that began.
+    unsettled: usize,
+    restless_since: Mono,
+    restless_times: u64,
+    /// What was pending at a moment that somebody chose, and has neither started nor settled since.
+    cohort: HashSet<Slot>,
+    visits: Visits,
+}
+
+impl Graph {
+    /// Makes room for so many resources.
+    pub(crate) fn with_capacity(count: usize) -> Self {
+        Self {
+            slots: Slots::with_capacity(count),
+            ..Self::default()
         }
     }
 
-    /// The `index`-th resource of the node that `rep` stands for.
-    pub(crate) fn member(&self, rep: Slot, index: usize) -> Option<Slot> {
-        match self.slots[rep].cycle {
-            None => (index == 0).then_some(rep),
-            Some(cycle) => self.cycles.members(cycle).get(index).copied(),
+    /// Makes room for so many more names of a kind.
+    pub(crate) fn reserve_names(&mut self, kind: &Kind, count: usize) {
+        let kind = self.kinds.intern(kind);
+        self.names.reserve(kind, count);
+    }
+
+    /// Registers a kind; false if that is so already.
+    pub(crate) fn register(&mut self, options: KindOptions) -> bool {
+        self.kinds.register(options)
+    }
+
+    /// The kinds that are known.
+    pub(crate) fn kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// The options of a resource's kind, if that is registered here.
+    pub(crate) fn options(&self, slot: Slot) -> Option<&KindOptions> {
+        self.kinds[self.slots[slot].kind].options.as_ref()
+    }
+
+    pub(crate) fn intern_kind(&mut self, kind: &Kind) -> KindId {
+        self.kinds.intern(kind)
+    }
+
+    /// The dense index of a name, made if need be.
+    pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
+        self.names.intern(kind, name)
+    }
+
+    /// Adds a resource that is bound to no name yet.
+    pub(crate) fn insert(&mut self, resource: Resource) -> Slot {
+        self.slots.insert(resource)
+    }
+
+    /// Forgets a resource. Its names are given up already.
+    pub(crate) fn remove(&mut self, slot: Slot) {
+        self.slots.remove(slot);
+    }
+
+    pub(crate) fn get(&self, slot: Slot) -> Option<&Resource> {
+        self.slots.get(slot)
+    }
+
+    pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Resource> {
+        self.slots.get_mut(slot)
+    }
+
+    pub(crate) fn find(&self, uid: Uid) -> Option<Slot> {
+        self.slots.find(uid)
+    }
+
+    /// Every resource, in order of slots.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Slot, &Resource)> {
+        self.slots.iter()
+    }
+
+    /// Every resource that is stored or will be.
+    pub(crate) fn stored(&self) -> impl Iterator<Item = (Slot, &Resource)> {
+        self.slots.iter().filter(|(_, it)| it.life != Life::Gone)
+    }
+
+    /// One more than the highest slot in use.
+    pub(crate) fn bound(&self) -> usize {
+        self.slots.bound()
+    }
+
+    /// A name, with what it is bound to.
+    pub(crate) fn name(&self, id: NameId) -> &NameEntry {
+        &self.names[id]
+    }
+
+    /// Every name in use.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (NameId, &NameEntry)> {
+        self.names.iter()
+    }
+
+    pub(crate) fn cycles(&self) -> &Cycles {
+        &self.cycles
+    }
+
+    /// How much was looked at so far.
+    pub(crate) fn visits(&self) -> Visits {
+        self.visits
+    }
+
+    /// The counts of what was looked at, for walks from outside.
+    pub(crate) fn visits_mut(&mut self) -> &mut Visits {
+        &mut self.visits
+    }
+
+    /// Counts a resource that was looked at from outside.
+    pub(crate) fn visit(&mut self) {
+        self.visits.nodes += 1;
+    }
+
+    /// Has a resource considered before the input is done with.
+    pub(crate) fn enqueue(&mut self, slot: Slot) {
+        let listed = &mut self.slots[slot].listed;
+        if !listed.queued {
+            listed.queued = true;
+            self.agenda.push_back(slot);
         }
     }
 
-    pub(crate) fn is_busy(&self, rep: Slot) -> bool {
-        let node = &self.slots[rep];
-        node.running > 0 || node.busy_children > 0
-    }
-
-    pub(crate) fn referrer(&self, name: NameId, index: usize) -> Option<(Referrer, Link)> {
-        let referrer = *self.names[name].referrers.get(index)?;
-        Some((referrer, self.slots[referrer.slot].links[referrer.index as usize]))
-    }
-
-    /// Live children of a live resource, in no particular order.
-    pub(crate) fn children(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
-        let resource = &self.slots[slot];
-        let referrers: &[Referrer] = if resource.is_live() {
-            &self.names[resource.name].referrers
-        } else {
-            &[]
-        };
-        referrers
-            .iter()
-            .filter(|referrer| self.slots[referrer.slot].links[referrer.index as usize].edge)
-            .map(|referrer| referrer.slot)
-    }
-
-    /// Live parents of a live resource, in the order of its refs.
-    pub(crate) fn parents(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
-        self.slots[slot]
-            .links
-            .iter()
-            .filter(|link| link.edge)
-            .filter_map(|link| self.names[link.name].live)
-    }
-
-    /// Binds the refs of a live resource to their names and counts the edges.
-    pub(crate) fn attach(&mut self, slot: Slot) {
-        if self.slots[slot].row.refs.is_empty() {
-            return;
-        }
-        let refs = self.slots[slot].row.refs.clone();
-        let mut links: Vec<Link> = Vec::with_capacity(refs.len());
-        let mut edges = std::collections::HashSet::<NameId, QuickHash>::default();
-        for (index, reference) in refs.iter().enumerate() {
-            let kind = self.kinds.intern(&reference.kind);
-            let name = self.names.intern(kind, &reference.name);
-            let referrers = &mut self.names[name].referrers;
-            let position = index_u32(referrers.len());
-            referrers.push(Referrer {
-                slot,
-                index: index_u32(index),
-            });
-            let edge = reference.required != crate::Required::Exists && edges.insert(name);
-            links.push(Link {
-                name,
-                position,
-                required: reference.required,
-                edge,
-                counted: false,
-            });
-        }
-        self.slots[slot].links = links.into_boxed_slice();
-        for index in 0..refs.len() {
-            self.count_edge(slot, index);
-        }
-    }
-
-    /// Takes a resource out of the referrers of all names, and its edges out of the counts.
-    pub(crate) fn detach(&mut self, slot: Slot) {
-        for index in 0..self.slots[slot].links.len() {
-            self.uncount_edge(slot, index);
-        }
-        for index in 0..self.slots[slot].links.len() {
-            let link = self.slots[slot].links[index];
-            let referrers = &mut self.names[link.name].referrers;
-            referrers.swap_remove(link.position as usize);
-            // The last one took its place; it may be a later link of this same resource.
-            if let Some(moved) = referrers.get(link.position as usize).copied() {
-                self.slots[moved.slot].links[moved.index as usize].position = link.position;
-            }
-            self.names.release(link.name);
-        }
-        self.slots[slot].links = Box::default();
-    }
-
-    /// Makes `slot` the live resource of its name and counts the edges to its referrers.
-    pub(crate) fn bind(&mut self, slot: Slot) {
-        let name = self.slots[slot].name;
-        debug_assert!(self.names[name].live.is_none());
-        self.names[name].live = Some(slot);
-        for index in 0..self.names[name].referrers.len() {
-            let referrer = self.names[name].referrers[index];
-            self.count_edge(referrer.slot, referrer.index as usize);
-        }
-    }
-
-    /// Takes its name from `slot`, and the edges to its referrers out of the counts.
-    pub(crate) fn unbind(&mut self, slot: Slot) {
-        let name = self.slots[slot].name;
-        debug_assert_eq!(self.names[name].live, Some(slot));
-        for index in 0..self.names[name].referrers.len() {
-            let referrer = self.names[name].referrers[index];
-            self.uncount_edge(referrer.slot, referrer.index as usize);
-        }
-        self.names[name].live = None;
-    }
-
-    /// Counts the edge of one link, if it is one and is not counted yet.
-    pub(crate) fn count_edge(&mut self, child: Slot, index: usize) {
-        self.counters.edges += 1;
-        let link = self.slots[child].links[index];
-        let Some(parent) = self.names[link.name].live else {
-            return;
-        };
-        if link.counted || !link.edge || self.slots[child].life != Life::Live {
-            return;
-        }
-        self.slots[child].links[index].counted = true;
-        let (above, below) = (self.rep(parent), self.rep(child));
-        if above == below || !self.slots[parent].is_unsettled() {
-            return;
-        }
-        self.slots[below].unsettled_parents += 1;
-        if self.is_busy(below) {
-            self.add_busy_child(above);
-        }
-    }
-
-    /// The reverse of [`count_edge`](Self::count_edge).
-    pub(crate) fn uncount_edge(&mut self, child: Slot, index: usize) {
-        self.counters.edges += 1;
-        let link = self.slots[child].links[index];
-        if !link.counted {
-            return;
-        }
-        self.slots[child].links[index].counted = false;
-        let Some(parent) = self.names[link.name].live else {
-            return;
-        };
-        let (above, below) = (self.rep(parent), self.rep(child));
-        if above == below || !self.slots[parent].is_unsettled() {
-            return;
-        }
-        self.slots[below].unsettled_parents -= 1;
-        if self.slots[below].unsettled_parents == 0 {
-            self.enqueue(below);
-        }
-        if self.is_busy(below) {
-            self.remove_busy_child(above);
-        }
-    }
-
-    fn add_busy_child(&mut self, rep: Slot) {
-        let was_busy = self.is_busy(rep);
-        self.slots[rep].busy_children += 1;
-        if !was_busy {
-            self.became_busy(rep);
-        }
-    }
-
-    fn remove_busy_child(&mut self, rep: Slot) {
-        self.slots[rep].busy_children -= 1;
-        if self.slots[rep].busy_children == 0 {
-            self.enqueue(rep);
-        }
-        if !self.is_busy(rep) {
-            self.became_free(rep);
-        }
-    }
-
-    /// Tells the unsettled parents of a node, and theirs, that something runs below them.
-    pub(crate) fn became_busy(&mut self, rep: Slot) {
-        let mut stack = vec![rep];
-        while let Some(rep) = stack.pop() {
-            self.each_unsettled_parent(rep, |core, above| {
-                let was_busy = core.is_busy(above);
-                core.slots[above].busy_children += 1;
-                if !was_busy {
-                    stack.push(above);
-                }
-            });
-        }
-    }
-
-    /// Tells the unsettled parents of a node, and theirs, that nothing runs below them here any more.
-    pub(crate) fn became_free(&mut self, rep: Slot) {
-        let mut stack = vec![rep];
-        while let Some(rep) = stack.pop() {
-            self.each_unsettled_parent(rep, |core, above| {
-                core.slots[above].busy_children -= 1;
-                if core.slots[above].busy_children == 0 {
-                    core.enqueue(above);
-                }
-                if !core.is_busy(above) {
-                    stack.push(above);
-                }
-            });
-        }
-    }
-
-    /// Once per counted edge into the node from an unsettled resource of another node. Those that are about to
-    /// sum up their busy children are left out.
-    fn each_unsettled_parent(&mut self, rep: Slot, mut tell: impl FnMut(&mut Core, Slot)) {
-        if self.slots[rep].unsettled_parents == 0 {
-            return;
-        }
-        let mut member_index = 0;
-        while let Some(member) = self.member(rep, member_index) {
-            member_index += 1;
-            for index in 0..self.slots[member].links.len() {
-                let link = self.slots[member].links[index];
-                self.counters.edges += 1;
-                let Some(parent) = self.names[link.name].live.filter(|_| link.counted) else {
-                    continue;
-                };
-                let above = self.rep(parent);
-                let resource = &self.slots[parent];
-                if above != rep && resource.is_unsettled() && !resource.summing {
-                    tell(self, above);
-                }
+    /// Takes the next resource to be considered.
+    pub(crate) fn next_on_agenda(&mut self) -> Option<Slot> {
+        while let Some(slot) = self.agenda.pop_front() {
+            if let Some(resource) = self.slots.get_mut(slot) {
+                resource.listed.queued = false;
+                return Some(slot);
             }
         }
+        None
     }
 
-    /// One more invocation of the node of `slot` that holds its ancestors back.
-    pub(crate) fn count_running(&mut self, slot: Slot) {
-        let rep = self.rep(slot);
-        let was_busy = self.is_busy(rep);
-        self.slots[rep].running += 1;
-        if !was_busy {
-            self.became_busy(rep);
+    /// What is to be considered.
+    pub(crate) fn agenda(&self) -> &VecDeque<Slot> {
+        &self.agenda
+    }
+
+    /// Has readers shown how a resource stands.
+    pub(crate) fn touch_status(&mut self, slot: Slot) {
+        let listed = &mut self.slots[slot].listed;
+        if !std::mem::replace(&mut listed.status_dirty, true) {
+            self.touched.push(slot);
         }
     }
 
-    /// One less.
-    pub(crate) fn uncount_running(&mut self, slot: Slot) {
-        let rep = self.rep(slot);
-        self.slots[rep].running -= 1;
-        if !self.is_busy(rep) {
-            self.became_free(rep);
+    /// Lends the list of what readers are to be shown, to be given back empty, so that its memory is used again.
+    pub(crate) fn take_touched(&mut self) -> Vec<Slot> {
+        std::mem::take(&mut self.touched)
+    }
+
+    pub(crate) fn give_back_touched(&mut self, emptied: Vec<Slot>) {
+        debug_assert!(emptied.is_empty() && self.touched.is_empty());
+        self.touched = emptied;
+    }
+
+    /// Moves a resource to its next stage, and keeps what counts stages; returns the invocation that is over by that.
+    pub(crate) fn on(&mut self, slot: Slot, event: Event, now: Mono) -> Option<Box<Running>> {
+        match &event {
+            Event::Started(run) => {
+                self.runs.insert(run.invocation, slot);
+            }
+            Event::Abandoned(_) => self.abandoned += 1,
+            _ => {}
         }
+        let lifecycle = &mut self.slots[slot].lifecycle;
+        let before = lifecycle.is_unsettled();
+        let was_aside = lifecycle.abandoned().is_some();
+        let run = lifecycle.on(event);
+        let (after, pending) = (lifecycle.is_unsettled(), lifecycle.pending().is_some());
+        if let Some(run) = &run {
+            self.runs.remove(&run.invocation);
+            self.abandoned -= usize::from(was_aside);
+        }
+        match (before, after) {
+            (false, true) => {
+                if self.unsettled == 0 {
+                    self.restless_since = now;
+                    self.restless_times += 1;
+                }
+                self.unsettled += 1;
+            }
+            (true, false) => self.unsettled -= 1,
+            _ => {}
+        }
+        if !pending {
+            self.leave_cohort(slot);
+        }
+        self.touch_status(slot);
+        run
+    }
+
+    /// How many resources are pending or running.
+    pub(crate) fn unsettled(&self) -> usize {
+        self.unsettled
+    }
+
+    /// Since when something has been unsettled without a break, and how often that has begun.
+    pub(crate) fn restless(&self) -> (Mono, u64) {
+        (self.restless_since, self.restless_times)
+    }
+
+    /// How many invocations are abandoned.
+    pub(crate) fn abandoned(&self) -> usize {
+        self.abandoned
+    }
+
+    /// How many invocations have not returned and are not given up on.
+    pub(crate) fn active(&self) -> usize {
+        self.runs.len() - self.abandoned
+    }
+
+    /// The resource of an invocation that has not returned.
+    pub(crate) fn run(&self, invocation: InvocationId) -> Option<Slot> {
+        self.runs.get(&invocation).copied()
+    }
+
+    /// Every invocation that has not returned, in no particular order.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (InvocationId, Slot)> + '_ {
+        self.runs.iter().map(|(invocation, slot)| (*invocation, *slot))
+    }
+
+    /// Remembers what is pending and fits, for as long as each stays so.
+    pub(crate) fn begin_cohort(&mut self, fits: impl Fn(&Resource) -> bool) {
+        let members = self
+            .slots
+            .iter()
+            .filter(|(_, it)| it.pending().is_some() && fits(it));
+        self.cohort = members.map(|(slot, _)| slot).collect();
+    }
+
+    /// Takes a resource out of the cohort.
+    pub(crate) fn leave_cohort(&mut self, slot: Slot) {
+        if !self.cohort.is_empty() {
+            self.cohort.remove(&slot);
+        }
+    }
+
+    /// Whether all of the cohort have started or settled.
+    pub(crate) fn cohort_is_over(&self) -> bool {
+        self.cohort.is_empty()
     }
 }
 
-pub(crate) fn index_u32(index: usize) -> u32 {
-    u32::try_from(index).expect("fewer than 2^32 entries")
+impl Index<Slot> for Graph {
+    type Output = Resource;
+
+    fn index(&self, slot: Slot) -> &Resource {
+        &self.slots[slot]
+    }
+}
+
+impl IndexMut<Slot> for Graph {
+    fn index_mut(&mut self, slot: Slot) -> &mut Resource {
+        &mut self.slots[slot]
+    }
+}
+
+/// Faults that tests plant, to see them found.
+#[cfg(test)]
+impl Graph {
+    pub(crate) fn forget_runs(&mut self) {
+        self.runs.clear();
+    }
+
+    pub(crate) fn plant_run(&mut self, invocation: InvocationId, slot: Slot) {
+        self.runs.insert(invocation, slot);
+    }
+
+    pub(crate) fn plant_abandoned(&mut self) {
+        self.abandoned += 1;
+    }
+
+    pub(crate) fn plant_on_agenda(&mut self, slot: Slot) {
+        self.agenda.push_back(slot);
+    }
+
+    pub(crate) fn count_unsettled(&mut self, count: impl FnOnce(&mut usize)) {
+        count(&mut self.unsettled);
+    }
+
+    pub(crate) fn plant_owned(&mut self, owner: Option<Uid>, slot: Slot) {
+        match owner {
+            Some(owner) => {
+                self.owned.entry(owner).or_default().insert(slot);
+            }
+            None => self.owned.clear(),
+        }
+    }
+
+    pub(crate) fn unbind_only(&mut self, name: NameId) {
+        self.names[name].live = None;
+    }
+
+    pub(crate) fn cycles_mut(&mut self) -> &mut Cycles {
+        &mut self.cycles
+    }
+
+    pub(crate) fn options_mut(&mut self, kind: KindId) -> Option<&mut KindOptions> {
+        self.kinds[kind].options.as_mut()
+    }
 }

@@ -9,32 +9,58 @@ use std::ops::{Index, IndexMut};
 use hashbrown::HashTable;
 use hashbrown::hash_table::{Entry, OccupiedEntry};
 
-use crate::resource::{KindId, NameId, Slot};
+use crate::types::index::{KindId, NameId, Slot};
 use crate::{Cause, Name, QuickHash};
 
 /// A ref that names this name: link `index` of `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Referrer {
-    pub(crate) slot: Slot,
-    pub(crate) index: u32,
+    pub(super) slot: Slot,
+    pub(super) index: u32,
 }
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct NameEntry {
-    pub(crate) kind: KindId,
-    pub(crate) name: Name,
+    pub(super) kind: KindId,
+    pub(super) name: Name,
     /// The one live resource of that name.
-    pub(crate) live: Option<Slot>,
+    pub(super) live: Option<Slot>,
     /// Others that still have to do with it: deleted ones, those renamed away, gone ones that still run.
     /// In the order in which they came.
-    pub(crate) others: Vec<Slot>,
-    pub(crate) referrers: Vec<Referrer>,
+    pub(super) others: Vec<Slot>,
+    pub(super) referrers: Vec<Referrer>,
+}
+
+impl NameEntry {
+    pub(crate) fn kind(&self) -> KindId {
+        self.kind
+    }
+
+    pub(crate) fn name(&self) -> &Name {
+        &self.name
+    }
+
+    /// The one live resource of this name.
+    pub(crate) fn live(&self) -> Option<Slot> {
+        self.live
+    }
+
+    /// Others that still have to do with it, in the order in which they came.
+    pub(crate) fn others(&self) -> &[Slot] {
+        &self.others
+    }
+
+    /// The resource that refers to it at a position, with the number of its ref.
+    pub(crate) fn referrer(&self, position: u32) -> Option<(Slot, usize)> {
+        let referrer = self.referrers.get(position as usize)?;
+        Some((referrer.slot, referrer.index as usize))
+    }
 }
 
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Names {
+pub(super) struct Names {
     entries: Vec<NameEntry>,
     free: Vec<NameId>,
     /// By kind, so that a name is looked up as it is; found by the name in its entry.

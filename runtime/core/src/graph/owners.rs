@@ -1,13 +1,10 @@
 //! Owners (C15): deleting one deletes what it owns, unless that is handed over.
 
-use std::collections::HashSet;
+use super::Graph;
+use crate::Uid;
+use crate::types::index::Slot;
 
-use crate::batch::plan::{Intent, Intents};
-use crate::core::Core;
-use crate::resource::Slot;
-use crate::{Batch, Change, Key, Refusal, Uid};
-
-impl Core {
+impl Graph {
     /// A resource has another owner now, or has come or gone.
     pub(crate) fn set_owner(&mut self, slot: Slot, before: Option<Uid>, after: Option<Uid>) {
         if before == after {
@@ -26,60 +23,29 @@ impl Core {
         }
     }
 
-    /// Adds to a batch the deletes of what its deleted resources own, and what that owns, and so on. One that the
-    /// batch gives another owner stays; so does what it says to create again.
-    pub(crate) fn cascade(&self, batch: &Batch, intents: &mut Intents) -> Result<(), Refusal> {
-        if intents.deleted().next().is_none() {
-            return Ok(());
-        }
-        let created = |edit: &crate::Edit| match &edit.change {
-            Change::Create(new) => Some(Key {
-                kind: new.kind.clone(),
-                name: new.name.clone(),
-            }),
-            _ => None,
-        };
-        let created: HashSet<Key> = batch.edits.iter().filter_map(created).collect();
-        let goes = |slot: &Slot| !created.contains(&self.slots[*slot].row.key());
-        let mut open: Vec<Slot> = intents.deleted().filter(goes).collect();
-        while let Some(owner) = open.pop() {
-            let uid = self.slots[owner].row.uid;
-            for &slot in self.owned.get(&uid).into_iter().flatten() {
-                let resource = &self.slots[slot];
-                if !resource.is_live() || resource.unreadable().is_some() {
-                    continue;
-                }
-                match intents.stored.get(&slot) {
-                    Some(intent) if intent.delete.is_some() || intent.leaves(uid) => continue,
-                    Some(_) => return Err(Refusal::Contradiction(resource.row.key())),
-                    None => intents.stored.insert(slot, Box::new(Intent::to_delete())),
-                };
-                if goes(&slot) {
-                    open.push(slot);
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Intents {
-    fn deleted(&self) -> impl Iterator<Item = Slot> + '_ {
-        let deleted = self.stored.iter().filter(|(_, intent)| intent.delete.is_some());
-        deleted.map(|(slot, _)| *slot)
-    }
-}
-
-impl Intent {
-    fn to_delete() -> Self {
-        Self {
-            delete: Some(false),
-            ..Self::default()
-        }
+    /// What a resource owns, if that is anything.
+    pub(crate) fn owned(&self, owner: Uid) -> Option<&std::collections::BTreeSet<Slot>> {
+        self.owned.get(&owner)
     }
 
-    /// Whether it hands the resource over to somebody else.
-    fn leaves(&self, owner: Uid) -> bool {
-        self.update.owner.is_some_and(|new| new != Some(owner))
+    /// What a resource owns, in order.
+    pub(crate) fn owned_by(&self, owner: Uid) -> impl Iterator<Item = Slot> + '_ {
+        self.owned.get(&owner).into_iter().flatten().copied()
+    }
+
+    /// Whom to tell that an owned resource has used up its attempts: its owner, if the kind of that says so.
+    pub(crate) fn owner_to_ask(&self, slot: Slot) -> Option<Slot> {
+        let owner = self.slots[slot]
+            .row
+            .owner
+            .and_then(|owner| self.slots.find(owner))?;
+        let may = owner != slot && self.slots[owner].is_live();
+        let asks = |options: &crate::KindOptions| options.on_owned == crate::OnOwned::Exhausted;
+        (may && self.options(owner).is_some_and(asks)).then_some(owner)
+    }
+
+    /// Every owner with what it owns.
+    pub(crate) fn owners(&self) -> impl Iterator<Item = (Uid, &std::collections::BTreeSet<Slot>)> {
+        self.owned.iter().map(|(uid, owned)| (*uid, owned))
     }
 }

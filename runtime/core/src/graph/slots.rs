@@ -5,13 +5,14 @@ use std::ops::{Index, IndexMut};
 
 use hashbrown::HashTable;
 
-use crate::resource::{Resource, Slot};
+use crate::graph::resource::Resource;
+use crate::types::index::Slot;
 use crate::{QuickHash, Uid};
 
 /// All resources that are stored, or gone with an invocation that has yet to return.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Slots {
+pub(super) struct Slots {
     entries: Vec<Option<Resource>>,
     free: Vec<Slot>,
     /// Found by the uid in the row: a million resources need no second copy of it.
@@ -115,7 +116,7 @@ mod tests {
             bench.delete("b");
             bench.finish_all();
         }
-        let slots = &bench.core.slots;
+        let slots = &bench.core.graph().slots;
         assert_eq!((slots.by_uid.len(), slots.bound(), slots.free.len()), (0, 2, 2));
     }
 }

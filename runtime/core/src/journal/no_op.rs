@@ -7,11 +7,10 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::{Running, Slot};
+use crate::types::index::Slot;
 use crate::{
-    Epoch, InvocationId, LastRun, Outcome, Phase, QuickHash, Reason, Revision, Row, RunResult, Seen,
-    Timestamp, Uid, Work,
+    Epoch, InvocationId, LastRun, Phase, QuickHash, Reason, Revision, Row, RunResult, Seen, Timestamp, Uid,
+    Work,
 };
 
 /// The last run of a resource, where it found nothing to do.
@@ -122,43 +121,5 @@ impl Shown {
         let mut rest: Vec<_> = self.0.into_iter().collect();
         rest.sort_unstable_by_key(|(slot, _)| *slot);
         rest
-    }
-}
-
-impl Core {
-    /// Counts a completed reconcile that leaves its row as it is; false if it does not.
-    pub(crate) fn count_no_op(&mut self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
-        if !self.is_no_op(slot, run, outcome) {
-            return false;
-        }
-        let resource = &mut self.slots[slot];
-        let before = resource.no_op.as_ref().map(|before| before.runs_total);
-        let no_op = Arc::new(NoOpRun {
-            uid: resource.row.uid,
-            id: run.invocation,
-            epoch: self.epoch,
-            reason: run.reason.clone(),
-            started_at: run.started_at,
-            ended_at: self.now.wall,
-            work: outcome.work,
-            runs_total: before.unwrap_or(resource.row.runs_total) + 1,
-        });
-        resource.no_op = Some(no_op.clone());
-        self.commits.show_later(self.revision, slot, no_op);
-        true
-    }
-
-    fn is_no_op(&self, slot: Slot, run: &Running, outcome: Outcome) -> bool {
-        let resource = &self.slots[slot];
-        let row = &resource.row;
-        let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
-        let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
-        let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
-            last.phase == Phase::Reconcile
-                && matches!(last.result, RunResult::Done(_))
-                && last.seen == run.seen
-        });
-        // A requeue time that was used up or is replaced is a change of what is stored.
-        finds_nothing && is_sound && row.next_reconcile.is_none() && sees_the_same
     }
 }

@@ -5,13 +5,20 @@
 //! [`Limits::drain_limit`](crate::Limits::drain_limit): what is unfinished then counts no longer, and what begins later
 //! holds nobody back before the regular work that was pending at that moment has started or settled.
 
-use std::collections::HashSet;
+use std::time::Duration;
 
-use crate::Phase;
-use crate::core::Core;
-use crate::resource::{Op, Resource, Slot};
-use crate::schedule::marks::DeleteOrder;
-use crate::timers::Timer;
+use super::delete_order::DeleteOrder;
+use crate::graph::Graph;
+use crate::graph::resource::{Op, Resource};
+use crate::timers::backoff::backoff;
+use crate::timers::{Timer, Timers};
+use crate::types::index::Slot;
+use crate::{Mono, Phase};
+
+/// The first wait after a failed delete or rename.
+const RETRY_BASE: Duration = Duration::from_secs(1);
+/// The longest such wait.
+const RETRY_CAP: Duration = Duration::from_secs(300);
 
 /// Whether deletes and renames hold regular work back.
 #[derive(Debug, Default)]
@@ -22,22 +29,33 @@ enum Drain {
     None,
     /// Something counts, and regular work waits.
     Running,
-    /// The drain was over its limit: these were pending then, and start before the next drain begins.
-    Released { first: HashSet<Slot> },
+    /// The drain was over its limit: the graph's cohort was pending then, and starts before the next drain begins.
+    Released,
 }
 
 /// Unfinished deletes and renames that count.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Barrier {
     deletes: usize,
     renames: usize,
     drain: Drain,
-    /// Which deletes wait for which.
-    pub(crate) delete_order: DeleteOrder,
+    limit: Duration,
+    delete_order: DeleteOrder,
 }
 
 impl Barrier {
+    /// A barrier whose drains last no longer than `limit`.
+    pub(crate) fn new(limit: Duration) -> Self {
+        Self {
+            deletes: 0,
+            renames: 0,
+            drain: Drain::None,
+            limit,
+            delete_order: DeleteOrder::default(),
+        }
+    }
+
     /// Whether something that counts keeps this phase from starting.
     pub(crate) fn blocks(&self, phase: Phase) -> bool {
         let drains = matches!(self.drain, Drain::Running);
@@ -48,144 +66,142 @@ impl Barrier {
         }
     }
 
-    fn is_released(&self) -> bool {
-        matches!(self.drain, Drain::Released { .. })
-    }
-
     /// How many deletes and renames count.
     pub(crate) fn counting(&self) -> (usize, usize) {
         (self.deletes, self.renames)
     }
 
-    /// A resource has started, settled or gone.
-    pub(crate) fn no_longer_pending(&mut self, slot: Slot) {
-        if let Drain::Released { first } = &mut self.drain {
-            first.remove(&slot);
-        }
-    }
-}
-
-impl Core {
-    pub(crate) fn phase_may_start(&self, phase: Phase, first_kind: bool) -> bool {
-        let gated = phase == Phase::Reconcile && !first_kind && !self.gate.is_empty();
-        !gated && !self.barrier.blocks(phase)
+    /// Which deletes wait for which.
+    pub(crate) fn delete_order(&self) -> &DeleteOrder {
+        &self.delete_order
     }
 
-    /// Whether the delete or rename of this resource holds regular work back at present.
-    pub(crate) fn op_holds(&self, slot: Slot) -> bool {
-        self.slots[slot].op_counts() && !self.barrier.is_released()
+    /// Puts new deletes into their order; see [`DeleteOrder::add`].
+    pub(crate) fn order_deletes(&mut self, graph: &mut Graph, deleted: &[(Slot, Vec<Slot>)]) {
+        self.delete_order.add(graph, deleted);
+    }
+
+    /// The delete of `slot` is done, failed, or has been waited for long enough.
+    pub(crate) fn release_delete_waits(&mut self, graph: &mut Graph, slot: Slot) {
+        self.delete_order.release(graph, slot);
+    }
+
+    /// Whether the delete or rename of a resource holds regular work back at present.
+    pub(crate) fn op_holds(&self, resource: &Resource) -> bool {
+        resource.op_counts() && !matches!(self.drain, Drain::Released)
     }
 
     /// A delete or rename was asked for; one that was under way begins anew.
-    pub(crate) fn begin_op(&mut self, slot: Slot) {
-        self.end_op(slot);
-        if !self.can_run(slot) {
+    pub(crate) fn begin_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
+        self.end_op(graph, timers, slot);
+        if !graph.can_run(slot) {
             return;
         }
-        self.slots[slot].op = Op::Due { counts: true };
-        *self.counter(slot) += 1;
-        if let Drain::None = self.barrier.drain {
-            self.begin_drain();
+        graph[slot].op = Op::Due { counts: true };
+        *self.counter(&graph[slot]) += 1;
+        if let Drain::None = self.drain {
+            self.begin_drain(timers, now);
         }
     }
 
-    fn counter(&mut self, slot: Slot) -> &mut usize {
-        if self.slots[slot].row.marks.is_deleted() {
-            &mut self.barrier.deletes
+    fn counter(&mut self, resource: &Resource) -> &mut usize {
+        if resource.row.marks.is_deleted() {
+            &mut self.deletes
         } else {
-            &mut self.barrier.renames
+            &mut self.renames
         }
     }
 
-    fn begin_drain(&mut self) {
-        self.barrier.drain = Drain::Running;
-        let limit = self.now.mono.after(self.limits.drain_limit);
-        self.timers.set(Timer::DrainLimit, limit);
+    fn begin_drain(&mut self, timers: &mut Timers, now: Mono) {
+        self.drain = Drain::Running;
+        timers.set(Timer::DrainLimit, now.after(self.limit));
     }
 
     /// A delete or rename no longer holds others back; it is still to be done.
-    pub(crate) fn stop_counting(&mut self, slot: Slot) {
-        if !self.slots[slot].op_counts() {
+    pub(crate) fn stop_counting(&mut self, graph: &mut Graph, slot: Slot) {
+        if !graph[slot].op_counts() {
             return;
         }
-        *self.counter(slot) -= 1;
-        self.slots[slot].op = Op::Due { counts: false };
-        self.make_busy(slot);
-        self.release_delete_waits(slot);
-    }
-
-    /// A rename that runs and no longer holds regular work back by the barrier holds its ancestors back as any other
-    /// invocation does.
-    fn make_busy(&mut self, slot: Slot) {
-        let resource = &mut self.slots[slot];
-        let live = resource.is_live();
-        let Some(run) = resource.run_mut() else { return };
-        if live && run.phase == Phase::Rename && !std::mem::replace(&mut run.busy, true) {
-            self.count_running(slot);
-        }
+        *self.counter(&graph[slot]) -= 1;
+        graph[slot].op = Op::Due { counts: false };
+        make_busy(graph, slot);
+        self.release_delete_waits(graph, slot);
     }
 
     /// The delete or rename is done, or no longer wanted.
-    pub(crate) fn end_op(&mut self, slot: Slot) {
-        match self.slots[slot].op {
+    pub(crate) fn end_op(&mut self, graph: &mut Graph, timers: &mut Timers, slot: Slot) {
+        match graph[slot].op {
             Op::None => return,
-            Op::Due { counts: true } => self.stop_counting(slot),
+            Op::Due { counts: true } => self.stop_counting(graph, slot),
             Op::Due { counts: false } => {}
             Op::Failed => {
-                self.timers.clear(Timer::OpRetry(slot));
+                timers.clear(Timer::OpRetry(slot));
             }
         }
-        self.slots[slot].op = Op::None;
+        graph[slot].op = Op::None;
     }
 
     /// The delete or rename failed: it is tried again later, and holds nobody back.
-    pub(crate) fn fail_op(&mut self, slot: Slot) {
-        self.end_op(slot);
-        let wait = crate::schedule::marks::op_backoff(self.slots[slot].row.attempts);
-        self.slots[slot].op = Op::Failed;
-        self.timers.set(Timer::OpRetry(slot), self.now.mono.after(wait));
-        self.release_delete_waits(slot);
-    }
-
-    /// A failed delete or rename is due again, without counting.
-    pub(crate) fn rearm(&mut self, slot: Slot) {
-        if self.slots[slot].op == Op::Failed {
-            self.timers.clear(Timer::OpRetry(slot));
-            self.slots[slot].op = Op::Due { counts: false };
-        }
+    pub(crate) fn fail_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
+        self.end_op(graph, timers, slot);
+        graph[slot].op = Op::Failed;
+        let wait = op_backoff(graph[slot].row.attempts);
+        timers.set(Timer::OpRetry(slot), now.after(wait));
+        self.release_delete_waits(graph, slot);
     }
 
     /// The drain is over its limit: what counts goes on without holding anybody back, and what is pending starts before
     /// the next drain.
-    pub(crate) fn release_drain(&mut self) {
-        let is_regular =
-            |it: &Resource| it.is_live() && !matches!(it.op, Op::Due { .. }) && it.pending().is_some();
-        let pending = self.slots.iter().filter(|(_, it)| is_regular(it));
-        let first = pending.map(|(slot, _)| slot).collect();
-        let counting = self.slots.iter().filter(|(_, it)| it.op_counts());
+    pub(crate) fn release_drain(&mut self, graph: &mut Graph) {
+        graph.begin_cohort(|it| it.is_live() && !matches!(it.op, Op::Due { .. }));
+        let counting = graph.iter().filter(|(_, it)| it.op_counts());
         let counting: Vec<Slot> = counting.map(|(slot, _)| slot).collect();
-        self.barrier.drain = Drain::Released { first };
+        self.drain = Drain::Released;
         for slot in counting {
-            self.stop_counting(slot);
+            self.stop_counting(graph, slot);
         }
     }
 
     /// Ends the drain once nothing counts any more, but not when one edit takes the place of another; and a release once
     /// all that was pending then has started or settled.
-    pub(crate) fn end_drain_if_over(&mut self) {
-        let counts = self.barrier.counting() != (0, 0);
-        let over = match &self.barrier.drain {
+    pub(crate) fn end_drain_if_over(&mut self, graph: &Graph, timers: &mut Timers, now: Mono) {
+        let counts = self.counting() != (0, 0);
+        let over = match self.drain {
             Drain::None => false,
             Drain::Running => !counts,
-            Drain::Released { first } => first.is_empty(),
+            Drain::Released => graph.cohort_is_over(),
         };
         if !over {
             return;
         }
-        self.timers.clear(Timer::DrainLimit);
-        self.barrier.drain = Drain::None;
+        timers.clear(Timer::DrainLimit);
+        self.drain = Drain::None;
         if counts {
-            self.begin_drain();
+            self.begin_drain(timers, now);
         }
+    }
+}
+
+/// How long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
+fn op_backoff(attempts: u32) -> Duration {
+    backoff(RETRY_BASE, RETRY_CAP, attempts)
+}
+
+/// A failed delete or rename is due again, without counting.
+pub(crate) fn rearm(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
+    if graph[slot].op == Op::Failed {
+        timers.clear(Timer::OpRetry(slot));
+        graph[slot].op = Op::Due { counts: false };
+    }
+}
+
+/// A rename that runs and no longer holds regular work back by the barrier holds its ancestors back as any other
+/// invocation does.
+fn make_busy(graph: &mut Graph, slot: Slot) {
+    let resource = &mut graph[slot];
+    let live = resource.is_live();
+    let Some(run) = resource.run_mut() else { return };
+    if live && run.phase == Phase::Rename && !std::mem::replace(&mut run.busy, true) {
+        graph.count_running(slot);
     }
 }

@@ -1,9 +1,9 @@
 //! The order of starts: what may start, what starts first, and what holds it back.
 
 pub(crate) mod barrier;
-pub(crate) mod kinds;
-pub(crate) mod marks;
-pub(crate) mod priority;
-pub(crate) mod queue;
-pub(crate) mod ready;
+pub(crate) mod delete_order;
+pub(crate) mod places;
+mod ready;
+pub(crate) mod scheduler;
 pub(crate) mod starvation;
+pub(crate) mod verdict;

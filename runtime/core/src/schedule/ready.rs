@@ -7,8 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use crate::resource::Slot;
-use crate::schedule::priority::waited_steps;
+use crate::types::index::Slot;
 use crate::{Mono, Name};
 
 /// A heap of fewer entries is never merged.
@@ -131,6 +130,12 @@ impl ReadyQueue {
             self.sorted.sort();
         }
     }
+}
+
+/// How many times in a row something has waited as long as `step`.
+pub(crate) fn waited_steps(now: Mono, since: Mono, step: Duration) -> u32 {
+    let steps = now.since(since).as_millis() / step.as_millis().max(1);
+    u32::try_from(steps).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

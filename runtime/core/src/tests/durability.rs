@@ -167,14 +167,14 @@ fn whatever_waits_for_the_store_counts_against_the_bound_on_calls() {
     let looked = Outcome::of(Work::Checked);
     bench.returns("a", Returned::Done(looked));
     bench.apply(vec![Edit::force_delete(target("c"))]);
-    assert_eq!(bench.core.commits.backlog(), 8);
+    assert_eq!(bench.core.journal().backlog(), 8);
     assert!(bench.core.accepts_calls());
     bench.edit_spec("a", "1");
     assert!(!bench.core.accepts_calls());
     while !bench.commits.is_empty() {
         bench.commit();
     }
-    assert_eq!(bench.core.commits.backlog(), 0);
+    assert_eq!(bench.core.journal().backlog(), 0);
 }
 
 #[test]

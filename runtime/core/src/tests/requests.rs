@@ -238,10 +238,10 @@ fn progress_is_shown_while_it_runs() {
         invocation,
         text: text.clone(),
     });
-    let slot = bench.core.slots.find(bench.row("a").uid).expect("it is there");
-    assert_eq!(bench.core.status(slot).progress, Some(text));
+    let slot = bench.core.graph().find(bench.row("a").uid).expect("it is there");
+    assert_eq!(bench.core.graph().status(slot).progress, Some(text));
     bench.finish("a");
-    assert_eq!(bench.core.status(slot).progress, None);
+    assert_eq!(bench.core.graph().status(slot).progress, None);
 }
 
 #[test]

@@ -114,7 +114,7 @@ fn a_catalog_that_contradicts_itself_is_refused() {
 fn names_that_nobody_has_or_refers_to_are_forgotten() {
     let mut bench = Bench::new();
     bench.settled(&[("a", &[])]);
-    let known = |bench: &Bench| bench.core.names.iter().count();
+    let known = |bench: &Bench| bench.core.graph().names().count();
     assert_eq!(known(&bench), 1);
     bench.create(&[("b", &["a", "c"])]);
     assert_eq!(known(&bench), 3);

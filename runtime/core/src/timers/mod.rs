@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 use std::time::Duration;
 
-use crate::resource::Slot;
+use crate::types::index::Slot;
 use crate::{InvocationId, Mono, Now, QuickHash, Timestamp};
 
 /// The longest that the host's timer is set ahead for a wall time: a clock that jumps is noticed after so long.

@@ -6,6 +6,7 @@ pub(crate) mod effect;
 pub(crate) mod error;
 pub(crate) mod hashing;
 pub(crate) mod ids;
+pub(crate) mod index;
 pub(crate) mod input;
 pub(crate) mod kind;
 pub(crate) mod name;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::types::edit::no_labels;
 use crate::{
     Error, Key, Kind, LastRun, Name, Ref, RetryPolicy, Revision, SpecVersion, StateVersion, Timestamp, Uid,
 };
@@ -160,6 +161,39 @@ pub struct Row {
 }
 
 impl Row {
+    /// A row of which nothing but its identity and its name is known: no refs, an empty spec, never run.
+    pub fn new(uid: Uid, kind: impl Into<Kind>, name: impl Into<Name>) -> Self {
+        Self {
+            uid,
+            kind: kind.into(),
+            name: name.into(),
+            refs: Arc::default(),
+            owner: None,
+            paths: Arc::default(),
+            labels: no_labels(),
+            marks: Marks::default(),
+            revision: Revision(0),
+            spec_version: SpecVersion(0),
+            state_version: StateVersion(0),
+            error: None,
+            next_reconcile: None,
+            attempts: 0,
+            retry: None,
+            paused: false,
+            hidden: false,
+            refreshes: Refreshes::default(),
+            created_at: Timestamp(0),
+            updated_at: Timestamp(0),
+            spec_format: 0,
+            state_format: 0,
+            runs_total: 0,
+            last_run: None,
+            last_success: None,
+            spec: Arc::default(),
+            state: None,
+        }
+    }
+
     /// What finds it.
     pub fn key(&self) -> Key {
         Key {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{finds, finds_only, rest, run, slot, world};
-use crate::resource::Op;
-use crate::resource::lifecycle::Lifecycle;
+use crate::graph::lifecycle::Lifecycle;
+use crate::graph::resource::Op;
 use crate::testing::{Bench, Store, target};
 use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revision, Rule, SeenRef, Settled};
 
@@ -61,17 +61,17 @@ fn places_are_those_of_what_runs() {
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.reconcile("b");
-    let kind = bench.core.slots[slot(&bench.core, "a")].kind;
+    let kind = bench.core.graph()[slot(&bench.core, "a")].kind;
     finds_only(&bench.core, Rule::ConcurrencyLimits, |core| {
-        core.kinds.leave_after_all(kind)
+        core.scheduler_mut().places_mut().leave_after_all(kind)
     });
     // With nothing that runs, what is ready waits for nothing, for the pool has a place.
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.slots[slot].lifecycle = Lifecycle::settled_as(Settled::Idle);
-        core.runs.clear();
-        core.kinds.leave(kind);
-        core.unsettled -= 1;
+        core.graph_mut()[slot].lifecycle = Lifecycle::settled_as(Settled::Idle);
+        core.graph_mut().forget_runs();
+        core.scheduler_mut().places_mut().leave(kind);
+        core.graph_mut().count_unsettled(|count| *count -= 1);
     });
 }
 
@@ -86,7 +86,7 @@ fn what_is_ready_need_not_start_once_the_core_stops() {
     });
     // Nothing waits for what is gone, so that its return has nothing considered.
     bench.finish("a");
-    assert!(bench.core.queue.is_empty() && bench.starts() == ["a"]);
+    assert!(bench.core.graph().agenda().is_empty() && bench.starts() == ["a"]);
 }
 
 #[test]
@@ -137,8 +137,8 @@ fn the_gate_is_of_first_kinds_and_unsettled() {
     for name in ["a", "other"] {
         finds_only(&bench.core, Rule::StartupBarrier, |core| {
             let slot = slot(core, name);
-            core.slots[slot].gates = true;
-            core.gate.insert(slot);
+            core.graph_mut()[slot].gates = true;
+            core.scheduler_mut().plant_gate(slot);
         });
     }
 }
@@ -149,11 +149,11 @@ fn links_are_those_of_their_refs() {
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
     finds_only(&bench.core, Rule::NamesAgree, |core| {
         let slot = slot(core, "b");
-        Arc::make_mut(&mut core.slots[slot].row).refs = [Ref::completed("k", "other")].into();
+        Arc::make_mut(&mut core.graph_mut()[slot].row).refs = [Ref::completed("k", "other")].into();
     });
     finds_only(&bench.core, Rule::NamesAgree, |core| {
         let (b, c) = (slot(core, "b"), slot(core, "c"));
-        core.slots[b].links[0].position = core.slots[c].links[0].position;
+        core.graph_mut()[b].links[0].position = core.graph()[c].links[0].position;
     });
 }
 
@@ -164,16 +164,19 @@ fn each_end_of_what_is_durable_is_checked() {
     bench.delete("b");
     bench.finish("b");
     let (core, stored) = (&bench.core, bench.row("a").revision);
-    finds_only(core, Rule::ChangesAreStored, |core| core.revision = stored);
+    finds_only(core, Rule::ChangesAreStored, |core| {
+        core.journal_mut().plant_revision(stored)
+    });
     finds(core, Rule::ChangesAreStored, |core| {
-        let durable = core.commits.durable();
-        core.awaiting.insert(durable, vec![slot(core, "a")]);
+        let durable = core.journal().durable();
+        let slot = slot(core, "a");
+        core.journal_mut().await_commit(durable, slot);
     });
     finds_only(core, Rule::ChangesAreStored, |core| {
         let slot = slot(core, "a");
-        core.revision = Revision(99);
-        Arc::make_mut(&mut core.slots[slot].row).revision = Revision(99);
-        core.slots[slot].listed.row_dirty = true;
+        core.journal_mut().plant_revision(Revision(99));
+        Arc::make_mut(&mut core.graph_mut()[slot].row).revision = Revision(99);
+        core.graph_mut()[slot].listed.row_dirty = true;
     });
 }
 
@@ -185,7 +188,7 @@ fn a_delete_that_waits_for_none_has_to_be_due() {
     bench.delete("a");
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.slots[slot].op = Op::Failed;
+        core.graph_mut()[slot].op = Op::Failed;
     });
 }
 
@@ -197,8 +200,8 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
     bench.rename("a", "b");
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "b");
-        core.slots[slot].hold = Revision(999);
-        core.slots[slot].listed.ready = None;
+        core.graph_mut()[slot].hold = Revision(999);
+        core.graph_mut()[slot].listed.ready = None;
     });
 }
 
@@ -206,12 +209,12 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
 fn cycles_are_known_once_and_with_their_members() {
     let world = &world();
     finds_only(world, Rule::NoRunOnCycles, |core| {
-        let cycle = core.slots[slot(core, "x")].cycle.expect("it is on one");
+        let cycle = core.graph()[slot(core, "x")].cycle.expect("it is on one");
         let other = slot(core, "f");
-        core.cycles.members_mut(cycle).push(other);
+        core.graph_mut().cycles_mut().members_mut(cycle).push(other);
     });
     finds_only(&rest(), Rule::NoRunOnCycles, |core| {
-        core.cycles.add(Vec::new());
+        core.graph_mut().cycles_mut().add(Vec::new());
     });
 }
 

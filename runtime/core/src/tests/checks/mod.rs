@@ -5,8 +5,8 @@ mod finer;
 
 use std::sync::Arc;
 
-use crate::resource::Slot;
 use crate::testing::{Bench, target};
+use crate::types::index::Slot;
 use crate::{
     Call, Compared, Core, Edit, Epoch, Finding, KindOptions, Limits, NewResource, Revision, Rule, Stored,
 };
@@ -45,14 +45,14 @@ pub(crate) fn rest() -> Core {
 }
 
 pub(crate) fn slot(core: &Core, name: &str) -> Slot {
-    let mut found = core.slots.iter();
+    let mut found = core.graph().iter();
     let found = found.find(|(_, resource)| resource.row.name.as_str() == name);
     found.expect("it is there").0
 }
 
-pub(crate) fn run<'a>(core: &'a mut Core, name: &str) -> &'a mut crate::resource::Running {
+pub(crate) fn run<'a>(core: &'a mut Core, name: &str) -> &'a mut crate::graph::resource::Running {
     let slot = slot(core, name);
-    core.slots[slot].run_mut().expect("it runs")
+    core.graph_mut()[slot].run_mut().expect("it runs")
 }
 
 /// Breaks something of the world, and gives back the rules that are said to be broken.
@@ -87,7 +87,7 @@ fn of_each_rule_so_many_findings_are_told() {
     bench.settled(&all);
     let mut core = bench.core.clone();
     for index in 0..50 {
-        core.slots[Slot(index)].extra_mut().delete_waits += 1;
+        core.graph_mut()[Slot(index)].extra_mut().delete_waits += 1;
     }
     let findings = core.check_consistency();
     assert_eq!(findings.len(), 20);

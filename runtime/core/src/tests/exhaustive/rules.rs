@@ -29,8 +29,8 @@ impl World {
     /// The rows are what the edits make.
     fn check_catalog(&self) -> Check {
         for (index, item) in self.model.items.iter().enumerate() {
-            let slot = self.uids[index].and_then(|uid| self.core.slots.find(uid));
-            let row = slot.map(|slot| &self.core.slots[slot].row);
+            let slot = self.uids[index].and_then(|uid| self.core.graph().find(uid));
+            let row = slot.map(|slot| &self.core.graph()[slot].row);
             let (Some(item), Some(row)) = (item, row) else {
                 ensure(item.is_none() && row.is_none(), || {
                     format!("catalog: {index}: {item:?}, not {row:?}")

@@ -7,8 +7,9 @@ use super::graphs::permutations;
 use super::model::{NODES_MAX, SPARE};
 use super::world::{Stands, World, number};
 use crate::Phase;
-use crate::resource::lifecycle::At;
-use crate::resource::{Cancelled, Op, Slot};
+use crate::graph::lifecycle::At;
+use crate::graph::resource::{Cancelled, Op};
+use crate::types::index::Slot;
 
 /// One resource: numbers that mean the same whatever resources are called, and sets that must be renamed.
 #[derive(Clone, Copy, Default)]
@@ -89,20 +90,20 @@ impl World {
     }
 
     fn slot(&self, index: usize) -> Option<Slot> {
-        self.core.slots.find(self.uids[index]?)
+        self.core.graph().find(self.uids[index]?)
     }
 
     fn index(&self, slot: Slot) -> Option<usize> {
-        let uid = self.core.slots.get(slot)?.row.uid;
+        let uid = self.core.graph().get(slot)?.row.uid;
         self.uids.iter().position(|known| *known == Some(uid))
     }
 
     /// Who claims each name, in the order in which they came.
     fn claims(&self) -> [Vec<usize>; NODES_MAX + 1] {
         let mut claims: [Vec<usize>; NODES_MAX + 1] = Default::default();
-        for (_, entry) in self.core.names.iter() {
-            let others = entry.others.iter().filter_map(|slot| self.index(*slot));
-            claims[usize::from(number(&entry.name))] = others.collect();
+        for (_, entry) in self.core.graph().names() {
+            let others = entry.others().iter().filter_map(|slot| self.index(*slot));
+            claims[usize::from(number(entry.name()))] = others.collect();
         }
         claims
     }
@@ -114,13 +115,13 @@ impl World {
                 ..Facet::default()
             };
         };
-        let (resource, past) = (&self.core.slots[slot], &self.past[index]);
+        let (resource, past) = (&self.core.graph()[slot], &self.past[index]);
         let later = |since: u32| {
             let parents = (0..self.count).filter(|parent| since < self.past[*parent].ended);
             parents.fold(0, |all, parent| all | 1 << parent)
         };
-        let first = self.core.barrier.delete_order.get(&slot).into_iter().flatten();
-        let first = first.filter_map(|(target, _)| self.index(*target));
+        let first = self.core.barrier().delete_order().waiting_for(slot);
+        let first = first.filter_map(|target| self.index(target));
         let run = self.running.iter().find(|run| run.index == index);
         let mut flags = 1;
         let mut add = |width: u32, value: u64| flags = flags << width | value;

@@ -144,7 +144,7 @@ impl World {
         };
         self.uids[index] = Some(uid);
         let fresh = Uid(Uuid::from_u128(self.next_uid + 1_000));
-        let uid = if self.core.slots.find(uid).is_some() {
+        let uid = if self.core.graph().find(uid).is_some() {
             fresh
         } else {
             uid

@@ -11,8 +11,7 @@
 use std::ops::Deref;
 
 use crate::Settled;
-use crate::core::Core;
-use crate::resource::{Pending, Running, Slot};
+use crate::graph::resource::{Pending, Running};
 
 /// The stage of a resource. Only an [`Event`] changes it.
 #[derive(Debug)]
@@ -145,7 +144,7 @@ impl Default for Lifecycle {
 
 impl Lifecycle {
     /// Moves to the next stage; returns the invocation that is over by that.
-    fn on(&mut self, event: Event) -> Option<Box<Running>> {
+    pub(super) fn on(&mut self, event: Event) -> Option<Box<Running>> {
         let stage = std::mem::replace(&mut self.0, Stage::Concluding);
         match next(stage, event) {
             Ok((stage, run)) => {
@@ -235,31 +234,6 @@ impl Lifecycle {
     }
 }
 
-impl Core {
-    /// Moves a resource to its next stage, and keeps what counts stages; returns the invocation that is over by that.
-    pub(crate) fn on(&mut self, slot: Slot, event: Event) -> Option<Box<Running>> {
-        let lifecycle = &mut self.slots[slot].lifecycle;
-        let before = lifecycle.is_unsettled();
-        let run = lifecycle.on(event);
-        let (after, pending) = (lifecycle.is_unsettled(), lifecycle.pending().is_some());
-        match (before, after) {
-            (false, true) => {
-                if self.unsettled == 0 {
-                    self.starvation.restless(self.now.mono);
-                }
-                self.unsettled += 1;
-            }
-            (true, false) => self.unsettled -= 1,
-            _ => {}
-        }
-        if !pending {
-            self.barrier.no_longer_pending(slot);
-        }
-        self.touch_status(slot);
-        run
-    }
-}
-
 #[cfg(test)]
 impl Lifecycle {
     pub(crate) fn settled_as(why: Settled) -> Self {
@@ -276,7 +250,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::resource::{NameId, Under};
+    use crate::graph::resource::Under;
+    use crate::types::index::NameId;
     use crate::{InvocationId, Mono, Phase, Reason, Timestamp, Why};
 
     fn pending() -> Pending {
@@ -291,7 +266,7 @@ mod tests {
             started_at: Timestamp(0),
             begun: Mono(0),
             waited_since: Mono(0),
-            cancelled: crate::resource::Cancelled::No,
+            cancelled: crate::graph::resource::Cancelled::No,
             again: None,
             under: Under {
                 name: NameId(0),

@@ -2,15 +2,17 @@
 
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::{Cancelled, Life, NameId, Slot};
+use super::Core;
+use super::applying::Applying;
+use crate::batch::plan::plan;
+use crate::graph::resource::{Cancelled, Life};
+use crate::types::index::Slot;
 use crate::{
-    Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Kind, Name, Reason, Refusal,
-    StateVersion, Target, Why,
+    Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Reason, Refusal, StateVersion, Why,
 };
 
 impl Core {
-    pub(crate) fn call(&mut self, id: CallId, by: Option<InvocationId>, call: Call) {
+    pub(super) fn call(&mut self, id: CallId, by: Option<InvocationId>, call: Call) {
         let answer = self
             .take_call(id, by, call)
             .unwrap_or_else(|refusal| Some(Answer::Refused(refusal)));
@@ -40,11 +42,11 @@ impl Core {
                 .apply(&batch, own, &cause)
                 .map(|applied| Some(Answer::Applied(applied))),
             Call::Reconcile(target) => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 Ok(self.request(id, by, slot, Why::Requested, cause))
             }
             Call::Refresh { target, full } => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
                 self.write(slot, |row| {
                     if full {
@@ -53,11 +55,11 @@ impl Core {
                         row.refreshes.plain += 1
                     }
                 });
-                self.slots[slot].hold = self.revision;
+                self.graph[slot].hold = self.journal.revision();
                 Ok(self.request(id, by, slot, Why::Refresh, cause))
             }
             Call::Nudge(target) => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 self.nudge(slot);
                 Ok(Some(Answer::Done))
             }
@@ -66,31 +68,31 @@ impl Core {
                 Ok(Some(Answer::Done))
             }
             Call::Cancel(target) => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 self.cancel(slot);
                 Ok(Some(Answer::Done))
             }
             Call::Retry(target) => {
-                let slot = self.resolve_with_deleted(&target)?;
+                let slot = self.graph.resolve_with_deleted(&target)?;
                 self.retry_by_hand(slot, cause);
                 Ok(Some(Answer::Done))
             }
             Call::Pause(target) => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
                 self.pause(slot);
                 Ok(Some(Answer::Done))
             }
             Call::Resume(target) => {
-                let slot = self.resolve(&target)?;
+                let slot = self.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
                 self.resume(slot, cause);
                 Ok(Some(Answer::Done))
             }
             Call::ReconcileOnce(target) => {
-                let slot = self.resolve(&target)?;
-                if self.slots[slot].row.paused {
-                    self.slots[slot].extra_mut().forced = true;
+                let slot = self.graph.resolve(&target)?;
+                if self.graph[slot].row.paused {
+                    self.graph[slot].extra_mut().forced = true;
                 }
                 Ok(self.request(id, by, slot, Why::Requested, cause))
             }
@@ -113,7 +115,7 @@ impl Core {
             }
             Call::WaitUntilIdle if by.is_some() => Err(Refusal::FromInside),
             Call::WaitUntilIdle => {
-                self.handles.wait_until_idle(id);
+                self.waiters.wait_until_idle(id);
                 Ok(None)
             }
             Call::WriteState { .. } => Ok(None),
@@ -121,8 +123,8 @@ impl Core {
     }
 
     fn refuse_unreadable(&self, slot: Slot) -> Result<(), Refusal> {
-        match self.slots[slot].unreadable() {
-            Some(_) => Err(Refusal::Unreadable(self.slots[slot].row.key())),
+        match self.graph[slot].unreadable() {
+            Some(_) => Err(Refusal::Unreadable(self.graph[slot].row.key())),
             None => Ok(()),
         }
     }
@@ -132,8 +134,8 @@ impl Core {
         let Some(invocation) = by else {
             return Ok((None, Cause::Call(id)));
         };
-        let slot = *self.runs.get(&invocation).ok_or(Refusal::InvocationCancelled)?;
-        let resource = &self.slots[slot];
+        let slot = self.graph.run(invocation).ok_or(Refusal::InvocationCancelled)?;
+        let resource = &self.graph[slot];
         let cancelled = resource.run().is_none_or(|run| run.cancelled != Cancelled::No);
         if cancelled || resource.life == Life::Gone {
             return Err(Refusal::InvocationCancelled);
@@ -156,10 +158,10 @@ impl Core {
         why: Why,
         cause: Cause,
     ) -> Option<Answer> {
-        let caller = by.and_then(|by| self.runs.get(&by).copied());
-        let reason = Reason::because(why, cause).after(self.reason_of_run(caller));
+        let caller = by.and_then(|by| self.graph.run(by));
+        let reason = Reason::because(why, cause).after(self.graph.reason_of_run(caller));
         self.ask(slot, &Arc::new(reason));
-        self.answer(id, Answer::Recorded(self.slots[slot].row.uid));
+        self.answer(id, Answer::Recorded(self.graph[slot].row.uid));
         if by.is_none() {
             self.open_handle(id, slot);
         }
@@ -168,9 +170,9 @@ impl Core {
 
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
-        if let Some(pending) = self.slots[slot].pending_mut() {
+        if let Some(pending) = self.graph[slot].pending_mut() {
             pending.cancelled = true;
-            self.enqueue(slot);
+            self.graph.enqueue(slot);
         } else {
             self.cancel_run(slot, Cancelled::ByCaller);
         }
@@ -183,11 +185,14 @@ impl Core {
         expected: Option<StateVersion>,
     ) -> Result<StateVersion, Refusal> {
         let slot = by
-            .and_then(|by| self.runs.get(&by).copied())
+            .and_then(|by| self.graph.run(by))
             .ok_or(Refusal::InvocationCancelled)?;
-        let row = &self.slots[slot].row;
-        let writes = by.is_some_and(|by| self.may_write_state(slot, by));
-        if self.slots[slot].life == Life::Gone || !writes {
+        let row = &self.graph[slot].row;
+        // From its cancel on it may still write, until it is abandoned (C8).
+        let writes = self.graph[slot]
+            .run()
+            .is_some_and(|run| Some(run.invocation) == by);
+        if self.graph[slot].life == Life::Gone || !writes {
             return Err(Refusal::InvocationCancelled);
         }
         if let Some(expected) = expected.filter(|expected| *expected != row.state_version) {
@@ -197,7 +202,7 @@ impl Core {
                 found: row.state_version,
             });
         }
-        let (_, format) = self.formats(slot);
+        let (_, format) = self.graph.formats(slot);
         if row.state.as_deref() == Some(&*state) && row.state_format == format {
             return Ok(row.state_version);
         }
@@ -206,84 +211,15 @@ impl Core {
             row.state_format = format;
             row.state_version = row.state_version.next();
         });
-        Ok(self.slots[slot].row.state_version)
-    }
-
-    /// The live resource that is meant.
-    pub(crate) fn resolve(&self, target: &Target) -> Result<Slot, Refusal> {
-        match target {
-            Target::Uid(uid) => {
-                let live = self.slots.find(*uid).filter(|slot| self.slots[*slot].is_live());
-                live.ok_or_else(|| Refusal::Unknown(uid.to_string()))
-            }
-            Target::Key(key) => {
-                let live = self
-                    .name_id(&key.kind, &key.name)
-                    .and_then(|name| self.names[name].live);
-                live.ok_or_else(|| Refusal::Unknown(key.to_string()))
-            }
-            Target::Name(name) => self.only(name, |core, id| core.names[id].live),
-        }
-    }
-
-    /// The same, or, if none is live, the one deleted last of that name.
-    pub(crate) fn resolve_with_deleted(&self, target: &Target) -> Result<Slot, Refusal> {
-        let refusal = match self.resolve(target) {
-            Err(Refusal::Unknown(what)) => Refusal::Unknown(what),
-            other => return other,
-        };
-        match target {
-            Target::Uid(uid) => {
-                let found = self
-                    .slots
-                    .find(*uid)
-                    .filter(|slot| self.slots[*slot].life == Life::Deleted);
-                found.ok_or(refusal)
-            }
-            Target::Key(key) => {
-                let found = self
-                    .name_id(&key.kind, &key.name)
-                    .and_then(|name| self.deleted_last(name));
-                found.ok_or(refusal)
-            }
-            Target::Name(name) => self.only(name, Core::deleted_last),
-        }
-    }
-
-    pub(crate) fn name_id(&self, kind: &Kind, name: &Name) -> Option<NameId> {
-        self.names.find(self.kinds.find(kind)?, name)
-    }
-
-    /// The one deleted last of those whose delete under this name is unfinished.
-    pub(crate) fn deleted_last(&self, name: NameId) -> Option<Slot> {
-        let is_it = |slot: &Slot| self.slots[*slot].life == Life::Deleted && self.slots[*slot].name == name;
-        self.names[name].others.iter().copied().rfind(is_it)
-    }
-
-    fn only(&self, name: &Name, find: impl Fn(&Core, NameId) -> Option<Slot>) -> Result<Slot, Refusal> {
-        let ids = self.kinds.ids().filter_map(|kind| self.names.find(kind, name));
-        let mut found: Vec<Slot> = ids.filter_map(|id| find(self, id)).collect();
-        match (found.pop(), found.is_empty()) {
-            (None, _) => Err(Refusal::Unknown(name.to_string())),
-            (Some(slot), true) => Ok(slot),
-            (Some(last), false) => {
-                found.push(last);
-                let mut candidates: Vec<_> = found.iter().map(|slot| self.slots[*slot].row.key()).collect();
-                candidates.sort();
-                Err(Refusal::Ambiguous {
-                    name: name.to_string(),
-                    candidates,
-                })
-            }
-        }
+        Ok(self.graph[slot].row.state_version)
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
-        let mut plan = self.plan(batch)?;
+        let mut plan = plan(&self.graph, batch)?;
         let uids = std::mem::take(&mut plan.uids);
-        self.carry_out(plan, own, cause);
+        Applying::carry_out(self, plan, own, cause);
         Ok(Applied {
-            revision: self.revision,
+            revision: self.journal.revision(),
             uids,
         })
     }

@@ -1,9 +1,11 @@
 //! Callers who wait: for the outcome of a request, for what is below it to settle, for everything to be idle.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
-use crate::core::Core;
-use crate::resource::{Life, Slot};
+use crate::graph::Graph;
+use crate::graph::resource::Life;
+use crate::journal::Journal;
+use crate::types::index::Slot;
 use crate::{Answer, CallId, InvocationId, QuickHash, RunOutcome, Settlement};
 
 /// What a handle still waits for.
@@ -13,7 +15,7 @@ struct Open {
     settled: bool,
 }
 
-/// Handles that wait for the same resources to settle once.
+/// Waiters that wait for the same resources to settle once.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 struct Group {
@@ -28,7 +30,7 @@ struct Group {
 /// All who wait.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Handles {
+pub(crate) struct Waiters {
     open: HashMap<CallId, Open, QuickHash>,
     /// Per resource: who waits for the first run that starts from this invocation on.
     outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>, QuickHash>,
@@ -39,10 +41,10 @@ pub(crate) struct Handles {
     latest: HashMap<Slot, u64, QuickHash>,
     idle: Vec<CallId>,
     /// Raised with every change of the graph's edges.
-    pub(crate) edges_changed: u64,
+    edges_changed: u64,
 }
 
-impl Handles {
+impl Waiters {
     pub(crate) fn forget(&mut self, call: CallId) {
         self.open.remove(&call);
         self.idle.retain(|idle| *idle != call);
@@ -95,36 +97,41 @@ impl Handles {
         let group = self.groups.get(&number)?;
         (group.remaining == group.total && group.edges_changed == self.edges_changed).then_some(number)
     }
-}
 
-impl Core {
-    /// Makes the handle of a request that has just been taken up.
-    pub(crate) fn open_handle(&mut self, call: CallId, slot: Slot) {
-        self.handles.open.insert(
+    /// The graph's edges are about to change: who asks afterwards may wait for others.
+    pub(crate) fn edges_change(&mut self) {
+        self.edges_changed += 1;
+    }
+
+    /// Makes the handle of a request that has just been taken up: it waits for the first run that starts from `since` on.
+    pub(crate) fn open(
+        &mut self,
+        graph: &mut Graph,
+        journal: &mut Journal,
+        (call, since): (CallId, InvocationId),
+        slot: Slot,
+    ) {
+        self.open.insert(
             call,
             Open {
                 outcome: true,
                 settled: true,
             },
         );
-        self.handles
-            .outcomes
-            .entry(slot)
-            .or_default()
-            .push((call, self.next_invocation));
-        if let Some(group) = self.handles.joinable(slot) {
-            if let Some(group) = self.handles.groups.get_mut(&group) {
+        self.outcomes.entry(slot).or_default().push((call, since));
+        if let Some(group) = self.joinable(slot) {
+            if let Some(group) = self.groups.get_mut(&group) {
                 group.calls.push(call);
             }
             return;
         }
-        let members = self.unsettled_from(slot);
-        let number = self.handles.next_group;
-        self.handles.next_group += 1;
+        let members = graph.unsettled_from(slot);
+        let number = self.next_group;
+        self.next_group += 1;
         for member in &members {
-            self.handles.waits.entry(*member).or_default().push(number);
+            self.waits.entry(*member).or_default().push(number);
         }
-        let (total, edges_changed) = (members.len(), self.handles.edges_changed);
+        let (total, edges_changed) = (members.len(), self.edges_changed);
         let group = Group {
             calls: vec![call],
             root: slot,
@@ -132,47 +139,28 @@ impl Core {
             remaining: total,
             edges_changed,
         };
-        self.handles.groups.insert(number, group);
-        self.handles.latest.insert(slot, number);
+        self.groups.insert(number, group);
+        self.latest.insert(slot, number);
         if total == 0 {
-            self.close_group(number);
+            self.close_group(journal, number);
         }
     }
 
-    /// A resource and its descendants, as far as they are unsettled.
-    fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
-        let mut seen = HashSet::<Slot, QuickHash>::default();
-        seen.insert(slot);
-        let mut members = vec![slot];
-        let mut next = 0;
-        while let Some(member) = members.get(next).copied() {
-            next += 1;
-            for child in self.children(member) {
-                if seen.insert(child) {
-                    members.push(child);
-                }
-            }
-        }
-        self.counters.nodes += members.len() as u64;
-        members.retain(|member| self.slots[*member].is_unsettled());
-        members
-    }
-
-    fn close_group(&mut self, number: u64) {
-        let Some(group) = self.handles.groups.remove(&number) else {
+    fn close_group(&mut self, journal: &mut Journal, number: u64) {
+        let Some(group) = self.groups.remove(&number) else {
             return;
         };
-        if self.handles.latest.get(&group.root) == Some(&number) {
-            self.handles.latest.remove(&group.root);
+        if self.latest.get(&group.root) == Some(&number) {
+            self.latest.remove(&group.root);
         }
         for call in group.calls {
-            self.give(call, Answer::Settled(Settlement::Settled));
+            self.give(journal, call, Answer::Settled(Settlement::Settled));
         }
     }
 
     /// Gives an answer to a handle, if it is still held and waits for one of this sort.
-    fn give(&mut self, call: CallId, answer: Answer) {
-        let Some(open) = self.handles.open.get_mut(&call) else {
+    fn give(&mut self, journal: &mut Journal, call: CallId, answer: Answer) {
+        let Some(open) = self.open.get_mut(&call) else {
             return;
         };
         let waits = match answer {
@@ -181,55 +169,52 @@ impl Core {
             _ => false,
         };
         if !(open.outcome || open.settled) {
-            self.handles.open.remove(&call);
+            self.open.remove(&call);
         }
         if waits {
-            self.answer(call, answer);
+            journal.answer(call, answer);
         }
     }
 
     /// An invocation completed: who asked before it started has an outcome.
-    pub(crate) fn answer_outcome(&mut self, slot: Slot, invocation: InvocationId, outcome: RunOutcome) {
-        let Some(mut waiting) = self.handles.outcomes.remove(&slot) else {
+    pub(crate) fn answer_outcome(
+        &mut self,
+        journal: &mut Journal,
+        slot: Slot,
+        invocation: InvocationId,
+        outcome: RunOutcome,
+    ) {
+        let Some(mut waiting) = self.outcomes.remove(&slot) else {
             return;
         };
         let later: Vec<_> = waiting.extract_if(.., |(_, since)| *since > invocation).collect();
         for (call, _) in waiting {
-            self.give(call, Answer::Outcome(outcome.clone()));
+            self.give(journal, call, Answer::Outcome(outcome.clone()));
         }
         if !later.is_empty() {
-            self.handles.outcomes.insert(slot, later);
+            self.outcomes.insert(slot, later);
         }
     }
 
     /// A resource has settled once.
-    pub(crate) fn answer_settled(&mut self, slot: Slot) {
-        if self.handles.outcomes.is_empty() && self.handles.waits.is_empty() {
+    pub(crate) fn answer_settled(&mut self, graph: &Graph, journal: &mut Journal, slot: Slot) {
+        if self.outcomes.is_empty() && self.waits.is_empty() {
             return;
         }
-        let outcome = match self.slots[slot].settled() {
-            Some(why) if self.slots[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
+        let outcome = match graph[slot].settled() {
+            Some(why) if graph[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
             _ => RunOutcome::Deleted,
         };
-        for (call, _) in self.handles.outcomes.remove(&slot).unwrap_or_default() {
-            self.give(call, Answer::Outcome(outcome.clone()));
+        for (call, _) in self.outcomes.remove(&slot).unwrap_or_default() {
+            self.give(journal, call, Answer::Outcome(outcome.clone()));
         }
-        for number in self.handles.waits.remove(&slot).unwrap_or_default() {
-            let Some(group) = self.handles.groups.get_mut(&number) else {
+        for number in self.waits.remove(&slot).unwrap_or_default() {
+            let Some(group) = self.groups.get_mut(&number) else {
                 continue;
             };
             group.remaining -= 1;
             if group.remaining == 0 {
-                self.close_group(number);
-            }
-        }
-    }
-
-    /// Answers those who wait for everything to be settled, if it is.
-    pub(crate) fn answer_idle(&mut self) {
-        if self.unsettled == 0 && self.is_serving() {
-            for call in self.handles.take_idle() {
-                self.answer(call, Answer::Done);
+                self.close_group(journal, number);
             }
         }
     }
@@ -245,8 +230,8 @@ mod tests {
         let mut bench = Bench::new();
         bench.settled(&[("a", &[]), ("b", &["a"])]);
         bench.reconcile("a");
-        let handles = &bench.core.handles;
-        let add_up = |change: fn(&mut Handles)| {
+        let handles = bench.core.waiters();
+        let add_up = |change: fn(&mut Waiters)| {
             let mut handles = handles.clone();
             change(&mut handles);
             handles.groups_add_up()

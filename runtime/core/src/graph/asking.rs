@@ -6,11 +6,12 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::lifecycle::{At, Event};
-use crate::resource::{Cancelled, Op, Pending, Slot};
+use super::Graph;
+use super::resource::Cancelled;
+use super::settling::Stops;
+use crate::types::index::Slot;
 use crate::types::reason::Cancels;
-use crate::{Cause, Effect, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Settled, Why};
+use crate::{Mono, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Why};
 
 /// One resource whose edges downwards are being walked.
 struct Frame {
@@ -20,22 +21,18 @@ struct Frame {
     parent_reason: Option<Arc<Reason>>,
 }
 
-impl Core {
+impl Graph {
     /// Asks for a live resource by a request of its own.
-    pub(crate) fn ask(&mut self, slot: Slot, reason: &Arc<Reason>) {
+    pub(crate) fn ask(&mut self, slot: Slot, reason: &Arc<Reason>, stops: &mut Stops<'_>) {
         let why = reason.why;
-        self.counters.nodes += 1;
+        self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
         self.slots[slot].own = true;
         if !why.is_timed() {
-            self.slots[slot].disturbed = self.now.mono;
-        }
-        if why.cancels() {
-            self.retry_rename_now(slot);
-            self.forget_attempts(slot);
+            self.slots[slot].disturbed = stops.now();
         }
         if !self.slots[slot].is_unsettled() {
-            return self.unsettle(slot, reason, why);
+            return self.unsettle(slot, reason, why, stops);
         }
         if let Some(pending) = self.slots[slot].pending_mut() {
             pending.cancelled = false;
@@ -56,11 +53,11 @@ impl Core {
                 run.cancelled = Cancelled::ToRunAgain;
             }
             if why.cancels() {
-                self.cancel_run(slot, Cancelled::ToRunAgain);
+                self.cancel_run(slot, Cancelled::ToRunAgain, stops);
                 self.tell_below(slot);
             }
         }
-        self.cancel_below(slot, why);
+        self.cancel_below(slot, why, stops);
     }
 
     /// What is pending below only because the controller started runs because of this request as well, which says
@@ -77,7 +74,7 @@ impl Core {
             let mut next = 0;
             while let Some((referrer, link)) = self.referrer(self.slots[above].name, next) {
                 next += 1;
-                self.counters.edges += 1;
+                self.visits.edges += 1;
                 let child = referrer.slot;
                 let pending = self.slots[child].pending();
                 let knows_less = pending.is_some_and(|it| link.counted && it.reason.is_only_the_start());
@@ -95,18 +92,18 @@ impl Core {
     }
 
     /// Makes a settled resource, and whatever is settled below it, pending.
-    fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
+    fn unsettle(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, stops: &mut Stops<'_>) {
         let resource = &self.slots[slot];
         if resource.cycle.is_none() && self.names[resource.name].referrers.is_empty() {
             // Nothing is below it, as below most resources of a wide catalog.
-            self.counters.nodes += 1;
-            self.set_pending(slot, reason.clone());
+            self.visits.nodes += 1;
+            self.set_pending(slot, reason.clone(), stops.now());
             return self.sum_up(slot);
         }
         let mut frames: Vec<Frame> = Vec::new();
         // What is unsettled already is not walked here; something may still run below it.
         let mut unsettled_before: Vec<Slot> = Vec::new();
-        self.enter(slot, reason, why, &mut frames);
+        self.enter(slot, reason, (why, stops.now()), &mut frames);
         while let Some(frame) = frames.last_mut() {
             let (above, next) = (frame.slot, frame.next);
             let Some((referrer, link)) = self.referrer(self.slots[above].name, next) else {
@@ -115,7 +112,7 @@ impl Core {
                 continue;
             };
             frame.next += 1;
-            self.counters.edges += 1;
+            self.visits.edges += 1;
             let (child, rep) = (referrer.slot, self.rep(referrer.slot));
             if !link.counted || rep == self.rep(above) {
                 continue;
@@ -123,22 +120,22 @@ impl Core {
             self.slots[rep].unsettled_parents += 1;
             if !self.slots[child].is_unsettled() {
                 let reason = self.parent_reason(&mut frames);
-                self.enter(child, &reason, why, &mut frames);
+                self.enter(child, &reason, (why, stops.now()), &mut frames);
                 continue;
             }
             if self.slots[child].is_running() {
                 let reason = self.parent_reason(&mut frames);
-                self.touch_run(child, &reason, why);
+                self.touch_run(child, &reason, why, stops);
             }
             unsettled_before.push(child);
         }
         for child in unsettled_before {
-            self.cancel_below(child, why);
+            self.cancel_below(child, why, stops);
         }
     }
 
     /// Makes one resource pending, and with it the cycle that it is on.
-    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, frames: &mut Vec<Frame>) {
+    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, (why, now): (Why, Mono), frames: &mut Vec<Frame>) {
         let rep = self.rep(slot);
         let mut index = 0;
         while let Some(member) = self.member(rep, index) {
@@ -146,8 +143,8 @@ impl Core {
             if self.slots[member].is_unsettled() {
                 continue;
             }
-            self.counters.nodes += 1;
-            self.set_pending(member, reason.clone());
+            self.visits.nodes += 1;
+            self.set_pending(member, reason.clone(), now);
             if let Some(pending) = self.slots[member].pending_mut() {
                 pending.swept = why.cancels_below(); // by the walk that this belongs to
             }
@@ -203,31 +200,8 @@ impl Core {
         Arc::new(reason.after(self.reason_to_come(parent)))
     }
 
-    /// This resource, as what is behind a request for another.
-    pub(crate) fn cause_of(&self, slot: Slot) -> Cause {
-        let row = &self.slots[slot].row;
-        Cause::Resource {
-            uid: row.uid,
-            key: row.key(),
-        }
-    }
-
-    /// Why it is going to run, if it is.
-    pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
-        match self.slots[slot].lifecycle.at() {
-            At::Pending(pending) => Some(pending.reason.clone()),
-            At::Running(run) => run.again.clone(),
-            At::Settled(_) | At::Concluding => None,
-        }
-    }
-
-    /// Why the invocation runs that a call comes from, if it comes from one.
-    pub(crate) fn reason_of_run(&self, slot: Option<Slot>) -> Option<Arc<Reason>> {
-        Some(self.slots[slot?].run()?.reason.clone())
-    }
-
     /// A running resource below one that is asked for runs again, and is cancelled if the request cancels it.
-    fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why) {
+    fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, stops: &mut Stops<'_>) {
         let on_timed = self.options(slot).map(|options| options.on_timed_ancestor);
         let cancels = match why.cancels_below() {
             Cancels::All => true,
@@ -240,13 +214,13 @@ impl Core {
         run.again.get_or_insert_with(|| reason.clone());
         // A rename reads no refs: what happens above it is nothing to it.
         if cancels && run.cancelled == Cancelled::No && run.phase == Phase::Reconcile {
-            self.cancel_run(slot, Cancelled::ToRunAgain);
+            self.cancel_run(slot, Cancelled::ToRunAgain, stops);
         }
     }
 
     /// A request for an unsettled resource: cancels what it cancels of what runs below, along busy nodes. While a
     /// resource is pending nothing new starts below it, so for each it is done once for each level.
-    fn cancel_below(&mut self, slot: Slot, why: Why) {
+    fn cancel_below(&mut self, slot: Slot, why: Why, stops: &mut Stops<'_>) {
         let level = why.cancels_below();
         if level == Cancels::None {
             return;
@@ -258,7 +232,7 @@ impl Core {
             if self.slots[rep].busy_children == 0 || !seen.insert(rep) {
                 continue;
             }
-            self.counters.nodes += 1;
+            self.visits.nodes += 1;
             let mut index = 0;
             while let Some(member) = self.member(rep, index) {
                 index += 1;
@@ -269,124 +243,17 @@ impl Core {
                     pending.swept = level;
                 }
                 let below: Vec<Slot> = self.children(member).collect();
-                self.counters.edges += below.len() as u64;
+                self.visits.edges += below.len() as u64;
                 for child in below {
                     let child_rep = self.rep(child);
                     if child_rep != rep && self.is_busy(child_rep) {
                         if self.slots[child].is_running() {
-                            self.touch_run(child, &reason, why);
+                            self.touch_run(child, &reason, why, stops);
                         }
                         open.push(child_rep);
                     }
                 }
             }
-        }
-    }
-
-    /// Tells an invocation to stop; what it returns is dropped.
-    pub(crate) fn cancel_run(&mut self, slot: Slot, by: Cancelled) {
-        let Some(run) = self.slots[slot].run_mut() else {
-            return;
-        };
-        if run.cancelled != Cancelled::No {
-            run.cancelled = by;
-            return;
-        }
-        run.cancelled = by;
-        let invocation = run.invocation;
-        self.out.push(Effect::Cancel(invocation));
-        if by != Cancelled::ByShutdown {
-            self.set_patience(slot);
-        }
-        self.touch_status(slot);
-    }
-
-    /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
-    pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>) {
-        self.on(slot, Event::Asked(Pending::new(reason, self.now.mono)));
-        self.enqueue(slot);
-    }
-
-    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile: it inherits
-    /// the priority of that, and its parents inherit its own.
-    pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>) {
-        self.set_pending(slot, reason);
-        if !self.slots[slot].is_live() {
-            return;
-        }
-        let mut inherited = Priority::Background;
-        let mut next = 0;
-        while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
-            next += 1;
-            self.counters.edges += 1;
-            if link.counted {
-                inherited = inherited.min(self.inheritable(referrer.slot));
-            }
-        }
-        if let Some(pending) = self.slots[slot].pending_mut() {
-            pending.inherit(inherited);
-        }
-        let priority = self.inheritable(slot);
-        if priority < Priority::Background {
-            let parents: Vec<Slot> = self.parents(slot).collect();
-            for parent in parents {
-                self.raise_priority(parent, priority);
-            }
-        }
-    }
-
-    /// Settles one resource, or all of the cycle that it is on, and tells those below.
-    pub(crate) fn settle(&mut self, slot: Slot, why: &Settled) {
-        let rep = self.rep(slot);
-        debug_assert_eq!(
-            self.slots[rep].unsettled_parents, 0,
-            "pending is closed downwards"
-        );
-        let mut index = 0;
-        while let Some(member) = self.member(rep, index) {
-            index += 1;
-            self.counters.nodes += 1;
-            self.on(member, Event::Settled(why.clone()));
-            let mut next = 0;
-            while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
-                next += 1;
-                self.counters.edges += 1;
-                let below = self.rep(referrer.slot);
-                if link.counted && below != rep {
-                    self.slots[below].unsettled_parents -= 1;
-                    if self.slots[below].unsettled_parents == 0 {
-                        self.enqueue(below);
-                    }
-                }
-            }
-            self.store_requeue(member);
-            self.on_settled(member);
-        }
-        self.slots[rep].busy_children = 0;
-    }
-
-    /// What follows for waits and gates when a resource has settled, or has gone.
-    pub(crate) fn on_settled(&mut self, slot: Slot) {
-        if self.slots[slot].gates {
-            self.slots[slot].gates = false;
-            self.gate.remove(&slot);
-        }
-        self.answer_settled(slot);
-    }
-
-    /// Has the resource considered before the input is done with.
-    pub(crate) fn enqueue(&mut self, slot: Slot) {
-        let listed = &mut self.slots[slot].listed;
-        if !listed.queued {
-            listed.queued = true;
-            self.queue.push_back(slot);
-        }
-    }
-
-    /// A rename that failed is tried at once when something asks for its resource anew.
-    fn retry_rename_now(&mut self, slot: Slot) {
-        if self.slots[slot].op == Op::Failed {
-            self.rearm(slot);
         }
     }
 }

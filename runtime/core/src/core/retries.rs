@@ -4,34 +4,27 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::core::Core;
-use crate::resource::lifecycle::Event;
-use crate::resource::{Cancelled, Failure, Slot};
+use super::Core;
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::{Cancelled, Failure};
+use crate::schedule::verdict::rest;
 use crate::timers::Timer;
 use crate::timers::backoff::backoff;
-use crate::{Cause, Error, ErrorKind, InvocationId, OnOwned, Reason, RetryPolicy, Settled, Why};
+use crate::types::index::Slot;
+use crate::{Cause, Error, ErrorKind, InvocationId, Reason, RetryPolicy, Settled, Why};
 
 /// The code of the error of an invocation that took too long.
 pub(crate) const DEADLINE_CODE: &str = "deadline";
 
 impl Core {
-    /// The policy in force: the resource's own, or that of its kind. What can't run here is not tried again.
-    pub(crate) fn retry_policy(&self, slot: Slot) -> RetryPolicy {
-        match (self.options(slot), &self.slots[slot].row.retry) {
-            (None, _) => RetryPolicy::Never,
-            (Some(_), Some(own)) => **own,
-            (Some(options), None) => options.retry,
-        }
-    }
-
     /// How many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
-    pub(crate) fn attempts_after(&mut self, slot: Slot, failed: bool) -> u32 {
-        let attempts = self.slots[slot].row.attempts;
+    pub(super) fn attempts_after(&mut self, slot: Slot, failed: bool) -> u32 {
+        let attempts = self.graph[slot].row.attempts;
         if failed {
             self.timers.clear(Timer::Forgive(slot));
             return attempts.saturating_add(1);
         }
-        match self.retry_policy(slot) {
+        match self.graph.retry_policy(slot) {
             RetryPolicy::Backoff { reset_after, .. } if attempts > 0 && !reset_after.is_zero() => {
                 if self.timers.due(Timer::Forgive(slot)).is_none() {
                     self.timers
@@ -44,18 +37,18 @@ impl Core {
     }
 
     /// It has stayed successful for long enough.
-    pub(crate) fn forgive(&mut self, slot: Slot) {
+    pub(super) fn forgive(&mut self, slot: Slot) {
         self.write(slot, |row| row.attempts = 0);
     }
 
     /// A reconcile has completed: what was to be tried again no longer is, unless this failure asks for it. Gives
     /// back whether the attempts are used up.
-    pub(crate) fn plan_retry(&mut self, slot: Slot, error: Option<&Error>) -> bool {
+    pub(super) fn plan_retry(&mut self, slot: Slot, error: Option<&Error>) -> bool {
         self.clear_retry(slot);
         let Some(error) = error.filter(|error| error.kind == ErrorKind::Transient) else {
             return false;
         };
-        self.slots[slot].extra_mut().failure = Some(Failure {
+        self.graph[slot].extra_mut().failure = Some(Failure {
             at: self.now.mono,
             retry_after: error.retry_after,
         });
@@ -65,17 +58,17 @@ impl Core {
     /// Sets when the failure that stands is tried again, if its policy has it so. Gives back whether the attempts are
     /// used up.
     fn set_retry(&mut self, slot: Slot) -> bool {
-        let policy = self.retry_policy(slot);
+        let policy = self.graph.retry_policy(slot);
         let (
             Some(failure),
             RetryPolicy::Backoff {
                 base, cap, attempts, ..
             },
-        ) = (self.slots[slot].extra().failure, policy)
+        ) = (self.graph[slot].extra().failure, policy)
         else {
             return false;
         };
-        let failures = self.slots[slot].row.attempts;
+        let failures = self.graph[slot].row.attempts;
         if failures >= attempts {
             return true;
         }
@@ -88,19 +81,19 @@ impl Core {
 
     /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
     /// failed. Asks for nothing by itself.
-    pub(crate) fn follow_new_policy(&mut self, slot: Slot) {
-        if !self.slots[slot].is_live() {
+    pub(super) fn follow_new_policy(&mut self, slot: Slot) {
+        if !self.graph[slot].is_live() {
             return;
         }
         let was_set = self.timers.clear(Timer::Retry(slot));
         let exhausted = self.set_retry(slot);
         self.follow_new_reset(slot);
-        let (rest, resource) = (self.rest(slot), &self.slots[slot]);
+        let (settles_as, resource) = (rest(&self.graph, &self.timers, slot), &self.graph[slot]);
         if let Some(before @ (Settled::Failed | Settled::Retrying)) = resource.settled()
-            && *before != rest
+            && *before != settles_as
             && !resource.has_op()
         {
-            self.on(slot, Event::Settled(rest));
+            self.on(slot, Event::Settled(settles_as));
         }
         if exhausted && was_set {
             self.ask_owner(slot);
@@ -111,7 +104,7 @@ impl Core {
     fn follow_new_reset(&mut self, slot: Slot) {
         if self.timers.clear(Timer::Forgive(slot)) {
             let attempts = self.attempts_after(slot, false);
-            if attempts != self.slots[slot].row.attempts {
+            if attempts != self.graph[slot].row.attempts {
                 self.write(slot, |row| row.attempts = attempts);
             }
         }
@@ -123,46 +116,38 @@ impl Core {
             return wait;
         };
         let mut hasher = DefaultHasher::new();
-        (seed, self.slots[slot].row.uid, self.slots[slot].row.attempts).hash(&mut hasher);
+        (seed, self.graph[slot].row.uid, self.graph[slot].row.attempts).hash(&mut hasher);
         let part = u32::try_from(hasher.finish() % 1_000).unwrap_or(0);
         wait / 2 + wait / 2_000 * part
     }
 
     fn clear_retry(&mut self, slot: Slot) {
         self.timers.clear(Timer::Retry(slot));
-        if let Some(extra) = &mut self.slots[slot].extra {
+        if let Some(extra) = &mut self.graph[slot].extra {
             extra.failure = None;
         }
     }
 
     /// A failed reconcile is tried again. One that runs already tries again by that.
-    pub(crate) fn retry_reconcile(&mut self, slot: Slot) {
-        let runs = self.slots[slot]
+    pub(super) fn retry_reconcile(&mut self, slot: Slot) {
+        let runs = self.graph[slot]
             .run()
             .is_some_and(|run| run.cancelled == Cancelled::No);
         if runs || !self.is_serving() {
-            self.slots[slot].extra_mut().failure = None;
+            self.graph[slot].extra_mut().failure = None;
             return;
         }
         if self.defer(slot, Timer::Retry(slot)) {
             return;
         }
-        self.slots[slot].extra_mut().failure = None;
-        let reason = self.reason_to_retry(slot);
+        self.graph[slot].extra_mut().failure = None;
+        let reason = self.graph.reason_to_retry(slot);
         self.ask(slot, &reason);
     }
 
-    /// The reason of a further attempt, with what had asked for the run that failed.
-    pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
-        Arc::new(match &self.slots[slot].row.last_run {
-            Some(failed) => Reason::retried(&failed.reason),
-            None => Reason::bare(Why::Retry),
-        })
-    }
-
     /// `retry(name)`: what has failed is tried now, its failures forgotten.
-    pub(crate) fn retry_by_hand(&mut self, slot: Slot, cause: Cause) {
-        let resource = &self.slots[slot];
+    pub(super) fn retry_by_hand(&mut self, slot: Slot, cause: Cause) {
+        let resource = &self.graph[slot];
         if resource.has_op() {
             return self.retry_op(slot);
         }
@@ -173,40 +158,36 @@ impl Core {
     }
 
     /// Edits and explicit requests forget how often it has failed.
-    pub(crate) fn forget_attempts(&mut self, slot: Slot) {
-        if self.slots[slot].row.attempts > 0 {
+    pub(super) fn forget_attempts(&mut self, slot: Slot) {
+        if self.graph[slot].row.attempts > 0 {
             self.timers.clear(Timer::Forgive(slot));
             self.write(slot, |row| row.attempts = 0);
         }
     }
 
     /// The owner of what has used up its attempts decides what becomes of the rest.
-    pub(crate) fn ask_owner(&mut self, slot: Slot) {
-        let row = &self.slots[slot].row;
-        let owner = row.owner.and_then(|owner| self.slots.find(owner));
-        let Some(owner) = owner.filter(|owner| *owner != slot && self.slots[*owner].is_live()) else {
-            return;
-        };
-        let asks = self
-            .options(owner)
-            .is_some_and(|options| options.on_owned == OnOwned::Exhausted);
-        if asks {
-            let before = row.last_run.as_ref().map(|last| last.reason.clone());
-            let reason = Reason::because(Why::Recovered, self.cause_of(slot)).after(before);
+    pub(super) fn ask_owner(&mut self, slot: Slot) {
+        if let Some(owner) = self.graph.owner_to_ask(slot) {
+            let before = self.graph[slot]
+                .row
+                .last_run
+                .as_ref()
+                .map(|last| last.reason.clone());
+            let reason = Reason::because(Why::Recovered, self.graph.cause_of(slot)).after(before);
             self.ask(owner, &Arc::new(reason));
         }
     }
 
     /// A completed reconcile puts the next look for drift off.
-    pub(crate) fn plan_resync(&mut self, slot: Slot) {
-        if let Some(interval) = self.options(slot).and_then(|options| options.resync) {
+    pub(super) fn plan_resync(&mut self, slot: Slot) {
+        if let Some(interval) = self.graph.options(slot).and_then(|options| options.resync) {
             self.timers
                 .set(Timer::Resync(slot), self.now.mono.after(interval));
         }
     }
 
     /// It is time to look for drift.
-    pub(crate) fn resync(&mut self, slot: Slot) {
+    pub(super) fn resync(&mut self, slot: Slot) {
         if !self.is_serving() || self.defer(slot, Timer::Resync(slot)) {
             return;
         }
@@ -215,18 +196,18 @@ impl Core {
     }
 
     /// Bounds how long an invocation that starts now may take.
-    pub(crate) fn set_deadline(&mut self, slot: Slot, invocation: InvocationId) {
-        if let Some(deadline) = self.options(slot).and_then(|options| options.deadline) {
+    pub(super) fn set_deadline(&mut self, slot: Slot, invocation: InvocationId) {
+        if let Some(deadline) = self.graph.options(slot).and_then(|options| options.deadline) {
             self.timers
                 .set(Timer::Deadline(invocation), self.now.mono.after(deadline));
         }
     }
 
-    pub(crate) fn deadline_is_over(&mut self, invocation: InvocationId) {
-        let Some(slot) = self.runs.get(&invocation).copied() else {
+    pub(super) fn deadline_is_over(&mut self, invocation: InvocationId) {
+        let Some(slot) = self.graph.run(invocation) else {
             return;
         };
-        if self.slots[slot]
+        if self.graph[slot]
             .run()
             .is_some_and(|run| run.cancelled == Cancelled::No)
         {
@@ -234,8 +215,8 @@ impl Core {
         }
     }
 
-    pub(crate) fn deadline_error(&self, slot: Slot) -> Error {
-        let deadline = self.options(slot).and_then(|options| options.deadline);
+    pub(super) fn deadline_error(&self, slot: Slot) -> Error {
+        let deadline = self.graph.options(slot).and_then(|options| options.deadline);
         let seconds = deadline.unwrap_or_default().as_secs_f64();
         let mut error = Error::transient(DEADLINE_CODE, format!("it did not finish within {seconds} s"));
         error.hint = Some(Arc::from("its kind bounds how long one invocation may take"));

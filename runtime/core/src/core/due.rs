@@ -3,26 +3,27 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::core::Core;
-use crate::resource::Slot;
+use super::Core;
 use crate::timers::{Due, Timer};
+use crate::types::index::Slot;
 use crate::{Effect, Reason, Timestamp, Why};
 
 impl Core {
     /// Does what is due.
-    pub(crate) fn run_timers(&mut self) {
+    pub(super) fn run_timers(&mut self) {
         while let Some(due) = self.timers.take(self.now) {
             match due {
                 Due::Requeue(slot) => self.requeue_is_due(slot),
                 Due::Timer(timer) => self.timer_is_due(timer),
             }
         }
-        self.end_drain_if_over();
+        self.barrier
+            .end_drain_if_over(&self.graph, &mut self.timers, self.now.mono);
     }
 
     fn timer_is_due(&mut self, timer: Timer) {
         match timer {
-            Timer::DrainLimit => self.release_drain(),
+            Timer::DrainLimit => self.barrier.release_drain(&mut self.graph),
             Timer::OpRetry(slot) => self.op_retry_is_due(slot),
             Timer::Nudge(slot) => self.nudge(slot),
             Timer::Retry(slot) => self.retry_reconcile(slot),
@@ -30,15 +31,15 @@ impl Core {
             Timer::Resync(slot) => self.resync(slot),
             Timer::Deadline(invocation) => self.deadline_is_over(invocation),
             Timer::Abandon(invocation) => self.abandon(invocation),
-            Timer::Promote => self.promote_waiting(),
-            Timer::CommitRetry => self.retry_commit(),
+            Timer::Promote => self.scheduler.promote_waiting(&mut self.graph, self.now.mono),
+            Timer::CommitRetry => self.journal.retry_commit(&mut self.out),
             Timer::Grace => self.grace_is_over(),
             Timer::LastCommit => self.last_commit_is_overdue(),
         }
     }
 
     /// Sets the host's timer if another time is due first now.
-    pub(crate) fn set_host_timer(&mut self) {
+    pub(super) fn set_host_timer(&mut self) {
         if let Some(next) = self.timers.for_host(self.now) {
             self.out.push(Effect::Timer(next));
         }
@@ -46,18 +47,18 @@ impl Core {
 
     /// The requeue time that a run of this resource really gets: not before the kind's interval after its start, so
     /// that a time in the past can't make it run without a pause.
-    pub(crate) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
-        let interval = self.options(slot).map(|options| options.requeue_interval);
+    pub(super) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
+        let interval = self.graph.options(slot).map(|options| options.requeue_interval);
         wanted.max(started_at.after(interval.unwrap_or_default()))
     }
 
     /// A requeue time is used up when it falls due. Once the controller is stopping it is dropped: it stands in the row,
     /// and the next start takes it up.
     fn requeue_is_due(&mut self, slot: Slot) {
-        if !self.is_serving() || !self.slots.get(slot).is_some_and(|it| it.is_live()) {
+        if !self.is_serving() || !self.graph.get(slot).is_some_and(|it| it.is_live()) {
             return;
         }
-        if self.defers(slot) {
+        if self.starvation.defers(&mut self.graph, self.now.mono, slot) {
             let later = self.now.wall.after(crate::schedule::starvation::DEFERRED_FOR);
             return self.timers.set_requeue(slot, Some(later));
         }
@@ -65,8 +66,8 @@ impl Core {
     }
 
     /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
-    pub(crate) fn store_requeue(&mut self, slot: Slot) {
-        let stored = self.slots[slot].row.next_reconcile;
+    pub(super) fn store_requeue(&mut self, slot: Slot) {
+        let stored = self.graph[slot].row.next_reconcile;
         if stored.is_none() {
             return;
         }
@@ -77,20 +78,20 @@ impl Core {
     }
 
     /// Nothing is due for this resource any more.
-    pub(crate) fn clear_times(&mut self, slot: Slot) {
+    pub(super) fn clear_times(&mut self, slot: Slot) {
         self.timers.clear_all(slot);
-        if let Some(extra) = &mut self.slots[slot].extra {
+        if let Some(extra) = &mut self.graph[slot].extra {
             extra.failure = None;
         }
     }
 
     /// Nudges all whose requeue, retry or resync falls due within their kind's interval. Costs what is due within the
     /// longest of them.
-    pub(crate) fn nudge_what_is_due_soon(&mut self) {
-        let longest = self.kinds.longest_nudging_interval();
+    pub(super) fn nudge_what_is_due_soon(&mut self) {
+        let longest = self.graph.kinds().longest_nudging_interval();
         let soon = self.timers.soon(self.now, longest).filter(|(slot, wait)| {
-            let options = self.options(*slot);
-            self.slots[*slot].is_live() && options.is_some_and(|it| *wait <= it.nudging.interval)
+            let options = self.graph.options(*slot);
+            self.graph[*slot].is_live() && options.is_some_and(|it| *wait <= it.nudging.interval)
         });
         let soon: BTreeSet<Slot> = soon.map(|(slot, _)| slot).collect();
         for slot in soon {
@@ -99,8 +100,8 @@ impl Core {
     }
 
     /// A nudge: a timed request. The host has debounced it.
-    pub(crate) fn nudge(&mut self, slot: Slot) {
-        if !self.slots.get(slot).is_some_and(|it| it.is_live()) || self.defer(slot, Timer::Nudge(slot)) {
+    pub(super) fn nudge(&mut self, slot: Slot) {
+        if !self.graph.get(slot).is_some_and(|it| it.is_live()) || self.defer(slot, Timer::Nudge(slot)) {
             return;
         }
         self.timers.clear(Timer::Nudge(slot));

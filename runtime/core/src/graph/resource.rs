@@ -1,32 +1,15 @@
 //! One resource as the machine holds it: its row and where it stands.
 
-pub(crate) mod lifecycle;
-
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::resource::lifecycle::Lifecycle;
+use super::lifecycle::Lifecycle;
+use crate::types::index::{CycleId, KindId, NameId};
 use crate::types::reason::Cancels;
 use crate::{
     Error, InvocationId, Mono, Name, NoOpRun, Phase, Priority, Reason, Required, Revision, Row, Seen,
     Settled, Timestamp, Why,
 };
-
-/// Dense index of a resource; used again after it is gone.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Slot(pub(crate) u32);
-
-/// Dense index of a (kind, name) that something has or refers to.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct NameId(pub(crate) u32);
-
-/// Dense index of a kind, in order of first sight.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct KindId(pub(crate) u32);
-
-/// Dense index of a cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CycleId(pub(crate) u32);
 
 /// One ref, bound to the name that it names. Parallel to `row.refs`.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,65 @@
+//! Deleting an owner deletes what it owns (the contract's C15), unless that is handed over.
+
+use std::collections::HashSet;
+
+use super::plan::{Intent, Intents};
+use crate::graph::Graph;
+use crate::types::index::Slot;
+use crate::{Batch, Change, Key, Refusal, Uid};
+
+/// Adds to a batch the deletes of what its deleted resources own, and what that owns, and so on. One that the
+/// batch gives another owner stays; so does what it says to create again.
+pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Result<(), Refusal> {
+    if intents.deleted().next().is_none() {
+        return Ok(());
+    }
+    let created = |edit: &crate::Edit| match &edit.change {
+        Change::Create(new) => Some(Key {
+            kind: new.kind.clone(),
+            name: new.name.clone(),
+        }),
+        _ => None,
+    };
+    let created: HashSet<Key> = batch.edits.iter().filter_map(created).collect();
+    let goes = |slot: &Slot| !created.contains(&graph[*slot].row.key());
+    let mut open: Vec<Slot> = intents.deleted().filter(goes).collect();
+    while let Some(owner) = open.pop() {
+        let uid = graph[owner].row.uid;
+        for slot in graph.owned_by(uid) {
+            let resource = &graph[slot];
+            if !resource.is_live() || resource.unreadable().is_some() {
+                continue;
+            }
+            match intents.stored.get(&slot) {
+                Some(intent) if intent.delete.is_some() || intent.leaves(uid) => continue,
+                Some(_) => return Err(Refusal::Contradiction(resource.row.key())),
+                None => intents.stored.insert(slot, Box::new(Intent::to_delete())),
+            };
+            if goes(&slot) {
+                open.push(slot);
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Intents {
+    fn deleted(&self) -> impl Iterator<Item = Slot> + '_ {
+        let deleted = self.stored.iter().filter(|(_, intent)| intent.delete.is_some());
+        deleted.map(|(slot, _)| *slot)
+    }
+}
+
+impl Intent {
+    fn to_delete() -> Self {
+        Self {
+            delete: Some(false),
+            ..Self::default()
+        }
+    }
+
+    /// Whether it hands the resource over to somebody else.
+    fn leaves(&self, owner: Uid) -> bool {
+        self.update.owner.is_some_and(|new| new != Some(owner))
+    }
+}

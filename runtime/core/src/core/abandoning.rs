@@ -1,0 +1,104 @@
+//! Invocations that do not return after their cancel (C10): reported, kept out, and taken up again if they do.
+//!
+//! Nothing waits for an abandoned invocation any more: its resource goes on beside it and settles, and so does whatever
+//! only it keeps out. It still has its names and its number.
+
+use std::sync::Arc;
+
+use super::Core;
+use crate::batch::plan::Step;
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::{Life, Pending, Running};
+use crate::types::index::Slot;
+use crate::{Cause, InvocationId, Reason, RunResult, Settled, Why};
+
+impl Core {
+    /// It has had its time.
+    pub(super) fn abandon(&mut self, invocation: InvocationId) {
+        // Once it stops, what has not returned is named anyway.
+        let known = self.graph.run(invocation).filter(|_| self.is_serving());
+        let Some(slot) = known else { return };
+        let Some(run) = self.graph[slot].run() else { return };
+        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+        let (under, since, answers) = (run.under.clone(), run.waited_since, run.answers);
+        let busy = run.busy && self.graph[slot].is_live();
+        let is_gone = self.graph[slot].life == Life::Gone;
+        let mut pending = Pending::new(reason, self.now.mono);
+        pending.since = since;
+        // In one step: something that stays unsettled has never settled in between.
+        self.on(slot, Event::Abandoned((!is_gone).then_some(pending)));
+        if busy {
+            self.graph.uncount_running(slot);
+        }
+        self.timers.clear_run(invocation);
+        let kind = self.graph[slot].kind;
+        self.scheduler.places_mut().abandon(kind);
+        self.graph[slot].own |= answers;
+        if is_gone {
+            let why = self.graph.kept_out(slot).unwrap_or(Settled::Idle);
+            self.on(slot, Event::Settled(why));
+        } else {
+            self.stop_counting(slot);
+            self.graph.enqueue(slot);
+        }
+        for name in under.iter() {
+            for other in self.graph.claimants(name) {
+                self.stop_counting(other);
+                self.graph.enqueue(other);
+            }
+        }
+    }
+
+    /// What a batch may have marked, if abandoned invocations could keep it out.
+    pub(super) fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
+        let slot = |step: &Step| match step {
+            Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
+            Step::Create(_) => None,
+        };
+        let steps = steps.iter().filter(|_| self.graph.abandoned() > 0);
+        steps.filter_map(slot).collect()
+    }
+
+    /// Deletes and renames that can't run hold nobody back. Known only once every name of the batch is bound.
+    pub(super) fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
+        for &slot in marked {
+            let counts = self.graph.get(slot).is_some_and(|it| it.op_counts());
+            if counts && self.graph.kept_out(slot).is_some() {
+                self.stop_counting(slot);
+            }
+        }
+    }
+
+    /// An abandoned invocation has returned after all: whatever it said is dropped, and all that it kept out is
+    /// asked for.
+    pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
+        self.record(slot, run, RunResult::Cancelled, None);
+        if self.graph[slot].life != Life::Gone {
+            self.write(slot, |row| row.runs_total += 1);
+            self.write_last_run(slot, run, RunResult::Cancelled);
+            self.recover(slot, slot);
+        }
+        for name in run.under.iter() {
+            for other in self.graph.claimants(name) {
+                if other != slot {
+                    self.recover(other, slot);
+                }
+            }
+        }
+    }
+
+    fn recover(&mut self, slot: Slot, from: Slot) {
+        let row = &self.graph[from].row;
+        let cause = Cause::Resource {
+            uid: row.uid,
+            key: row.key(),
+        };
+        let reason = Arc::new(Reason::because(Why::Recovered, cause));
+        let waits = matches!(self.graph[slot].settled(), Some(Settled::Abandoned { .. }));
+        match self.graph[slot].life {
+            Life::Live if waits || slot == from => self.ask(slot, &reason),
+            Life::Deleted if waits => self.set_pending(slot, reason),
+            _ => self.graph.enqueue(slot),
+        }
+    }
+}

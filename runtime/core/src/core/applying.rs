@@ -1,0 +1,553 @@
+//! Carrying out a batch that was found good: all of its edits at once, then what they ask for.
+//!
+//! The order inside: take names from those that lose them, change rows and refs, give names to those that get
+//! them, look for cycles, and only then ask. So nothing is scheduled in between, and the order of edits cannot
+//! matter.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::Core;
+use crate::batch::plan::{Plan, Step};
+use crate::graph::Graph;
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::{Cancelled, Life, Resource};
+use crate::types::edit::{no_labels, unless_empty};
+use crate::types::index::{NameId, Slot};
+use crate::{
+    Cause, Deletion, Name, NewResource, QuickHash, Reason, Row, Settled, SpecVersion, Uid, Update, Why,
+};
+
+/// What a batch has come upon so far.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Names with the live resource that each had before; by uid, for a slot may be used again.
+    names: BTreeMap<NameId, Option<Uid>>,
+    /// Resources to be asked for, why, and whether their refs changed.
+    asks: Vec<(Slot, Why, bool)>,
+    /// Where new edges may close a cycle, and what was on one.
+    seeds: Vec<Slot>,
+    dissolved: BTreeSet<Slot>,
+    to_bind: Vec<Slot>,
+    /// Those that have another policy for retries.
+    policies: Vec<Slot>,
+}
+
+/// Who makes a batch, and what is told of where it comes from.
+#[derive(Debug)]
+struct Author<'a> {
+    cause: &'a Cause,
+    /// Why the invocation runs that makes it, if one does.
+    before: Option<Arc<Reason>>,
+    origins: HashMap<Uid, Arc<str>, QuickHash>,
+    /// The last reason that was made. What a batch asks for in the same way shares one.
+    last: RefCell<Option<Arc<Reason>>>,
+}
+
+/// A batch that is being carried out.
+pub(super) struct Applying<'a> {
+    core: &'a mut Core,
+    /// The resource from whose invocation it comes.
+    own: Option<Slot>,
+    by: Author<'a>,
+    tally: Tally,
+}
+
+impl<'a> Applying<'a> {
+    /// Carries out a plan. `own` is the resource from whose invocation it comes.
+    pub(super) fn carry_out(core: &'a mut Core, plan: Plan, own: Option<Slot>, cause: &'a Cause) {
+        let steps = plan.steps.into_iter();
+        let steps: Vec<Step> = steps.filter(|step| changes_anything(&core.graph, step)).collect();
+        if steps.is_empty() {
+            return;
+        }
+        let by = Author {
+            cause,
+            before: core.graph.reason_of_run(own),
+            origins: plan.origins,
+            last: RefCell::default(),
+        };
+        let mut applying = Self {
+            core,
+            own,
+            by,
+            tally: Tally::default(),
+        };
+        applying.apply(steps);
+    }
+
+    fn apply(&mut self, steps: Vec<Step>) {
+        self.core.waiters.edges_change();
+        self.core.graph.begin_batch();
+        self.take_names(&steps);
+        for step in &steps {
+            // A rename that was under way is over; ending it later would undo the order of deletes.
+            if let Step::Delete { slot, .. } = step
+                && self.core.graph[*slot].is_live()
+            {
+                self.core.end_op(*slot);
+            }
+        }
+        self.order_new_deletes(&steps);
+        for step in &steps {
+            if let Step::Delete { .. } = step {
+                self.unbind_if_live(step);
+            }
+        }
+        let marked = self.core.marked_by(&steps);
+        for step in steps {
+            match step {
+                Step::Create(new) => self.create(*new),
+                Step::Delete { slot, force } => self.delete(slot, force),
+                Step::Change {
+                    slot,
+                    update,
+                    name,
+                    take_up,
+                } => {
+                    self.change_row(slot, *update, name, take_up);
+                }
+            }
+        }
+        for slot in std::mem::take(&mut self.tally.to_bind) {
+            self.core.graph.bind(slot);
+        }
+        self.core.free_what_is_kept_out(&marked);
+        let policies = std::mem::take(&mut self.tally.policies);
+        self.ask_for_changed();
+        for slot in policies {
+            self.core.follow_new_policy(slot);
+        }
+        self.core.wake_for_freed_names();
+        self.core.graph.end_batch();
+    }
+
+    /// Notes which names change hands, dissolves the cycles that are touched, and unbinds what is renamed.
+    fn take_names(&mut self, steps: &[Step]) {
+        for step in steps {
+            let (slot, moves) = match step {
+                Step::Create(new) => {
+                    self.note_name(&new.kind, &new.name);
+                    continue;
+                }
+                Step::Delete { slot, .. } => (*slot, true),
+                Step::Change {
+                    slot,
+                    name,
+                    take_up,
+                    update,
+                } => {
+                    let row = self.core.graph[*slot].row.clone();
+                    let moves = name.as_ref().is_some_and(|name| *name != row.name);
+                    if let Some(name) = name.as_ref().filter(|_| moves || *take_up) {
+                        self.note_name(&row.kind, name);
+                    }
+                    let rerefs = update.refs.as_ref().is_some_and(|refs| *refs != row.refs);
+                    let respelled = name.as_ref().is_some_and(|name| !name.same_case(&row.name));
+                    if !(rerefs || respelled || *take_up) {
+                        continue;
+                    }
+                    (*slot, moves)
+                }
+            };
+            if let Some(cycle) = self.core.graph[slot].cycle {
+                let members = self.core.graph.dissolve(cycle);
+                self.tally.seeds.extend(&members);
+                self.tally.dissolved.extend(members);
+            }
+            if moves && self.core.graph[slot].is_live() {
+                let uid = self.core.graph[slot].row.uid;
+                self.tally
+                    .names
+                    .entry(self.core.graph[slot].name)
+                    .or_insert(Some(uid));
+            }
+        }
+    }
+
+    fn note_name(&mut self, kind: &crate::Kind, name: &Name) {
+        let kind = self.core.graph.intern_kind(kind);
+        let id = self.core.graph.intern(kind, name);
+        let live = self.core.graph.live_uid(id);
+        self.tally.names.entry(id).or_insert(live);
+    }
+
+    fn unbind_if_live(&mut self, step: &Step) {
+        if let Step::Delete { slot, .. } = step
+            && self.core.graph[*slot].is_live()
+        {
+            self.core.graph.unbind(*slot);
+        }
+    }
+
+    /// Deletes wait for those of what referred to them before the batch, or was owned by them.
+    fn order_new_deletes(&mut self, steps: &[Step]) {
+        let deleted = steps.iter().filter_map(|step| match step {
+            Step::Delete { slot, force: false }
+                if self.own != Some(*slot) && self.core.graph.can_run(*slot) =>
+            {
+                Some((*slot, self.core.graph.delete_targets(*slot)))
+            }
+            _ => None,
+        });
+        let deleted: Vec<_> = deleted.collect();
+        self.core.barrier.order_deletes(&mut self.core.graph, &deleted);
+    }
+
+    fn create(&mut self, new: NewResource) {
+        let kind = self.core.graph.intern_kind(&new.kind);
+        let name = self.core.graph.intern(kind, &new.name);
+        let interned = self.core.graph.kinds()[kind].kind().clone();
+        let row = Row {
+            refs: unless_empty(new.refs),
+            owner: new.owner,
+            paths: unless_empty(new.paths),
+            labels: if new.labels.is_empty() {
+                no_labels()
+            } else {
+                new.labels
+            },
+            revision: self.core.journal.revision(),
+            spec_version: SpecVersion(1),
+            retry: new.retry.map(Arc::new),
+            hidden: new.hidden,
+            created_at: self.core.now.wall,
+            updated_at: self.core.now.wall,
+            spec_format: new.spec_format,
+            spec: unless_empty(new.spec),
+            ..Row::new(new.uid, interned, new.name)
+        };
+        let slot = self
+            .core
+            .graph
+            .insert(Resource::new(Arc::new(row), kind, name, Life::Live));
+        self.core.write(slot, |_| {});
+        self.core
+            .graph
+            .set_owner(slot, None, self.core.graph[slot].row.owner);
+        self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
+        self.core.graph.attach(slot);
+        self.tally.to_bind.push(slot);
+        self.tally.seeds.push(slot);
+        self.tally.asks.push((slot, Why::Created, true));
+    }
+
+    /// Marks a resource that is unbound by now, or takes it out at once.
+    fn delete(&mut self, slot: Slot, force: bool) {
+        if self.core.graph[slot].is_live() {
+            self.leave_graph(slot);
+            self.core.graph[slot].life = Life::Deleted;
+        }
+        let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row.state.is_none();
+        if self.own == Some(slot) || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
+            if force {
+                let reason = self.reason_by(slot, Why::Deleted);
+                self.core
+                    .journal
+                    .record_forced(&self.core.graph[slot].row, self.core.now.wall, reason);
+            }
+            if self.own != Some(slot) {
+                self.core.cancel_run(slot, Cancelled::ToRunAgain);
+            }
+            return self.core.remove(slot);
+        }
+        self.core.end_op(slot);
+        let (at, revision) = (self.core.now.wall, self.core.journal.change());
+        self.core.write(slot, |row| {
+            row.marks.deletion = Some(Deletion { at, revision });
+            row.spec_version = row.spec_version.next();
+            row.next_reconcile = None;
+            row.attempts = 0;
+        });
+        self.core.clear_times(slot);
+        self.core.graph.claim(slot);
+        self.core.graph[slot].hold = self.core.journal.revision();
+        self.core.begin_op(slot);
+        let reason = self.reason_by(slot, Why::Deleted);
+        self.core.graph.leave_cohort(slot);
+        self.set_aside(slot, reason);
+    }
+
+    /// A deleted resource waits for its delete, or first for its invocation to return.
+    fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
+        match self.core.graph[slot].run_mut() {
+            Some(run) => {
+                run.again = Some(reason);
+                self.core.cancel_run(slot, Cancelled::ToRunAgain);
+            }
+            None => self.core.set_pending(slot, reason),
+        }
+        self.core.scheduler.leave_gate(&mut self.core.graph, slot);
+    }
+
+    /// Takes a resource out of the graph; it is unbound already.
+    fn leave_graph(&mut self, slot: Slot) {
+        self.core.graph.detach(slot);
+        if self.core.graph[slot].run().is_some_and(|run| run.busy) {
+            self.core.graph.uncount_running(slot);
+            if let Some(run) = self.core.graph[slot].run_mut() {
+                run.busy = false;
+            }
+        }
+        let resource = &mut self.core.graph[slot];
+        debug_assert!(
+            resource.unsettled_parents == 0 && resource.busy_children == 0 && resource.running == 0
+        );
+        resource.own = false;
+    }
+
+    /// Gives a deleted resource its life back; its name follows when names are bound.
+    fn enter_graph(&mut self, slot: Slot) {
+        self.core.end_op(slot);
+        self.core.barrier.release_delete_waits(&mut self.core.graph, slot);
+        self.core.graph.unclaim(slot);
+        self.core.graph[slot].life = Life::Live;
+        // Whoever takes it up, also its own delete: what it waited for before was that delete (C17).
+        self.core.graph[slot].disturbed = self.core.now.mono;
+        self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
+        self.core.cancel_run(slot, Cancelled::ToRunAgain);
+        match self.core.graph[slot].run_mut() {
+            Some(run) => {
+                run.busy = true;
+                run.again = None;
+                self.core.graph.count_running(slot);
+            }
+            None => {
+                self.core.on(slot, Event::Settled(Settled::Idle));
+            }
+        }
+    }
+
+    fn change_row(&mut self, slot: Slot, update: Update, name: Option<Name>, take_up: bool) {
+        let before = self.core.graph[slot].row.clone();
+        let refs = update.refs.clone().filter(|refs| *refs != before.refs);
+        let name = name.filter(|name| !name.same_case(&before.name));
+        let spec = update
+            .spec
+            .as_ref()
+            .is_some_and(|spec| (&spec.0, spec.1) != (&before.spec, before.spec_format));
+        if take_up {
+            self.enter_graph(slot);
+        } else if name.as_ref().is_some_and(|name| *name != before.name) {
+            self.core.graph.unbind(slot);
+        }
+        if refs.is_some() && !take_up {
+            self.core.graph.detach(slot);
+        }
+        let versioned = take_up || spec || refs.is_some() || name.is_some();
+        self.core.write(slot, |row| {
+            if take_up {
+                row.marks.deletion = None;
+                row.error = None;
+                row.attempts = 0;
+            }
+            if versioned {
+                row.spec_version = row.spec_version.next();
+            }
+            overwrite(row, update);
+        });
+        if self.core.graph[slot].row.retry != before.retry {
+            self.tally.policies.push(slot);
+        }
+        self.core
+            .graph
+            .set_owner(slot, before.owner, self.core.graph[slot].row.owner);
+        if let Some(name) = name.clone() {
+            self.rename(slot, name, take_up);
+        }
+        if take_up || refs.is_some() {
+            self.core.graph.attach(slot);
+        }
+        if !self.core.graph.is_bound(slot) {
+            self.tally.to_bind.push(slot);
+        }
+        if take_up || refs.is_some() || name.is_some() {
+            self.tally.seeds.push(slot);
+        }
+        if versioned {
+            let why = match (take_up, spec || refs.is_some()) {
+                (true, _) => Why::Created,
+                (false, true) => Why::Edited,
+                (false, false) => Why::Renamed,
+            };
+            self.tally.asks.push((slot, why, refs.is_some()));
+        }
+        if take_up && self.core.graph[slot].row.marks.is_renamed() {
+            self.core.begin_op(slot);
+        }
+    }
+
+    /// Gives a resource, unbound if its name really changes, another name and the mark that goes with it.
+    fn rename(&mut self, slot: Slot, name: Name, take_up: bool) {
+        let kind = self.core.graph[slot].kind;
+        let id = self.core.graph.intern(kind, &name);
+        self.core.graph[slot].name = id;
+        let keeps_mark = self.core.graph.can_run(slot) || self.core.graph[slot].row.state.is_some();
+        self.core.write(slot, |row| {
+            let old = std::mem::replace(&mut row.name, name);
+            if keeps_mark {
+                let known = row.marks.former_names.iter().any(|former| former.same_case(&old));
+                let former = row.marks.former_names.iter().cloned();
+                row.marks.former_names = former.chain((!known).then_some(old)).collect();
+            }
+        });
+        self.core.claim_former_names(slot);
+        if !take_up {
+            self.core.begin_op(slot);
+        }
+    }
+
+    /// Looks for cycles, and asks for all that the batch concerns.
+    fn ask_for_changed(&mut self) {
+        let moved: Vec<(NameId, Option<Uid>)> = std::mem::take(&mut self.tally.names)
+            .into_iter()
+            .filter(|(name, before)| self.core.graph.live_uid(*name) != *before)
+            .collect();
+        let dissolved = std::mem::take(&mut self.tally.dissolved);
+        let changes = self.core.graph.find_cycles(&self.tally.seeds, &dissolved);
+        let core = &mut *self.core;
+        core.journal.write_cycle_errors(
+            &mut core.graph,
+            core.now.wall,
+            (&changes.regrouped, &changes.left),
+        );
+        let mut own_edit = None;
+        for (slot, why, refs) in std::mem::take(&mut self.tally.asks) {
+            if self.own == Some(slot) {
+                own_edit = Some((slot, why, refs));
+            } else if self
+                .core
+                .graph
+                .get(slot)
+                .is_some_and(|resource| resource.is_live())
+            {
+                self.hold_and_ask(slot, why);
+            }
+        }
+        for slot in changes.entered {
+            self.hold_and_ask(slot, Why::Edited);
+        }
+        for slot in changes.left {
+            if self
+                .core
+                .graph
+                .get(slot)
+                .is_some_and(|resource| resource.is_live())
+            {
+                self.hold_and_ask(slot, Why::Recovered);
+            }
+        }
+        for (name, _) in moved {
+            let referrers = self.core.graph.referrers(name);
+            let because = self.reason_for_ref(self.core.graph.live(name));
+            for slot in referrers {
+                self.core.graph[slot].hold = self.core.journal.revision();
+                self.core.ask(slot, &because);
+            }
+            self.core.graph.release_name(name);
+        }
+        // Last, for what the rest of the batch asks for may stand above it now.
+        match own_edit {
+            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_ask(slot, why),
+            Some((slot, _, refs)) => self.see_own_edit(slot, refs),
+            None => {}
+        }
+    }
+
+    fn hold_and_ask(&mut self, slot: Slot, why: Why) {
+        self.core.graph[slot].hold = self.core.journal.revision();
+        let reason = self.reason_by(slot, why);
+        self.core.ask(slot, &reason);
+    }
+
+    fn reason_by(&self, slot: Slot, why: Why) -> Arc<Reason> {
+        let origin = self.by.origins.get(&self.core.graph[slot].row.uid);
+        let mut last = self.by.last.borrow_mut();
+        let same = |last: &&mut Arc<Reason>| last.why == why && last.origin.as_ref() == origin;
+        if let Some(last) = last.as_mut().filter(same) {
+            return last.clone();
+        }
+        let mut reason = Reason::because(why, self.by.cause.clone());
+        reason.origin = origin.cloned();
+        let reason = Arc::new(reason.after(self.by.before.clone()));
+        *last = Some(reason.clone());
+        reason
+    }
+
+    /// Why what refers to a name is asked for when another resource has it, or none has.
+    fn reason_for_ref(&self, live: Option<Slot>) -> Arc<Reason> {
+        let (cause, before) = match live {
+            Some(live) => (
+                self.core.graph.cause_of(live),
+                self.core.graph.reason_to_come(live),
+            ),
+            None => (self.by.cause.clone(), self.by.before.clone()),
+        };
+        Arc::new(Reason::because(Why::RefChanged, cause).after(before))
+    }
+
+    /// Whether new refs put a pending or running resource above: then even an own edit acts like another's (C5).
+    fn adds_unsettled(&self, slot: Slot, refs_changed: bool) -> bool {
+        let unsettled = |parent: Slot| parent != slot && self.core.graph[parent].is_unsettled();
+        refs_changed && self.core.graph.parents(slot).any(unsettled)
+    }
+
+    /// An edit by the resource's own invocation counts as seen.
+    fn see_own_edit(&mut self, slot: Slot, refs_changed: bool) {
+        self.core.graph[slot].hold = self.core.journal.revision();
+        let now = self.core.graph.see(slot);
+        if let Some(seen) = self.core.graph[slot].run_mut().and_then(|run| run.seen.as_mut()) {
+            seen.spec_version = now.spec_version;
+            if refs_changed {
+                seen.refs = now.refs;
+            }
+        }
+    }
+}
+
+fn changes_anything(graph: &Graph, step: &Step) -> bool {
+    let Step::Change {
+        slot,
+        update,
+        name,
+        take_up: false,
+    } = step
+    else {
+        return true;
+    };
+    let row = &graph[*slot].row;
+    name.as_ref().is_some_and(|name| !name.same_case(&row.name)) || !update_is_idle(row, update)
+}
+
+fn update_is_idle(row: &Row, update: &Update) -> bool {
+    fn same<T: PartialEq>(new: &Option<T>, old: &T) -> bool {
+        new.as_ref().is_none_or(|new| new == old)
+    }
+    update
+        .spec
+        .as_ref()
+        .is_none_or(|(spec, format)| *spec == row.spec && *format == row.spec_format)
+        && same(&update.refs, &row.refs)
+        && same(&update.paths, &row.paths)
+        && same(&update.labels, &row.labels)
+        && same(&update.owner, &row.owner)
+        && same(&update.hidden, &row.hidden)
+        && update
+            .retry
+            .is_none_or(|retry| retry.as_ref() == row.retry.as_deref())
+}
+
+fn overwrite(row: &mut Row, update: Update) {
+    if let Some((spec, format)) = update.spec {
+        (row.spec, row.spec_format) = (spec, format);
+    }
+    row.refs = update.refs.unwrap_or_else(|| row.refs.clone());
+    row.paths = update.paths.unwrap_or_else(|| row.paths.clone());
+    row.labels = update.labels.unwrap_or_else(|| row.labels.clone());
+    row.owner = update.owner.unwrap_or(row.owner);
+    row.hidden = update.hidden.unwrap_or(row.hidden);
+    if let Some(retry) = update.retry {
+        row.retry = retry.map(Arc::new);
+    }
+}

@@ -1,0 +1,28 @@
+//! Pausing (C19): nothing is cancelled, and no further reconcile starts; deletes and renames do.
+
+use std::sync::Arc;
+
+use super::Core;
+use crate::types::index::Slot;
+use crate::{Cause, Reason, Why};
+
+impl Core {
+    pub(super) fn pause(&mut self, slot: Slot) {
+        if !self.graph[slot].row.paused {
+            self.write(slot, |row| row.paused = true);
+            self.graph.enqueue(slot);
+        }
+    }
+
+    /// What asked for it meanwhile counts as one request.
+    pub(super) fn resume(&mut self, slot: Slot, cause: Cause) {
+        if !self.graph[slot].row.paused {
+            return;
+        }
+        self.write(slot, |row| row.paused = false);
+        let asked = std::mem::take(&mut self.graph[slot].extra_mut().missed);
+        if asked {
+            self.ask(slot, &Arc::new(Reason::because(Why::Recovered, cause)));
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Deletes and renames that are tried again, and resources that leave the catalog.
+
+use super::Core;
+use crate::graph::lifecycle::Event;
+use crate::graph::resource::Life;
+use crate::schedule::barrier::rearm;
+use crate::timers::Timer;
+use crate::types::index::{NameId, Slot};
+
+impl Core {
+    /// It is time to try a failed delete or rename again.
+    pub(super) fn op_retry_is_due(&mut self, slot: Slot) {
+        let deferred = self.graph[slot].is_live() && self.defer(slot, Timer::OpRetry(slot));
+        if !deferred {
+            self.retry_op(slot);
+        }
+    }
+
+    /// A failed delete or rename is tried again.
+    pub(super) fn retry_op(&mut self, slot: Slot) {
+        rearm(&mut self.graph, &mut self.timers, slot);
+        let reason = self.graph.reason_to_retry(slot);
+        match self.graph[slot].life {
+            Life::Live => self.ask(slot, &reason),
+            Life::Deleted if !self.graph[slot].is_unsettled() => self.set_pending(slot, reason),
+            Life::Deleted | Life::Gone => {}
+        }
+    }
+
+    /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
+    pub(super) fn remove(&mut self, slot: Slot) {
+        self.graph[slot].life = Life::Gone;
+        let owner = self.graph[slot].row.owner;
+        self.graph.set_owner(slot, owner, None);
+        self.end_op(slot);
+        self.barrier.release_delete_waits(&mut self.graph, slot);
+        self.clear_times(slot);
+        self.journal.write_removal(&mut self.graph, slot);
+        self.on_settled(slot);
+        self.on(slot, Event::Removed);
+        if self.graph[slot].unreturned().is_some() {
+            // Nothing else runs under its name until its invocation has returned.
+            return self.graph.claim(slot);
+        }
+        self.forget(slot);
+    }
+
+    /// Gives up the names of a gone resource whose invocation has returned, and its slot.
+    pub(super) fn forget(&mut self, slot: Slot) {
+        let names: Vec<NameId> = self.graph[slot].names().collect();
+        for name in names {
+            self.give_up(name, slot);
+        }
+        self.graph.remove(slot);
+    }
+}

@@ -1,0 +1,277 @@
+//! Edges, and the counts that keep scheduling linear.
+//!
+//! An edge runs from the live resource of a name to each referrer whose link is an edge. The members of a cycle
+//! act as one *node*, whose counts stand with its representative. For every node, over its counted edges to and
+//! from other nodes:
+//!
+//! - `unsettled_parents` is the number of edges from unsettled resources: it may start at 0 (C3, first half);
+//! - `busy_children` is, for unsettled ends above, the number of edges to *busy* nodes, those with an
+//!   invocation that runs or with busy children: it may start at 0 (C3, second half).
+//!
+//! Both are updated once per edge. Busy children of settled resources are not kept; they are summed up when the
+//! resource becomes unsettled.
+
+use super::Graph;
+use super::names::Referrer;
+use super::resource::{Life, Link};
+use crate::QuickHash;
+use crate::types::index::{NameId, Slot, index_u32};
+
+impl Graph {
+    /// The resource with which the counts of `slot` stand.
+    pub(crate) fn rep(&self, slot: Slot) -> Slot {
+        match self.slots[slot].cycle {
+            None => slot,
+            Some(cycle) => self.cycles.first(cycle),
+        }
+    }
+
+    /// The `index`-th resource of the node that `rep` stands for.
+    pub(crate) fn member(&self, rep: Slot, index: usize) -> Option<Slot> {
+        match self.slots[rep].cycle {
+            None => (index == 0).then_some(rep),
+            Some(cycle) => self.cycles.members(cycle).get(index).copied(),
+        }
+    }
+
+    pub(crate) fn is_busy(&self, rep: Slot) -> bool {
+        let node = &self.slots[rep];
+        node.running > 0 || node.busy_children > 0
+    }
+
+    pub(super) fn referrer(&self, name: NameId, index: usize) -> Option<(Referrer, Link)> {
+        let referrer = *self.names[name].referrers.get(index)?;
+        Some((referrer, self.slots[referrer.slot].links[referrer.index as usize]))
+    }
+
+    /// Live children of a live resource, in no particular order.
+    pub(crate) fn children(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let resource = &self.slots[slot];
+        let referrers: &[Referrer] = if resource.is_live() {
+            &self.names[resource.name].referrers
+        } else {
+            &[]
+        };
+        referrers
+            .iter()
+            .filter(|referrer| self.slots[referrer.slot].links[referrer.index as usize].edge)
+            .map(|referrer| referrer.slot)
+    }
+
+    /// Live parents of a live resource, in the order of its refs.
+    pub(crate) fn parents(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
+        self.slots[slot]
+            .links
+            .iter()
+            .filter(|link| link.edge)
+            .filter_map(|link| self.names[link.name].live)
+    }
+
+    /// Binds the refs of a live resource to their names and counts the edges.
+    pub(crate) fn attach(&mut self, slot: Slot) {
+        if self.slots[slot].row.refs.is_empty() {
+            return;
+        }
+        let refs = self.slots[slot].row.refs.clone();
+        let mut links: Vec<Link> = Vec::with_capacity(refs.len());
+        let mut edges = std::collections::HashSet::<NameId, QuickHash>::default();
+        for (index, reference) in refs.iter().enumerate() {
+            let kind = self.kinds.intern(&reference.kind);
+            let name = self.names.intern(kind, &reference.name);
+            let referrers = &mut self.names[name].referrers;
+            let position = index_u32(referrers.len());
+            referrers.push(Referrer {
+                slot,
+                index: index_u32(index),
+            });
+            let edge = reference.required != crate::Required::Exists && edges.insert(name);
+            links.push(Link {
+                name,
+                position,
+                required: reference.required,
+                edge,
+                counted: false,
+            });
+        }
+        self.slots[slot].links = links.into_boxed_slice();
+        for index in 0..refs.len() {
+            self.count_edge(slot, index);
+        }
+    }
+
+    /// Takes a resource out of the referrers of all names, and its edges out of the counts.
+    pub(crate) fn detach(&mut self, slot: Slot) {
+        for index in 0..self.slots[slot].links.len() {
+            self.uncount_edge(slot, index);
+        }
+        for index in 0..self.slots[slot].links.len() {
+            let link = self.slots[slot].links[index];
+            let referrers = &mut self.names[link.name].referrers;
+            referrers.swap_remove(link.position as usize);
+            // The last one took its place; it may be a later link of this same resource.
+            if let Some(moved) = referrers.get(link.position as usize).copied() {
+                self.slots[moved.slot].links[moved.index as usize].position = link.position;
+            }
+            self.names.release(link.name);
+        }
+        self.slots[slot].links = Box::default();
+    }
+
+    /// Makes `slot` the live resource of its name and counts the edges to its referrers.
+    pub(crate) fn bind(&mut self, slot: Slot) {
+        let name = self.slots[slot].name;
+        debug_assert!(self.names[name].live.is_none());
+        self.names[name].live = Some(slot);
+        for index in 0..self.names[name].referrers.len() {
+            let referrer = self.names[name].referrers[index];
+            self.count_edge(referrer.slot, referrer.index as usize);
+        }
+    }
+
+    /// Takes its name from `slot`, and the edges to its referrers out of the counts.
+    pub(crate) fn unbind(&mut self, slot: Slot) {
+        let name = self.slots[slot].name;
+        debug_assert_eq!(self.names[name].live, Some(slot));
+        for index in 0..self.names[name].referrers.len() {
+            let referrer = self.names[name].referrers[index];
+            self.uncount_edge(referrer.slot, referrer.index as usize);
+        }
+        self.names[name].live = None;
+    }
+
+    /// Counts the edge of one link, if it is one and is not counted yet.
+    pub(super) fn count_edge(&mut self, child: Slot, index: usize) {
+        self.visits.edges += 1;
+        let link = self.slots[child].links[index];
+        let Some(parent) = self.names[link.name].live else {
+            return;
+        };
+        if link.counted || !link.edge || self.slots[child].life != Life::Live {
+            return;
+        }
+        self.slots[child].links[index].counted = true;
+        let (above, below) = (self.rep(parent), self.rep(child));
+        if above == below || !self.slots[parent].is_unsettled() {
+            return;
+        }
+        self.slots[below].unsettled_parents += 1;
+        if self.is_busy(below) {
+            self.add_busy_child(above);
+        }
+    }
+
+    /// The reverse of [`count_edge`](Self::count_edge).
+    pub(super) fn uncount_edge(&mut self, child: Slot, index: usize) {
+        self.visits.edges += 1;
+        let link = self.slots[child].links[index];
+        if !link.counted {
+            return;
+        }
+        self.slots[child].links[index].counted = false;
+        let Some(parent) = self.names[link.name].live else {
+            return;
+        };
+        let (above, below) = (self.rep(parent), self.rep(child));
+        if above == below || !self.slots[parent].is_unsettled() {
+            return;
+        }
+        self.slots[below].unsettled_parents -= 1;
+        if self.slots[below].unsettled_parents == 0 {
+            self.enqueue(below);
+        }
+        if self.is_busy(below) {
+            self.remove_busy_child(above);
+        }
+    }
+
+    fn add_busy_child(&mut self, rep: Slot) {
+        let was_busy = self.is_busy(rep);
+        self.slots[rep].busy_children += 1;
+        if !was_busy {
+            self.became_busy(rep);
+        }
+    }
+
+    fn remove_busy_child(&mut self, rep: Slot) {
+        self.slots[rep].busy_children -= 1;
+        if self.slots[rep].busy_children == 0 {
+            self.enqueue(rep);
+        }
+        if !self.is_busy(rep) {
+            self.became_free(rep);
+        }
+    }
+
+    /// Tells the unsettled parents of a node, and theirs, that something runs below them.
+    pub(super) fn became_busy(&mut self, rep: Slot) {
+        let mut stack = vec![rep];
+        while let Some(rep) = stack.pop() {
+            self.each_unsettled_parent(rep, |graph, above| {
+                let was_busy = graph.is_busy(above);
+                graph.slots[above].busy_children += 1;
+                if !was_busy {
+                    stack.push(above);
+                }
+            });
+        }
+    }
+
+    /// Tells the unsettled parents of a node, and theirs, that nothing runs below them here any more.
+    pub(super) fn became_free(&mut self, rep: Slot) {
+        let mut stack = vec![rep];
+        while let Some(rep) = stack.pop() {
+            self.each_unsettled_parent(rep, |graph, above| {
+                graph.slots[above].busy_children -= 1;
+                if graph.slots[above].busy_children == 0 {
+                    graph.enqueue(above);
+                }
+                if !graph.is_busy(above) {
+                    stack.push(above);
+                }
+            });
+        }
+    }
+
+    /// Once per counted edge into the node from an unsettled resource of another node. Those that are about to
+    /// sum up their busy children are left out.
+    fn each_unsettled_parent(&mut self, rep: Slot, mut tell: impl FnMut(&mut Graph, Slot)) {
+        if self.slots[rep].unsettled_parents == 0 {
+            return;
+        }
+        let mut member_index = 0;
+        while let Some(member) = self.member(rep, member_index) {
+            member_index += 1;
+            for index in 0..self.slots[member].links.len() {
+                let link = self.slots[member].links[index];
+                self.visits.edges += 1;
+                let Some(parent) = self.names[link.name].live.filter(|_| link.counted) else {
+                    continue;
+                };
+                let above = self.rep(parent);
+                let resource = &self.slots[parent];
+                if above != rep && resource.is_unsettled() && !resource.summing {
+                    tell(self, above);
+                }
+            }
+        }
+    }
+
+    /// One more invocation of the node of `slot` that holds its ancestors back.
+    pub(crate) fn count_running(&mut self, slot: Slot) {
+        let rep = self.rep(slot);
+        let was_busy = self.is_busy(rep);
+        self.slots[rep].running += 1;
+        if !was_busy {
+            self.became_busy(rep);
+        }
+    }
+
+    /// One less.
+    pub(crate) fn uncount_running(&mut self, slot: Slot) {
+        let rep = self.rep(slot);
+        self.slots[rep].running -= 1;
+        if !self.is_busy(rep) {
+            self.became_free(rep);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! The kinds that the catalog knows, registered or not.
+
+use std::collections::HashMap;
+use std::ops::{Index, IndexMut};
+use std::time::Duration;
+
+use crate::types::index::KindId;
+use crate::{Kind, KindOptions, QuickHash};
+
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct KindEntry {
+    pub(super) kind: Kind,
+    /// None if no reconciler of it is registered here.
+    pub(super) options: Option<KindOptions>,
+}
+
+impl KindEntry {
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    pub(crate) fn options(&self) -> Option<&KindOptions> {
+        self.options.as_ref()
+    }
+}
+
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Kinds {
+    entries: Vec<KindEntry>,
+    by_name: HashMap<Kind, KindId, QuickHash>,
+    /// The least of their patiences with timed requests; none if none is registered.
+    timed_patience: Option<Duration>,
+}
+
+impl Kinds {
+    pub(super) fn register(&mut self, options: KindOptions) -> bool {
+        if self.by_name.contains_key(&options.kind) {
+            return false;
+        }
+        let id = self.intern(&options.kind.clone());
+        let patience = options.timed_patience;
+        self.timed_patience = Some(self.timed_patience.map_or(patience, |least| least.min(patience)));
+        self[id].options = Some(options);
+        true
+    }
+
+    pub(crate) fn least_timed_patience(&self) -> Duration {
+        self.timed_patience.unwrap_or(Duration::MAX)
+    }
+
+    pub(crate) fn longest_nudging_interval(&self) -> Duration {
+        let options = self.entries.iter().filter_map(|entry| entry.options.as_ref());
+        options
+            .map(|options| options.nudging.interval)
+            .max()
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn find(&self, kind: &Kind) -> Option<KindId> {
+        self.by_name.get(kind).copied()
+    }
+
+    pub(super) fn intern(&mut self, kind: &Kind) -> KindId {
+        if let Some(id) = self.find(kind) {
+            return id;
+        }
+        let id = KindId(u32::try_from(self.entries.len()).expect("fewer than 2^32 kinds"));
+        self.entries.push(KindEntry {
+            kind: kind.clone(),
+            options: None,
+        });
+        self.by_name.insert(kind.clone(), id);
+        id
+    }
+
+    /// Every kind ever seen, in order of first sight.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = KindId> + use<> {
+        (0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX)).map(KindId)
+    }
+}
+
+impl Index<KindId> for Kinds {
+    type Output = KindEntry;
+
+    fn index(&self, id: KindId) -> &KindEntry {
+        &self.entries[id.0 as usize]
+    }
+}
+
+impl IndexMut<KindId> for Kinds {
+    fn index_mut(&mut self, id: KindId) -> &mut KindEntry {
+        &mut self.entries[id.0 as usize]
+    }
+}

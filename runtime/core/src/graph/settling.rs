@@ -1,0 +1,184 @@
+//! Pending, cancelled, settled: the moves of one resource, and what they mean to those around it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::Graph;
+use super::lifecycle::Event;
+use super::resource::{Cancelled, Pending};
+use crate::timers::{Timer, Timers};
+use crate::types::index::Slot;
+use crate::{Effect, Mono, Now, Phase, Priority, QuickHash, Reason, RunResult, Settled, Timestamp};
+
+/// Where invocations are told to stop, and how long they then have.
+pub(crate) struct Stops<'a> {
+    timers: &'a mut Timers,
+    out: &'a mut Vec<Effect>,
+    now: Now,
+}
+
+impl<'a> Stops<'a> {
+    pub(crate) fn new(timers: &'a mut Timers, out: &'a mut Vec<Effect>, now: Now) -> Self {
+        Self { timers, out, now }
+    }
+
+    pub(super) fn now(&self) -> Mono {
+        self.now.mono
+    }
+}
+
+impl Graph {
+    /// Asked for, not yet started. For a live resource its edges must be seen to by the caller.
+    pub(crate) fn set_pending(&mut self, slot: Slot, reason: Arc<Reason>, now: Mono) {
+        self.on(slot, Event::Asked(Pending::new(reason, now)), now);
+        self.enqueue(slot);
+    }
+
+    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile: it inherits
+    /// the priority of that, and its parents inherit its own.
+    pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>, now: Mono) {
+        self.set_pending(slot, reason, now);
+        if !self.slots[slot].is_live() {
+            return;
+        }
+        let mut inherited = Priority::Background;
+        let mut next = 0;
+        while let Some((referrer, link)) = self.referrer(self.slots[slot].name, next) {
+            next += 1;
+            self.visits.edges += 1;
+            if link.counted {
+                inherited = inherited.min(self.inheritable(referrer.slot));
+            }
+        }
+        if let Some(pending) = self.slots[slot].pending_mut() {
+            pending.inherit(inherited);
+        }
+        let priority = self.inheritable(slot);
+        if priority < Priority::Background {
+            let parents: Vec<Slot> = self.parents(slot).collect();
+            for parent in parents {
+                self.raise_priority(parent, priority);
+            }
+        }
+    }
+
+    /// Settles one resource, or all of the cycle that it is on, and tells those below. Gives back the resource that
+    /// stands for them.
+    pub(crate) fn settle(&mut self, slot: Slot, why: &Settled, now: Mono) -> Slot {
+        let rep = self.rep(slot);
+        debug_assert_eq!(
+            self.slots[rep].unsettled_parents, 0,
+            "pending is closed downwards"
+        );
+        let mut index = 0;
+        while let Some(member) = self.member(rep, index) {
+            index += 1;
+            self.visits.nodes += 1;
+            self.on(member, Event::Settled(why.clone()), now);
+            let mut next = 0;
+            while let Some((referrer, link)) = self.referrer(self.slots[member].name, next) {
+                next += 1;
+                self.visits.edges += 1;
+                let below = self.rep(referrer.slot);
+                if link.counted && below != rep {
+                    self.slots[below].unsettled_parents -= 1;
+                    if self.slots[below].unsettled_parents == 0 {
+                        self.enqueue(below);
+                    }
+                }
+            }
+        }
+        self.slots[rep].busy_children = 0;
+        rep
+    }
+
+    /// Tells an invocation to stop; what it returns is dropped.
+    pub(crate) fn cancel_run(&mut self, slot: Slot, by: Cancelled, stops: &mut Stops<'_>) {
+        let Some(run) = self.slots[slot].run_mut() else {
+            return;
+        };
+        if run.cancelled != Cancelled::No {
+            run.cancelled = by;
+            return;
+        }
+        run.cancelled = by;
+        let invocation = run.invocation;
+        stops.out.push(Effect::Cancel(invocation));
+        if by != Cancelled::ByShutdown {
+            self.set_patience(slot, stops);
+        }
+        self.touch_status(slot);
+    }
+
+    /// From its cancel on an invocation has so long to return.
+    fn set_patience(&self, slot: Slot, stops: &mut Stops<'_>) {
+        let wait = self.options(slot).map(|options| options.cancel_deadline);
+        let at = stops.now().after(wait.unwrap_or_default());
+        if let Some(timer) = self.slots[slot].run().map(|run| Timer::Abandon(run.invocation))
+            && stops.timers.due(timer).is_none()
+        {
+            stops.timers.set(timer, at);
+        }
+    }
+
+    /// A resource and its descendants, as far as they are unsettled.
+    pub(crate) fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
+        let mut seen = HashSet::<Slot, QuickHash>::default();
+        seen.insert(slot);
+        let mut members = vec![slot];
+        let mut next = 0;
+        while let Some(member) = members.get(next).copied() {
+            next += 1;
+            for child in self.children(member) {
+                if seen.insert(child) {
+                    members.push(child);
+                }
+            }
+        }
+        self.visits.nodes += members.len() as u64;
+        members.retain(|member| self.slots[*member].is_unsettled());
+        members
+    }
+
+    /// The priority that the parents of something pending inherit.
+    pub(super) fn inheritable(&self, slot: Slot) -> Priority {
+        let pending = self.slots[slot].pending();
+        pending.map_or(Priority::Background, |pending| pending.inheritable)
+    }
+
+    /// A request of this priority came for a pending resource: it counts for it, and for what it waits for. Walks only
+    /// what has a lower one.
+    pub(super) fn raise_priority(&mut self, slot: Slot, priority: Priority) {
+        let mut open = vec![slot];
+        while let Some(slot) = open.pop() {
+            let Some(pending) = self.slots[slot].pending_mut() else {
+                continue;
+            };
+            if !pending.inherit(priority) {
+                continue;
+            }
+            self.visits.nodes += 1;
+            self.slots[slot].listed.ready = None;
+            self.enqueue(slot);
+            let parents: Vec<Slot> = self.parents(slot).collect();
+            self.visits.edges += parents.len() as u64;
+            open.extend(parents);
+        }
+    }
+
+    /// Takes over how long the last completed reconcile took.
+    pub(crate) fn measure(&mut self, slot: Slot, started_at: Timestamp, ended_at: Timestamp) {
+        let ms = ended_at.0.saturating_sub(started_at.0).max(0);
+        self.slots[slot].duration_ms = u32::try_from(ms).unwrap_or(u32::MAX);
+    }
+
+    /// The same from what is stored.
+    pub(crate) fn measure_stored(&mut self, slot: Slot) {
+        let last = self.slots[slot].row.last_run.as_ref();
+        let completed =
+            last.filter(|last| last.phase == Phase::Reconcile && last.result != RunResult::Cancelled);
+        if let Some((started_at, ended_at)) = completed.map(|last| (last.started_at, last.ended_at)) {
+            self.measure(slot, started_at, ended_at);
+        }
+    }
+}

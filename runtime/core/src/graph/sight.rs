@@ -1,0 +1,164 @@
+//! Resources as the scheduler sees them, and what their reconcilers see of their refs.
+
+use std::sync::Arc;
+
+use super::Graph;
+use super::lifecycle::At;
+use super::resource::Link;
+use crate::types::index::{NameId, Slot};
+use crate::{Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Why};
+
+impl Graph {
+    /// Whether a reconciler is registered and the stored bytes could be read.
+    pub(crate) fn can_run(&self, slot: Slot) -> bool {
+        self.unrunnable(slot).is_none()
+    }
+
+    pub(crate) fn unrunnable(&self, slot: Slot) -> Option<Settled> {
+        if let Some(error) = self.slots[slot].unreadable() {
+            return Some(Settled::Unreadable(error.clone()));
+        }
+        self.options(slot).is_none().then_some(Settled::Unsupported)
+    }
+
+    /// The first ref whose requirement does not hold.
+    pub(crate) fn unmet_ref(&self, slot: Slot) -> Option<usize> {
+        let unmet = |name: NameId, required: Required| match (required, self.names[name].live) {
+            (Required::Completed, _) | (Required::Exists, Some(_)) => false,
+            (_, None) => true,
+            (Required::Ready, Some(target)) => !self.is_ready(target),
+        };
+        self.slots[slot]
+            .links
+            .iter()
+            .position(|link| unmet(link.name, link.required))
+    }
+
+    /// Whether its last completed invocation succeeded and saw its present spec version.
+    fn is_ready(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        if resource.is_failed() {
+            return false;
+        }
+        let Some(seen) = resource.row.last_run.as_ref().and_then(|run| run.seen.as_ref()) else {
+            return false;
+        };
+        seen.spec_version == resource.row.spec_version
+    }
+
+    /// `parents: changed`: nothing but finished parents asked for it, and nothing that it sees has changed.
+    pub(crate) fn is_unchanged(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        let only_changed = self
+            .options(slot)
+            .is_some_and(|options| options.parents == Parents::Changed);
+        if !only_changed || resource.own {
+            return false;
+        }
+        let Some(last) = &resource.row.last_run else {
+            return false;
+        };
+        let Some(seen) = &last.seen else { return false };
+        matches!(last.result, RunResult::Done(_)) && self.refs_now(slot).eq(seen.refs.iter().copied())
+    }
+
+    pub(crate) fn view_refs(&self, slot: Slot) -> Vec<RefView> {
+        let resource = &self.slots[slot];
+        let view = |(reference, link): (&crate::Ref, &Link)| {
+            let target = self.names[link.name].live.map(|target| &self.slots[target]);
+            RefView {
+                reference: reference.clone(),
+                target: target.map(|target| target.row.clone()),
+                failed: target.is_some_and(|target| target.is_failed()),
+            }
+        };
+        resource
+            .row
+            .refs
+            .iter()
+            .zip(resource.links.iter())
+            .map(view)
+            .collect()
+    }
+
+    /// What a reconcile that starts now sees.
+    pub(crate) fn see(&self, slot: Slot) -> Seen {
+        let row = &self.slots[slot].row;
+        Seen {
+            spec_version: row.spec_version,
+            refreshes: row.refreshes,
+            formats: self.formats(slot),
+            refs: self.seen_refs(slot),
+        }
+    }
+
+    fn seen_refs(&self, slot: Slot) -> Arc<[SeenRef]> {
+        if self.slots[slot].links.is_empty() {
+            return Arc::default(); // needs no memory
+        }
+        self.refs_now(slot).collect()
+    }
+
+    /// Versions of the kind's messages; 0 for what is not registered.
+    pub(crate) fn formats(&self, slot: Slot) -> (u32, u32) {
+        self.options(slot)
+            .map_or((0, 0), |options| (options.spec_format, options.state_format))
+    }
+
+    /// Its refs as they are now, in their order.
+    pub(crate) fn refs_now(&self, slot: Slot) -> impl Iterator<Item = SeenRef> + '_ {
+        self.slots[slot]
+            .links
+            .iter()
+            .map(|link| match self.names[link.name].live {
+                None => SeenRef {
+                    target: None,
+                    failed: false,
+                },
+                Some(target) => {
+                    let target = &self.slots[target];
+                    SeenRef {
+                        target: Some((target.row.uid, target.row.state_version)),
+                        failed: target.is_failed(),
+                    }
+                }
+            })
+    }
+
+    /// The policy in force: the resource's own, or that of its kind. What can't run here is not tried again.
+    pub(crate) fn retry_policy(&self, slot: Slot) -> RetryPolicy {
+        match (self.options(slot), &self.slots[slot].row.retry) {
+            (None, _) => RetryPolicy::Never,
+            (Some(_), Some(own)) => **own,
+            (Some(options), None) => options.retry,
+        }
+    }
+
+    /// The reason of a further attempt, with what had asked for the run that failed.
+    pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
+        Arc::new(match &self.slots[slot].row.last_run {
+            Some(failed) => Reason::retried(&failed.reason),
+            None => Reason::bare(Why::Retry),
+        })
+    }
+
+    /// Why it is going to run, if it is.
+    pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
+        match self.slots[slot].lifecycle.at() {
+            At::Pending(pending) => Some(pending.reason.clone()),
+            At::Running(run) => run.again.clone(),
+            At::Settled(_) | At::Concluding => None,
+        }
+    }
+
+    /// Why the invocation runs that a call comes from, if it comes from one.
+    pub(crate) fn reason_of_run(&self, slot: Option<Slot>) -> Option<Arc<Reason>> {
+        Some(self.slots[slot?].run()?.reason.clone())
+    }
+
+    /// Whether it may not be reconciled now because it is paused.
+    pub(crate) fn is_held_by_pause(&self, slot: Slot) -> bool {
+        let resource = &self.slots[slot];
+        resource.row.paused && !resource.extra().forced
+    }
+}

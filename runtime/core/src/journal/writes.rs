@@ -1,0 +1,200 @@
+//! Changes of rows, and the history of runs.
+
+use std::sync::Arc;
+
+use super::Journal;
+use crate::graph::Graph;
+use crate::graph::cycles::CYCLE_CODE;
+use crate::graph::resource::{Resource, Running};
+use crate::types::index::Slot;
+use crate::{
+    Error, Gone, HistoryRow, LastRun, NoOpRun, Outcome, Phase, Reason, Revision, Row, RunResult, Timestamp,
+    Work,
+};
+
+impl Journal {
+    /// The revision of the change that is being made.
+    pub(crate) fn change(&mut self) -> Revision {
+        if std::mem::take(&mut self.fresh) {
+            self.revision = self.revision.next();
+        }
+        self.revision
+    }
+
+    /// Changes the row of a resource; readers keep the one that they have.
+    pub(crate) fn write(
+        &mut self,
+        graph: &mut Graph,
+        now: Timestamp,
+        slot: Slot,
+        change: impl FnOnce(&mut Row),
+    ) {
+        if graph[slot].unreadable().is_some() {
+            return; // kept untouched, whatever happens around it
+        }
+        let revision = self.change();
+        let resource = &mut graph[slot];
+        let row = Arc::make_mut(&mut resource.row);
+        if let Some(no_op) = resource.no_op.take() {
+            no_op.show_in(row);
+        }
+        change(row);
+        row.revision = revision;
+        row.updated_at = now;
+        if !std::mem::replace(&mut resource.listed.row_dirty, true) {
+            self.dirty.push(slot);
+        }
+    }
+
+    /// Takes the row out of the catalog; the store need not hear of what it never had.
+    pub(crate) fn write_removal(&mut self, graph: &mut Graph, slot: Slot) {
+        let revision = self.change();
+        let resource = &mut graph[slot];
+        resource.listed.row_dirty = false;
+        if resource.stored {
+            let row = &resource.row;
+            self.gone.push(Gone {
+                uid: row.uid,
+                key: row.key(),
+                revision,
+            });
+        }
+    }
+
+    /// Writes into its row how a resource's last run ended.
+    pub(crate) fn write_last_run(
+        &mut self,
+        graph: &mut Graph,
+        now: Timestamp,
+        slot: Slot,
+        (run, result): (&Running, RunResult),
+    ) {
+        let completed = run.phase == Phase::Reconcile && result != RunResult::Cancelled;
+        let epoch = self.epoch;
+        self.write(graph, now, slot, |row| {
+            let before = row.last_run.as_ref().and_then(|last| last.seen.clone());
+            row.last_run = Some(Arc::new(LastRun {
+                id: run.invocation,
+                epoch,
+                phase: run.phase,
+                reason: run.reason.clone(),
+                started_at: run.started_at,
+                ended_at: now,
+                result,
+                seen: if completed { run.seen.clone() } else { before },
+            }));
+        });
+    }
+
+    /// Gives the members of new cycles their errors, and takes them from what is on none any more (C7).
+    pub(crate) fn write_cycle_errors(
+        &mut self,
+        graph: &mut Graph,
+        now: Timestamp,
+        (entered, left): (&[Slot], &[Slot]),
+    ) {
+        for slot in left.iter().copied() {
+            let on_cycle = |resource: &&Resource| {
+                resource
+                    .row
+                    .error
+                    .as_ref()
+                    .is_some_and(|error| &*error.code == CYCLE_CODE)
+            };
+            if graph.get(slot).as_ref().is_some_and(on_cycle) {
+                self.write(graph, now, slot, |row| row.error = None);
+            }
+        }
+        let mut cycles: Vec<_> = entered.iter().filter_map(|slot| graph[*slot].cycle).collect();
+        cycles.dedup();
+        for cycle in cycles {
+            for (slot, error) in graph.spell(cycle) {
+                if graph[slot].row.error.as_deref() != Some(&*error) {
+                    self.write(graph, now, slot, |row| row.error = Some(error));
+                }
+            }
+        }
+    }
+
+    /// A row of history, unless the run found nothing to do.
+    pub(crate) fn record(
+        &mut self,
+        row: &Row,
+        now: Timestamp,
+        run: &Running,
+        (result, error): (RunResult, Option<Arc<Error>>),
+    ) {
+        if matches!(result, RunResult::Done(Work::None | Work::Checked)) {
+            return;
+        }
+        self.history.push(HistoryRow {
+            uid: row.uid,
+            key: row.key(),
+            epoch: self.epoch,
+            invocation: Some(run.invocation),
+            phase: run.phase,
+            reason: run.reason.clone(),
+            started_at: run.started_at,
+            ended_at: now,
+            result,
+            error,
+            seen: run.seen.clone(),
+        });
+    }
+
+    /// History of a delete that gave up on the reconciler.
+    pub(crate) fn record_forced(&mut self, row: &Row, now: Timestamp, reason: Arc<Reason>) {
+        self.history.push(HistoryRow {
+            uid: row.uid,
+            key: row.key(),
+            epoch: self.epoch,
+            invocation: None,
+            phase: Phase::Delete,
+            reason,
+            started_at: now,
+            ended_at: now,
+            result: RunResult::Done(Work::None),
+            error: None,
+            seen: None,
+        });
+    }
+
+    /// Counts a completed reconcile that leaves its row as it is; false if it does not.
+    pub(crate) fn count_no_op(
+        &mut self,
+        graph: &mut Graph,
+        now: Timestamp,
+        slot: Slot,
+        (run, outcome): (&Running, Outcome),
+    ) -> bool {
+        if !is_no_op(&graph[slot], run, outcome) {
+            return false;
+        }
+        let resource = &mut graph[slot];
+        let before = resource.no_op.as_ref().map(|before| before.runs_total);
+        let no_op = Arc::new(NoOpRun {
+            uid: resource.row.uid,
+            id: run.invocation,
+            epoch: self.epoch,
+            reason: run.reason.clone(),
+            started_at: run.started_at,
+            ended_at: now,
+            work: outcome.work,
+            runs_total: before.unwrap_or(resource.row.runs_total) + 1,
+        });
+        resource.no_op = Some(no_op.clone());
+        self.no_ops.push(self.revision, slot, no_op);
+        true
+    }
+}
+
+fn is_no_op(resource: &Resource, run: &Running, outcome: Outcome) -> bool {
+    let row = &resource.row;
+    let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
+    let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
+    let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
+        last.phase == Phase::Reconcile && matches!(last.result, RunResult::Done(_)) && last.seen == run.seen
+    });
+    // A requeue time that was used up or is replaced is a change of what is stored.
+    finds_nothing && is_sound && row.next_reconcile.is_none() && sees_the_same
+}

@@ -1,0 +1,104 @@
+//! The order of deletes: each waits for those of what refers to its resource or is owned by it (the contract's C6).
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::Uid;
+use crate::graph::Graph;
+use crate::graph::components::components;
+use crate::graph::resource::Life;
+use crate::types::index::{Slot, index_u32};
+
+/// Which deletes wait for the delete of a resource. By slot and uid, for a slot may be used again.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct DeleteOrder(HashMap<Slot, Vec<(Slot, Uid)>>);
+
+impl DeleteOrder {
+    /// Every delete that waits for another, with its uid.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = (Slot, Uid)> + '_ {
+        self.0.values().flatten().copied()
+    }
+
+    /// The deletes that wait for that of `slot`.
+    #[cfg(test)]
+    pub(crate) fn waiting_for(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let waiting = self.0.get(&slot).into_iter().flatten();
+        waiting.map(|(target, _)| *target)
+    }
+
+    /// Which deletes have to wait for these new ones: those of what they refer to or are owned by. Deletes that
+    /// would wait for one another in a circle don't.
+    pub(super) fn add(&mut self, graph: &mut Graph, deleted: &[(Slot, Vec<Slot>)]) {
+        let index_of: HashMap<Slot, u32> = deleted
+            .iter()
+            .enumerate()
+            .map(|(index, (slot, _))| (*slot, index_u32(index)))
+            .collect();
+        let edges: Vec<Vec<u32>> = deleted
+            .iter()
+            .map(|(_, targets)| {
+                targets
+                    .iter()
+                    .filter_map(|target| index_of.get(target).copied())
+                    .collect()
+            })
+            .collect();
+        let component = components(&edges);
+        let mut of_old = Vec::new();
+        for (index, (slot, targets)) in deleted.iter().enumerate() {
+            let in_circle = |target: &Slot| {
+                let other = index_of.get(target);
+                other.is_some_and(|other| component[*other as usize] == component[index])
+            };
+            let targets: BTreeSet<Slot> = targets.iter().copied().collect();
+            for target in targets
+                .into_iter()
+                .filter(|target| target != slot && !in_circle(target))
+            {
+                if graph[target].life == Life::Deleted {
+                    of_old.push((*slot, target));
+                } else {
+                    self.delay(graph, *slot, target);
+                }
+            }
+        }
+        for (slot, target) in of_old {
+            if !self.delays(target, slot) {
+                self.delay(graph, slot, target);
+            }
+        }
+    }
+
+    /// The delete of `target`, now or to come, waits for that of `slot`.
+    fn delay(&mut self, graph: &mut Graph, slot: Slot, target: Slot) {
+        graph[target].extra_mut().delete_waits += 1;
+        let uid = graph[target].row.uid;
+        self.0.entry(slot).or_default().push((target, uid));
+    }
+
+    /// Whether the delete of `last` waits for that of `first` already, directly or through others.
+    fn delays(&self, first: Slot, last: Slot) -> bool {
+        let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
+        while let Some(slot) = open.pop() {
+            if slot == last {
+                return true;
+            }
+            if seen.insert(slot) {
+                let waiting = self.0.get(&slot).into_iter().flatten();
+                open.extend(waiting.map(|(target, _)| *target));
+            }
+        }
+        false
+    }
+
+    /// The delete of `slot` is done, failed, or has been waited for long enough.
+    pub(super) fn release(&mut self, graph: &mut Graph, slot: Slot) {
+        for (target, uid) in self.0.remove(&slot).unwrap_or_default() {
+            let waiting = graph.get_mut(target).filter(|resource| resource.row.uid == uid);
+            if let Some(resource) = waiting {
+                resource.extra_mut().delete_waits -= 1;
+                graph.enqueue(target);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Places: how many invocations may run at a time, of a kind and in a pool (the contract's C12).
+
+use std::sync::Arc;
+
+use super::ready::ReadyQueue;
+use crate::types::index::{KindId, Slot};
+use crate::{KindOptions, Phase, Pool};
+
+/// The places of a registered kind, and the queue for them.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+struct KindPlaces {
+    limit: Option<usize>,
+    running: usize,
+    /// Which of the pools it is in.
+    pool: Option<usize>,
+    deletes: ReadyQueue,
+    renames: ReadyQueue,
+    reconciles: ReadyQueue,
+}
+
+/// A limit that kinds share.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct PoolEntry {
+    name: Arc<str>,
+    limit: usize,
+    exclusive: bool,
+    running: usize,
+}
+
+impl PoolEntry {
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running
+    }
+
+    fn is_full(&self) -> bool {
+        self.running >= self.limit
+    }
+}
+
+/// The places of all registered kinds. These have the lowest indexes, for they come first.
+#[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Places {
+    kinds: Vec<KindPlaces>,
+    pools: Vec<PoolEntry>,
+}
+
+impl Places {
+    /// Adds the places of the kind that is registered next.
+    pub(super) fn register(&mut self, options: &KindOptions) {
+        let pool = options.pool.as_ref().map(|pool| self.join_pool(pool));
+        self.kinds.push(KindPlaces {
+            limit: options.concurrency,
+            pool,
+            ..KindPlaces::default()
+        });
+    }
+
+    fn join_pool(&mut self, pool: &Pool) -> usize {
+        let found = self.pools.iter().position(|entry| entry.name == pool.name);
+        let index = found.unwrap_or_else(|| {
+            self.pools.push(PoolEntry {
+                name: pool.name.clone(),
+                limit: pool.limit,
+                exclusive: false,
+                running: 0,
+            });
+            self.pools.len() - 1
+        });
+        let entry = &mut self.pools[index];
+        entry.limit = entry.limit.min(pool.limit);
+        entry.exclusive |= pool.exclusive;
+        index
+    }
+
+    /// The queue of a registered kind.
+    pub(super) fn ready(&mut self, id: KindId, phase: Phase) -> &mut ReadyQueue {
+        let kind = &mut self.kinds[id.0 as usize];
+        match phase {
+            Phase::Delete => &mut kind.deletes,
+            Phase::Rename => &mut kind.renames,
+            Phase::Reconcile => &mut kind.reconciles,
+        }
+    }
+
+    /// Whether anything is ready and has not started.
+    pub(super) fn has_waiting(&self) -> bool {
+        let waits = |kind: &KindPlaces| {
+            !(kind.deletes.is_empty() && kind.renames.is_empty() && kind.reconciles.is_empty())
+        };
+        self.kinds.iter().any(waits)
+    }
+
+    /// Every entry of every queue, stale ones included.
+    pub(crate) fn ready_entries(&self) -> impl Iterator<Item = (Phase, Slot)> + '_ {
+        self.kinds.iter().flat_map(|kind| {
+            let queues = [
+                (Phase::Delete, &kind.deletes),
+                (Phase::Rename, &kind.renames),
+                (Phase::Reconcile, &kind.reconciles),
+            ];
+            queues
+                .into_iter()
+                .flat_map(|(phase, queue)| queue.slots().map(move |slot| (phase, slot)))
+        })
+    }
+
+    /// Whether one more invocation of this kind may start.
+    pub(crate) fn has_room(&self, id: KindId) -> bool {
+        self.full_kind(id).is_none() && self.full_pool(id).is_none()
+    }
+
+    /// The limit of this kind, if it has no place left.
+    pub(crate) fn full_kind(&self, id: KindId) -> Option<usize> {
+        let kind = self.kinds.get(id.0 as usize)?;
+        kind.limit.filter(|limit| kind.running >= *limit)
+    }
+
+    /// The pool of this kind, if it has no place left.
+    pub(crate) fn full_pool(&self, id: KindId) -> Option<&Arc<str>> {
+        let pool = self.pool_of(id)?;
+        pool.is_full().then_some(&pool.name)
+    }
+
+    /// Whether an abandoned invocation may keep others from a place until it returns.
+    pub(crate) fn is_exclusively_full(&self) -> bool {
+        self.pools.iter().any(|pool| pool.exclusive && pool.is_full())
+    }
+
+    pub(crate) fn pools(&self) -> &[PoolEntry] {
+        &self.pools
+    }
+
+    /// The pool of this kind.
+    pub(crate) fn pool_of(&self, id: KindId) -> Option<&PoolEntry> {
+        self.kinds.get(id.0 as usize)?.pool.map(|pool| &self.pools[pool])
+    }
+
+    /// How many invocations of this kind run.
+    pub(crate) fn running(&self, id: KindId) -> usize {
+        self.kinds.get(id.0 as usize).map_or(0, |kind| kind.running)
+    }
+
+    pub(super) fn enter(&mut self, id: KindId) {
+        let kind = &mut self.kinds[id.0 as usize];
+        kind.running += 1;
+        if let Some(pool) = kind.pool {
+            self.pools[pool].running += 1;
+        }
+    }
+
+    pub(crate) fn leave(&mut self, id: KindId) {
+        let kind = &mut self.kinds[id.0 as usize];
+        kind.running -= 1;
+        if let Some(pool) = kind.pool {
+            self.pools[pool].running -= 1;
+        }
+    }
+
+    /// An abandoned invocation gives back its places, but not in an exclusive pool.
+    pub(crate) fn abandon(&mut self, id: KindId) {
+        let kind = &mut self.kinds[id.0 as usize];
+        kind.running -= 1;
+        if let Some(pool) = kind.pool.filter(|pool| !self.pools[*pool].exclusive) {
+            self.pools[pool].running -= 1;
+        }
+    }
+
+    /// An abandoned invocation has returned.
+    pub(crate) fn leave_after_all(&mut self, id: KindId) {
+        let kind = &self.kinds[id.0 as usize];
+        if let Some(pool) = kind.pool.filter(|pool| self.pools[*pool].exclusive) {
+            self.pools[pool].running -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+impl Places {
+    pub(crate) fn plant_running(&mut self, id: KindId) {
+        self.kinds[id.0 as usize].running += 1;
+    }
+}

@@ -1,0 +1,253 @@
+//! The scheduler: what is ready to start, in which order, and within which limits (the contract's C12).
+//!
+//! First the priority, then the longest remaining path to a leaf by past durations, then kind and name. What waits for
+//! long is promoted, so that nothing starves. Before the resources of `first` kinds have settled once, the *gate* keeps
+//! all others from their regular invocations.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::barrier::Barrier;
+use super::places::Places;
+use super::ready::{Rank, Ready, waited_steps};
+use crate::graph::Graph;
+use crate::timers::{Timer, Timers};
+use crate::types::index::{KindId, Slot};
+use crate::{InvocationId, KindOptions, Limits, Mono, Phase, Priority};
+
+const PHASES: [Phase; 3] = [Phase::Delete, Phase::Rename, Phase::Reconcile];
+
+/// What became of the entry that was next in a queue.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// It starts, if it still may.
+    Start(Slot),
+    /// It spoke of an earlier time: its resource is to be considered before anything else starts.
+    Consider(Slot),
+    /// It spoke of nothing any more.
+    Stale,
+}
+
+/// The queues, the places and the gate.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Scheduler {
+    places: Places,
+    /// Registered kinds in order of name, which is the order of starts.
+    order: Vec<KindId>,
+    /// Resources of `first` kinds that hold the others back; empty once they have settled.
+    gate: BTreeSet<Slot>,
+    next_invocation: InvocationId,
+    starts: u64,
+    concurrency: usize,
+    promote_after: Duration,
+}
+
+impl Scheduler {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            places: Places::default(),
+            order: Vec::new(),
+            gate: BTreeSet::new(),
+            next_invocation: InvocationId(1),
+            starts: 0,
+            concurrency: limits.concurrency,
+            promote_after: limits.promote_after,
+        }
+    }
+
+    /// Adds the queue and the places of a kind that the graph has just registered.
+    pub(crate) fn register(&mut self, graph: &Graph, options: &KindOptions) {
+        let kinds = graph.kinds();
+        self.places.register(options);
+        self.order.extend(kinds.find(&options.kind));
+        self.order.sort_by(|a, b| kinds[*a].kind().cmp(kinds[*b].kind()));
+    }
+
+    pub(crate) fn places(&self) -> &Places {
+        &self.places
+    }
+
+    pub(crate) fn places_mut(&mut self) -> &mut Places {
+        &mut self.places
+    }
+
+    /// How many invocations may run at a time.
+    pub(crate) fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// The number of the invocation that starts next.
+    pub(crate) fn next_invocation(&self) -> InvocationId {
+        self.next_invocation
+    }
+
+    /// How many invocations have started.
+    pub(crate) fn starts(&self) -> u64 {
+        self.starts
+    }
+
+    /// Takes a place for an invocation that starts, and gives it its number.
+    pub(crate) fn enter(&mut self, kind: KindId) -> InvocationId {
+        let invocation = self.next_invocation;
+        self.next_invocation = invocation.next();
+        self.starts += 1;
+        self.places.enter(kind);
+        invocation
+    }
+
+    /// Puts a resource that may start into its queue.
+    pub(crate) fn push_ready(&mut self, graph: &mut Graph, slot: Slot, phase: Phase, now: Mono) {
+        let resource = &mut graph[slot];
+        if resource.listed.ready.replace(phase) == Some(phase) {
+            return;
+        }
+        let since = match resource.pending_mut() {
+            Some(pending) => *pending.ready_since.get_or_insert(now),
+            None => now,
+        };
+        let resource = &graph[slot];
+        let ready = Ready::new(rank(graph, slot), since, resource.row.name.clone(), slot);
+        self.places.ready(resource.kind, phase).push(ready);
+    }
+
+    /// Takes what starts next in a phase, if anything may.
+    pub(crate) fn pop(&mut self, graph: &mut Graph, barrier: &Barrier, phase: Phase) -> Option<Next> {
+        if graph.active() >= self.concurrency {
+            return None;
+        }
+        let kind = self.next_kind(graph, barrier, phase)?;
+        let ready = self.places.ready(kind, phase).pop()?;
+        Some(take_ready(graph, &ready, kind, phase))
+    }
+
+    /// The kind whose next one starts first, of those that have a place left.
+    fn next_kind(&mut self, graph: &Graph, barrier: &Barrier, phase: Phase) -> Option<KindId> {
+        let mut first: Option<(Rank, KindId)> = None;
+        for index in 0..self.order.len() {
+            let kind = self.order[index];
+            let Some(rank) = self.places.ready(kind, phase).first() else {
+                continue;
+            };
+            let gates = graph.kinds()[kind].options().is_some_and(|it| it.first);
+            let may = self.places.has_room(kind) && self.phase_may_start(barrier, phase, gates);
+            if may && first.is_none_or(|(before, _)| rank < before) {
+                first = Some((rank, kind));
+            }
+        }
+        first.map(|(_, kind)| kind)
+    }
+
+    /// Whether neither the gate nor the barrier keeps a phase from starting.
+    pub(crate) fn phase_may_start(&self, barrier: &Barrier, phase: Phase, first_kind: bool) -> bool {
+        let gated = phase == Phase::Reconcile && !first_kind && !self.gate.is_empty();
+        !gated && !barrier.blocks(phase)
+    }
+
+    /// Something waits for a place: after a while it is promoted.
+    pub(crate) fn promote_later(&self, timers: &mut Timers, now: Mono) {
+        if timers.due(Timer::Promote).is_none() && self.places.has_waiting() {
+            timers.set(Timer::Promote, now.after(self.promote_after));
+        }
+    }
+
+    /// Promotes what has waited long enough for a place, once for each time that it has waited so long.
+    pub(crate) fn promote_waiting(&mut self, graph: &mut Graph, now: Mono) {
+        for index in 0..self.order.len() {
+            let kind = self.order[index];
+            for phase in PHASES {
+                for ready in self.places.ready(kind, phase).take_older(now, self.promote_after) {
+                    graph.visit();
+                    let steps = waited_steps(now, ready.since, self.promote_after);
+                    promote(graph, ready.slot, (kind, phase), steps);
+                }
+            }
+        }
+    }
+
+    /// Has a resource of a `first` kind settle once before any other regular invocation starts.
+    pub(crate) fn gate_if_first(&mut self, graph: &mut Graph, slot: Slot) {
+        if graph.options(slot).is_some_and(|options| options.first) {
+            graph[slot].gates = true;
+            self.gate.insert(slot);
+        }
+    }
+
+    /// Takes a resource out of the gate: it has settled, or is not to be waited for.
+    pub(crate) fn leave_gate(&mut self, graph: &mut Graph, slot: Slot) {
+        if std::mem::take(&mut graph[slot].gates) {
+            self.gate.remove(&slot);
+        }
+    }
+
+    /// Opens the gate, whatever it waits for; returns whether it was closed.
+    pub(crate) fn open_gate(&mut self, graph: &mut Graph) -> bool {
+        for slot in &self.gate {
+            graph[*slot].gates = false;
+        }
+        !std::mem::take(&mut self.gate).is_empty()
+    }
+
+    /// The resources that the gate waits for.
+    pub(crate) fn gate(&self) -> &BTreeSet<Slot> {
+        &self.gate
+    }
+}
+
+/// The place of a resource in the order of starts.
+fn rank(graph: &Graph, slot: Slot) -> Rank {
+    let resource = &graph[slot];
+    let level = match resource.pending() {
+        Some(pending) => pending.priority.level() - i64::from(pending.promoted),
+        None => Priority::Normal.level(),
+    };
+    Rank {
+        level,
+        path: Reverse(resource.path_ms),
+    }
+}
+
+/// Whether an entry still speaks of its resource: another phase, name or rank is stale, and so is a slot that belongs to
+/// a resource of another kind by now.
+fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> Next {
+    let Some(resource) = graph.get(ready.slot).filter(|it| it.kind == kind) else {
+        return Next::Stale;
+    };
+    let present = rank(graph, ready.slot) == ready.rank && resource.row.name.same_case(&ready.name);
+    if resource.listed.ready != Some(phase) {
+        return Next::Stale;
+    }
+    graph[ready.slot].listed.ready = None;
+    if present {
+        Next::Start(ready.slot)
+    } else {
+        // An entry of an earlier time must not cost its resource the turn.
+        Next::Consider(ready.slot)
+    }
+}
+
+fn promote(graph: &mut Graph, slot: Slot, (kind, phase): (KindId, Phase), steps: u32) {
+    let Some(resource) = graph.get_mut(slot).filter(|it| it.kind == kind) else {
+        return;
+    };
+    if resource.listed.ready != Some(phase) {
+        return;
+    }
+    resource.listed.ready = None;
+    if let Some(pending) = resource.pending_mut() {
+        pending.promoted = pending.promoted.max(steps);
+    }
+    graph.enqueue(slot);
+}
+
+#[cfg(test)]
+impl Scheduler {
+    pub(crate) fn set_concurrency(&mut self, concurrency: usize) {
+        self.concurrency = concurrency;
+    }
+
+    pub(crate) fn plant_gate(&mut self, slot: Slot) {
+        self.gate.insert(slot);
+    }
+}
