@@ -58,7 +58,7 @@ impl Intent {
         }
     }
 
-    /// Whether it hands the resource over to somebody else.
+    /// Returns true if it hands the resource over to somebody else.
     fn leaves(&self, owner: Uid) -> bool {
         self.update.owner.is_some_and(|new| new != Some(owner))
     }

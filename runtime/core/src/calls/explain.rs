@@ -1,4 +1,4 @@
-//! Why a resource is not running now: as data, the root cause first. Costs what it looks at.
+//! Explanations of why a resource is not running now: as data, the root cause first. Costs what it looks at.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;

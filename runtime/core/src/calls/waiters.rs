@@ -58,7 +58,7 @@ impl Waiters {
         std::mem::take(&mut self.idle)
     }
 
-    /// Whether somebody waits for everything to be settled.
+    /// Returns true if somebody waits for everything to be settled.
     pub(crate) fn awaits_idle(&self) -> bool {
         !self.idle.is_empty()
     }
@@ -68,7 +68,7 @@ impl Waiters {
         self.outcomes.keys().chain(self.waits.keys()).copied()
     }
 
-    /// Whether each group waits for as many as it counts, and whoever joins one finds it.
+    /// Returns true if each group waits for as many as it counts, and whoever joins one finds it.
     pub(crate) fn groups_add_up(&self) -> bool {
         let mut waits: HashMap<u64, usize> = HashMap::new();
         for number in self.waits.values().flatten() {

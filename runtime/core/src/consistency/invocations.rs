@@ -1,4 +1,4 @@
-//! What runs.
+//! Checks of invocations.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! What is held back, and by what.
+//! Checks of deletes and renames, and of what they hold back.
 
 use std::collections::{BTreeSet, HashMap};
 

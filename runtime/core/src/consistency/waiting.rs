@@ -1,4 +1,4 @@
-//! What is pending waits for something, and callers wait only for what is unsettled.
+//! Checks that what is pending waits for something, and callers wait only for what is unsettled.
 
 use super::Findings;
 use super::Parts;

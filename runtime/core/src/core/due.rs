@@ -1,4 +1,4 @@
-//! What falls due is carried out: requeues, nudges, and the dispatch of all timers.
+//! Timers that fall due: requeues, nudges, and the dispatch of all timers.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -137,17 +137,17 @@ impl Core {
         std::mem::swap(&mut self.out, effects);
     }
 
-    /// Whether calls may be handed in; see [`Limits::backlog`].
+    /// Returns true if calls may be handed in; see [`Limits::backlog`].
     pub fn accepts_calls(&self) -> bool {
         self.journal.has_room()
     }
 
-    /// Whether everything is settled. Times that are still to come don't count.
+    /// Returns true if everything is settled. Times that are still to come don't count.
     pub fn is_idle(&self) -> bool {
         self.graph.unsettled() == 0
     }
 
-    /// How much was looked at so far.
+    /// Returns how much was looked at so far.
     pub fn counters(&self) -> Counters {
         let visits = self.graph.visits();
         Counters {
@@ -169,12 +169,12 @@ impl Core {
         self.journal.answers_through(revision)
     }
 
-    /// How many answers the next flush releases.
+    /// Returns how many answers the next flush releases.
     pub fn answers_to_release(&self) -> usize {
         self.journal.answers_to_release()
     }
 
-    /// How many rows the next flush hands to the store; none while the store is busy.
+    /// Returns how many rows the next flush hands to the store; none while the store is busy.
     pub fn to_commit(&self) -> usize {
         self.journal.to_commit()
     }

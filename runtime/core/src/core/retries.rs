@@ -17,7 +17,7 @@ use crate::{Cause, Error, ErrorKind, InvocationId, Reason, RetryPolicy, Settled,
 pub(crate) const DEADLINE_CODE: &str = "deadline";
 
 impl Core {
-    /// How many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
+    /// Returns how many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
     pub(super) fn attempts_after(&mut self, slot: Slot, failed: bool) -> u32 {
         let attempts = self.graph[slot].row.attempts;
         if failed {

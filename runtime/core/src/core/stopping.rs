@@ -24,12 +24,12 @@ pub(crate) enum Service {
 }
 
 impl Core {
-    /// Whether the core takes calls and starts work.
+    /// Returns true if the core takes calls and starts work.
     pub fn is_serving(&self) -> bool {
         self.service == Service::Serving
     }
 
-    /// Whether the core has emitted [`Effect::Stopped`]; it takes and emits nothing more.
+    /// Returns true if the core has emitted [`Effect::Stopped`]; it takes and emits nothing more.
     pub fn is_stopped(&self) -> bool {
         self.service == Service::Stopped
     }

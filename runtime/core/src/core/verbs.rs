@@ -53,7 +53,7 @@ impl Core {
         }
     }
 
-    /// What follows for waits and the gate when a resource has settled, or has gone.
+    /// Does what follows for waits and the gate when a resource has settled, or has gone.
     pub(super) fn on_settled(&mut self, slot: Slot) {
         self.scheduler.leave_gate(&mut self.graph, slot);
         self.waiters.answer_settled(&self.graph, &mut self.journal, slot);

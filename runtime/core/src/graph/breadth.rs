@@ -6,7 +6,7 @@ use super::Graph;
 use crate::types::index::Slot;
 
 impl Graph {
-    /// Whether more than `most` edges are reached below a resource. Looks at no more than those.
+    /// Returns true if more than `most` edges are reached below a resource. Looks at no more than those.
     pub(crate) fn is_wider_than(&self, slot: Slot, most: usize) -> bool {
         let mut edges_left = most;
         // What is reached twice counts twice: that errs on the side of too wide, and needs no memory of the way.

@@ -14,7 +14,7 @@ impl Graph {
         entry.others.iter().copied().chain(entry.live).collect()
     }
 
-    /// Whether an abandoned invocation keeps this resource from being invoked, by itself or by its names (C1).
+    /// Returns true if an abandoned invocation keeps this resource from being invoked, by itself or by its names (C1).
     pub(crate) fn kept_out(&self, slot: Slot) -> Option<Settled> {
         if self.abandoned == 0 {
             return None;
@@ -64,7 +64,7 @@ impl Graph {
         })
     }
 
-    /// Who holds its name by a delete or rename that no longer counts (C6).
+    /// Returns the holder of its name by a delete or rename that no longer counts (C6).
     pub(crate) fn held_name(&self, slot: Slot) -> Option<Settled> {
         let others = &self.names[self.slots[slot].name].others;
         let holds = |other: &&Slot| {
@@ -78,7 +78,7 @@ impl Graph {
         })
     }
 
-    /// What a resource refers to or is owned by: the deletes of these wait for its own.
+    /// Returns the resources that one refers to or is owned by: the deletes of these wait for its own.
     pub(crate) fn delete_targets(&self, slot: Slot) -> Vec<Slot> {
         let resource = &self.slots[slot];
         let owner = resource.row.owner.and_then(|owner| self.slots.find(owner));
@@ -174,12 +174,12 @@ impl Graph {
         self.names[name].live.map(|live| self.slots[live].row.uid)
     }
 
-    /// Whether a resource is the live one of its name.
+    /// Returns true if a resource is the live one of its name.
     pub(crate) fn is_bound(&self, slot: Slot) -> bool {
         self.names[self.slots[slot].name].live == Some(slot)
     }
 
-    /// What refers to a name, in order.
+    /// Returns the resources that refer to a name, in order.
     pub(crate) fn referrers(&self, name: NameId) -> BTreeSet<Slot> {
         self.names[name]
             .referrers

@@ -63,7 +63,7 @@ impl Cycles {
         &mut self.members[cycle.0 as usize]
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub(crate) fn count(&self) -> usize {
         self.members.len() - self.free.len()
     }
@@ -221,7 +221,7 @@ impl Graph {
         (nodes, children)
     }
 
-    /// Whether edges lead to it and from it. Every cycle that a batch closes goes through one of its seeds.
+    /// Returns true if edges lead to it and from it. Every cycle that a batch closes goes through one of its seeds.
     fn may_be_on_a_cycle(&self, slot: Slot) -> bool {
         let found = self.slots.get(slot);
         let reads = found.is_some_and(|found| found.is_live() && !found.links.is_empty());

@@ -34,7 +34,7 @@ use slots::Slots;
 use crate::types::index::{KindId, NameId, Slot};
 use crate::{InvocationId, Kind, KindOptions, Mono, Name, QuickHash, Uid};
 
-/// How much of the graph was looked at.
+/// Counts of what was looked at.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Visits {
     pub(crate) nodes: u64,
@@ -63,7 +63,7 @@ pub(crate) struct Graph {
     unsettled: usize,
     restless_since: Mono,
     restless_times: u64,
-    /// What was pending at a moment that somebody chose, and has neither started nor settled since.
+    /// Resources that were pending at a moment that somebody chose, and have neither started nor settled since.
     cohort: HashSet<Slot>,
     visits: Visits,
 }
@@ -158,7 +158,7 @@ impl Graph {
         &self.cycles
     }
 
-    /// How much was looked at so far.
+    /// Returns how much was looked at so far.
     pub(crate) fn visits(&self) -> Visits {
         self.visits
     }
@@ -193,7 +193,7 @@ impl Graph {
         None
     }
 
-    /// What is to be considered.
+    /// The resources that are to be considered.
     pub(crate) fn agenda(&self) -> &VecDeque<Slot> {
         &self.agenda
     }
@@ -252,7 +252,7 @@ impl Graph {
         run
     }
 
-    /// How many resources are pending or running.
+    /// Returns how many resources are pending or running.
     pub(crate) fn unsettled(&self) -> usize {
         self.unsettled
     }
@@ -262,12 +262,12 @@ impl Graph {
         (self.restless_since, self.restless_times)
     }
 
-    /// How many invocations are abandoned.
+    /// Returns how many invocations are abandoned.
     pub(crate) fn abandoned(&self) -> usize {
         self.abandoned
     }
 
-    /// How many invocations have not returned and are not given up on.
+    /// Returns how many invocations have not returned and are not given up on.
     pub(crate) fn active(&self) -> usize {
         self.runs.len() - self.abandoned
     }
@@ -298,7 +298,7 @@ impl Graph {
         }
     }
 
-    /// Whether all of the cohort have started or settled.
+    /// Returns true if all of the cohort have started or settled.
     pub(crate) fn cohort_is_over(&self) -> bool {
         self.cohort.is_empty()
     }

@@ -311,7 +311,7 @@ impl Resource {
         self.run().or_else(|| self.lifecycle.abandoned())
     }
 
-    /// Whether to those below it is a failed parent.
+    /// Returns true if to those below it is a failed parent.
     pub(crate) fn is_failed(&self) -> bool {
         self.row.error.is_some()
             || self.unreadable().is_some()
@@ -327,7 +327,7 @@ impl Resource {
             )
     }
 
-    /// Whether a delete or rename is waited for by others (C6).
+    /// Returns true if a delete or rename is waited for by others (C6).
     pub(crate) fn op_counts(&self) -> bool {
         self.op == Op::Due { counts: true }
     }

@@ -9,7 +9,7 @@ use crate::types::index::{NameId, Slot};
 use crate::{Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Why};
 
 impl Graph {
-    /// Whether a reconciler is registered and the stored bytes could be read.
+    /// Returns true if a reconciler is registered and the stored bytes could be read.
     pub(crate) fn can_run(&self, slot: Slot) -> bool {
         self.unrunnable(slot).is_none()
     }
@@ -34,7 +34,7 @@ impl Graph {
             .position(|link| unmet(link.name, link.required))
     }
 
-    /// Whether its last completed invocation succeeded and saw its present spec version.
+    /// Returns true if its last completed invocation succeeded and saw its present spec version.
     fn is_ready(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         if resource.is_failed() {
@@ -156,7 +156,7 @@ impl Graph {
         Some(self.slots[slot?].run()?.reason.clone())
     }
 
-    /// Whether it may not be reconciled now because it is paused.
+    /// Returns true if it may not be reconciled now because it is paused.
     pub(crate) fn is_held_by_pause(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         resource.row.paused && !resource.extra().forced

@@ -1,4 +1,4 @@
-//! How resources stand, in the words that readers get.
+//! The standing of resources, in the words that readers get.
 
 use super::Graph;
 use super::lifecycle::At;

@@ -36,7 +36,7 @@ struct InFlight {
     refused: bool,
 }
 
-/// What is changed and not yet durable, and what waits for that.
+/// The changes that are not yet durable, and what waits for that.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Journal {
@@ -101,12 +101,12 @@ impl Journal {
         self.awaiting.entry(revision).or_default().push(slot);
     }
 
-    /// What waits for revisions to be durable.
+    /// The resources that wait for revisions to be durable.
     pub(crate) fn awaiting(&self) -> &BTreeMap<Revision, Vec<Slot>> {
         &self.awaiting
     }
 
-    /// Whether there is room for what further calls bring.
+    /// Returns true if there is room for what further calls bring.
     pub(crate) fn has_room(&self) -> bool {
         self.backlog() < self.limit
     }
@@ -121,7 +121,7 @@ impl Journal {
         in_flight.unwrap_or(self.durable)
     }
 
-    /// What is changed and was not handed to the store.
+    /// The resources that are changed and were not handed to the store.
     pub(crate) fn dirty_slots(&self) -> HashSet<Slot> {
         self.dirty.iter().copied().collect()
     }
@@ -134,7 +134,7 @@ impl Journal {
         self.dirty.len() + self.gone.len() + self.answers.len() + self.no_ops.len()
     }
 
-    /// Whether everything is durable, published and answered.
+    /// Returns true if everything is durable, published and answered.
     pub(crate) fn is_clean(&self) -> bool {
         let is_told = self.answers.is_empty() && self.rows.is_empty() && self.no_ops.len() == 0;
         self.in_flight.is_none() && !self.has_changes() && is_told
@@ -169,12 +169,12 @@ impl Journal {
             .map(|(_, call, answer)| (*call, answer))
     }
 
-    /// How many answers the next flush releases.
+    /// Returns how many answers the next flush releases.
     pub(crate) fn answers_to_release(&self) -> usize {
         self.answers_through(self.durable).count()
     }
 
-    /// How many rows the next flush hands to the store; none while the store is busy.
+    /// Returns how many rows the next flush hands to the store; none while the store is busy.
     pub(crate) fn to_commit(&self) -> usize {
         if self.in_flight.is_some() {
             return 0;

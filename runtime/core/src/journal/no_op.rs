@@ -52,7 +52,7 @@ pub struct NoOpRun {
 }
 
 impl NoOpRun {
-    /// Whether a row knows of a later run, or of this one.
+    /// Returns true if a row knows of a later run, or of this one.
     pub fn is_in(&self, row: &Row) -> bool {
         let last = row.last_run.as_ref().map(|run| (run.epoch, run.id));
         last >= Some((self.epoch, self.id))

@@ -56,7 +56,7 @@ impl Barrier {
         }
     }
 
-    /// Whether something that counts keeps this phase from starting.
+    /// Returns true if something that counts keeps this phase from starting.
     pub(crate) fn blocks(&self, phase: Phase) -> bool {
         let drains = matches!(self.drain, Drain::Running);
         match phase {
@@ -66,7 +66,7 @@ impl Barrier {
         }
     }
 
-    /// How many deletes and renames count.
+    /// Returns how many deletes and renames count.
     pub(crate) fn counting(&self) -> (usize, usize) {
         (self.deletes, self.renames)
     }
@@ -86,7 +86,7 @@ impl Barrier {
         self.delete_order.release(graph, slot);
     }
 
-    /// Whether the delete or rename of a resource holds regular work back at present.
+    /// Returns true if the delete or rename of a resource holds regular work back at present.
     pub(crate) fn op_holds(&self, resource: &Resource) -> bool {
         resource.op_counts() && !matches!(self.drain, Drain::Released)
     }
@@ -182,7 +182,7 @@ impl Barrier {
     }
 }
 
-/// How long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
+/// Returns how long after its n-th failure in a row a delete or rename is tried again: 1 s doubling to 5 min.
 fn op_backoff(attempts: u32) -> Duration {
     backoff(RETRY_BASE, RETRY_CAP, attempts)
 }

@@ -76,7 +76,7 @@ impl DeleteOrder {
         self.0.entry(slot).or_default().push((target, uid));
     }
 
-    /// Whether the delete of `last` waits for that of `first` already, directly or through others.
+    /// Returns true if the delete of `last` waits for that of `first` already, directly or through others.
     fn delays(&self, first: Slot, last: Slot) -> bool {
         let (mut seen, mut open) = (BTreeSet::new(), vec![first]);
         while let Some(slot) = open.pop() {

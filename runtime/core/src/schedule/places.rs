@@ -97,7 +97,7 @@ impl Places {
         }
     }
 
-    /// Whether anything is ready and has not started.
+    /// Returns true if anything is ready and has not started.
     pub(super) fn has_waiting(&self) -> bool {
         let waits = |kind: &KindPlaces| {
             !(kind.deletes.is_empty() && kind.renames.is_empty() && kind.reconciles.is_empty())
@@ -119,7 +119,7 @@ impl Places {
         })
     }
 
-    /// Whether one more invocation of this kind may start.
+    /// Returns true if one more invocation of this kind may start.
     pub(crate) fn has_room(&self, id: KindId) -> bool {
         self.full_kind(id).is_none() && self.full_pool(id).is_none()
     }
@@ -136,7 +136,7 @@ impl Places {
         pool.is_full().then_some(&pool.name)
     }
 
-    /// Whether an abandoned invocation may keep others from a place until it returns.
+    /// Returns true if an abandoned invocation may keep others from a place until it returns.
     pub(crate) fn is_exclusively_full(&self) -> bool {
         self.pools.iter().any(|pool| pool.exclusive && pool.is_full())
     }
@@ -150,7 +150,7 @@ impl Places {
         self.kinds.get(id.0 as usize)?.pool.map(|pool| &self.pools[pool])
     }
 
-    /// How many invocations of this kind run.
+    /// Returns how many invocations of this kind run.
     pub(crate) fn running(&self, id: KindId) -> usize {
         self.kinds.get(id.0 as usize).map_or(0, |kind| kind.running)
     }

@@ -1,4 +1,4 @@
-//! What is ready to start, in the order of starts within a kind.
+//! The ready queue: resources that may start, in the order of starts within a kind.
 //!
 //! Much becomes ready at once (a start, a wide fan) and leaves in order. So it is sorted once and taken from the end,
 //! which touches memory in order; what comes meanwhile waits in a heap until that has grown to be worth a merge.
@@ -132,7 +132,7 @@ impl ReadyQueue {
     }
 }
 
-/// How many times in a row something has waited as long as `step`.
+/// Returns how many times in a row something has waited as long as `step`.
 pub(crate) fn waited_steps(now: Mono, since: Mono, step: Duration) -> u32 {
     let steps = now.since(since).as_millis() / step.as_millis().max(1);
     u32::try_from(steps).unwrap_or(u32::MAX)

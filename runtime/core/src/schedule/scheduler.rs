@@ -18,7 +18,7 @@ use crate::{InvocationId, KindOptions, Limits, Mono, Phase, Priority};
 
 const PHASES: [Phase; 3] = [Phase::Delete, Phase::Rename, Phase::Reconcile];
 
-/// What became of the entry that was next in a queue.
+/// The fate of the entry that was next in a queue.
 #[derive(Debug)]
 pub(crate) enum Next {
     /// It starts, if it still may.
@@ -73,7 +73,7 @@ impl Scheduler {
         &mut self.places
     }
 
-    /// How many invocations may run at a time.
+    /// Returns how many invocations may run at a time.
     pub(crate) fn concurrency(&self) -> usize {
         self.concurrency
     }
@@ -83,7 +83,7 @@ impl Scheduler {
         self.next_invocation
     }
 
-    /// How many invocations have started.
+    /// Returns how many invocations have started.
     pub(crate) fn starts(&self) -> u64 {
         self.starts
     }
@@ -139,7 +139,7 @@ impl Scheduler {
         first.map(|(_, kind)| kind)
     }
 
-    /// Whether neither the gate nor the barrier keeps a phase from starting.
+    /// Returns true if neither the gate nor the barrier keeps a phase from starting.
     pub(crate) fn phase_may_start(&self, barrier: &Barrier, phase: Phase, first_kind: bool) -> bool {
         let gated = phase == Phase::Reconcile && !first_kind && !self.gate.is_empty();
         !gated && !barrier.blocks(phase)

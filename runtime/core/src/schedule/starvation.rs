@@ -57,7 +57,7 @@ impl Starvation {
         defers
     }
 
-    /// Whether a timed request for this resource is to be deferred.
+    /// Returns true if a timed request for this resource is to be deferred.
     pub(crate) fn defers(&mut self, graph: &mut Graph, now: Mono, slot: Slot) -> bool {
         let (restless_since, stretch) = graph.restless();
         let restless = now.since(restless_since);

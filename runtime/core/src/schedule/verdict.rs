@@ -6,7 +6,7 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Phase, Revision, Settled};
 
-/// What can be done with a resource now.
+/// The thing to do with a resource now.
 #[derive(Debug)]
 pub(crate) enum Verdict {
     /// Nothing; whatever it waits for has it considered again.
@@ -21,7 +21,7 @@ pub(crate) enum Verdict {
     Start(Phase),
 }
 
-/// What verdicts depend on.
+/// All that verdicts depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdicts<'a> {
     graph: &'a Graph,
@@ -143,7 +143,7 @@ impl<'a> Verdicts<'a> {
     }
 }
 
-/// How a resource stands that has nothing to do.
+/// Returns the standing of a resource that has nothing to do.
 pub(crate) fn rest(graph: &Graph, timers: &Timers, slot: Slot) -> Settled {
     if timers.due(Timer::Retry(slot)).is_some() {
         Settled::Retrying

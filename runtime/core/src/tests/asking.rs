@@ -180,7 +180,7 @@ fn what_need_only_be_there_waits_for_nobody_who_refers_to_it() {
     assert!(!bench.is_cancelled("c"));
 }
 
-/// How many nodes and edges a further request visits.
+/// Returns how many nodes and edges a further request visits.
 fn cost_of_a_further(name: &str, bench: &mut Bench) -> (u64, u64) {
     cost(bench, |bench| {
         bench.reconcile(name);

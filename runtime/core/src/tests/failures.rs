@@ -110,7 +110,7 @@ fn retries_of_different_resources_are_spread() {
     assert!(waits.len() > 2, "{waits:?}");
 }
 
-/// Whether a run that finds nothing is counted without a write.
+/// Returns true if a run that finds nothing is counted without a write.
 fn is_no_op(bench: &mut Bench) -> bool {
     let before = bench.core.revision();
     let looked = Outcome::of(Work::Checked);

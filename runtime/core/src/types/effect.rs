@@ -1,4 +1,4 @@
-//! What the host is told to do.
+//! Effects: all that the host is asked to do.
 
 use std::sync::Arc;
 

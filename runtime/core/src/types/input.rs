@@ -1,4 +1,4 @@
-//! What can happen to the core.
+//! Inputs: all that can happen to the core.
 
 use std::sync::Arc;
 use std::time::Duration;

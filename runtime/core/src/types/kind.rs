@@ -1,4 +1,4 @@
-//! What is registered of a kind, and the limits of the whole.
+//! The options of a kind, and the limits of the whole.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -66,7 +66,7 @@ impl Name {
         &self.0
     }
 
-    /// Whether the two are the same letter for letter, case included.
+    /// Returns true if the two are the same letter for letter, case included.
     pub fn same_case(&self, other: &Name) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
     }

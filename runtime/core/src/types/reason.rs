@@ -385,7 +385,7 @@ impl Reason {
         chain
     }
 
-    /// Whether the whole chain says no more than that the controller started.
+    /// Returns true if the whole chain says no more than that the controller started.
     pub(crate) fn is_only_the_start(&self) -> bool {
         let says_no_more = |link: &Reason| matches!(link.why, Why::Start | Why::Parent) && link.cut.is_none();
         self.links().all(says_no_more)

@@ -47,12 +47,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Whether a delete is unfinished.
+    /// Returns true if a delete is unfinished.
     pub fn is_deleted(&self) -> bool {
         self.deletion.is_some()
     }
 
-    /// Whether a rename is unfinished.
+    /// Returns true if a rename is unfinished.
     pub fn is_renamed(&self) -> bool {
         !self.former_names.is_empty()
     }

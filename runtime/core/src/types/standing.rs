@@ -1,4 +1,4 @@
-//! Where a resource stands: not stored, published to watchers as unnumbered updates.
+//! The standing of resources: not stored, published to watchers as unnumbered updates.
 
 use std::sync::Arc;
 

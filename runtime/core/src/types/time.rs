@@ -70,7 +70,7 @@ impl Mono {
         )
     }
 
-    /// How long ago `earlier` was; zero if it is still to come.
+    /// Returns how long ago `earlier` was; zero if it is still to come.
     #[must_use]
     pub fn since(self, earlier: Mono) -> Duration {
         Duration::from_millis(self.0.saturating_sub(earlier.0))

@@ -30,7 +30,7 @@ use search::{Found, search};
 /// A bound that must not be reached: the searches end by themselves.
 const STATES_MAX: usize = 200_000_000;
 
-/// How many events for 3 and for 4 resources.
+/// Returns how many events for 3 and for 4 resources.
 fn depth() -> (u8, u8) {
     match std::env::var("WATERSHED_PROOF").as_deref() {
         Ok("all") => (4, 3),

@@ -297,7 +297,7 @@ impl World {
         })
     }
 
-    /// Whether something waits for a time alone.
+    /// Returns true if something waits for a time alone.
     pub(super) fn waits_for_time(&self) -> bool {
         self.running.is_empty() && self.model.items.iter().flatten().any(|item| item.is_marked())
     }
