@@ -85,6 +85,7 @@ mod member;
 pub mod message;
 mod metrics;
 mod nudges;
+mod page;
 mod panics;
 mod reconciler;
 mod request;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use watershed_core::{Returned, Timestamp};
+use watershed_core::{ErrorKind, Returned, Timestamp};
 
 use crate::sync::{AtomicI64, AtomicU64, Mutex};
 use crate::waiting::Lengths;
@@ -44,6 +44,8 @@ impl Metrics {
     pub(crate) fn returned(&self, result: &Returned) {
         let count = match result {
             Returned::Done(_) => &self.done,
+            // It was skipped because of another resource, whose failure is counted.
+            Returned::Failed(error) if matches!(error.kind, ErrorKind::Dependency(_)) => return,
             Returned::Failed(_) | Returned::Panicked(_) => &self.failed,
         };
         count.fetch_add(1, Ordering::Relaxed);

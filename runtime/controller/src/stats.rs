@@ -1,13 +1,13 @@
 //! Numbers for whoever operates a controller, as a value, as JSON and in Prometheus' text format.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
+pub use crate::page::Page;
 use crate::shared::Shared;
 use crate::sync::AtomicU64;
 pub use crate::waiting::{Queue, Waiting};
@@ -196,7 +196,8 @@ impl Stats {
             None => {}
         }
         self.paused += u64::from(row.paused);
-        self.retries += u64::from(row.attempts);
+        let waits = matches!(&row.error, Some(error) if matches!(error.kind, ErrorKind::Dependency(_)));
+        self.retries += if waits { 0 } else { u64::from(row.attempts) };
         let age_ms = u64::try_from(age_ms).unwrap_or(0);
         match &status.standing {
             Standing::Settled(why) => *entry(&mut self.settled, &word(why)) += 1,
@@ -218,6 +219,13 @@ impl Stats {
     /// The numbers in Prometheus' text format, each with the given labels: `[("instance", "flights")]`.
     pub fn to_prometheus(&self, labels: &[(&str, &str)]) -> String {
         let mut page = Page::new(labels);
+        self.at_rest(&mut page);
+        self.of_process(&mut page);
+        page.into_text()
+    }
+
+    /// Adds the numbers of the catalog, which are as true where nobody runs it.
+    pub fn at_rest(&self, page: &mut Page) {
         page.gauge("resources", "Resources of the catalog.", self.resources);
         page.by(
             "pending",
@@ -231,16 +239,16 @@ impl Stats {
             "reason",
             &self.pending_by_reason,
         );
-        page.gauge(
-            "oldest_pending_ms",
+        page.seconds(
+            "oldest_pending_seconds",
             "How long one has been pending.",
-            self.oldest_pending_ms,
+            self.oldest_pending_ms * 1_000,
         );
         page.gauge("running", "Running invocations.", self.running);
-        page.gauge(
-            "longest_running_ms",
+        page.seconds(
+            "longest_running_seconds",
             "How long one has been running.",
-            self.longest_running_ms,
+            self.longest_running_ms * 1_000,
         );
         page.gauge(
             "stuck",
@@ -265,6 +273,10 @@ impl Stats {
         );
         page.gauge("paused", "Paused resources.", self.paused);
         page.gauge("retries", "Failures in a row, of all resources.", self.retries);
+    }
+
+    /// Adds the numbers that a process counts while it runs the catalog.
+    pub fn of_process(&self, page: &mut Page) {
         page.counter(
             "invocations_started_total",
             "Invocations started.",
@@ -286,23 +298,23 @@ impl Stats {
             "Commits that failed.",
             self.commits.failed,
         );
-        page.gauge(
-            "commit_last_us",
+        page.seconds(
+            "commit_last_seconds",
             "How long the last commit took.",
             self.commits.last_us,
         );
-        page.gauge(
-            "commit_longest_us",
+        page.seconds(
+            "commit_longest_seconds",
             "The longest commit of the last minute.",
             self.commits.longest_us,
         );
-        page.gauge(
-            "loop_lag_last_us",
+        page.seconds(
+            "loop_lag_last_seconds",
             "How long the last call waited.",
             self.loop_lag.last_us,
         );
-        page.gauge(
-            "loop_lag_longest_us",
+        page.seconds(
+            "loop_lag_longest_seconds",
             "The longest such wait of the last minute.",
             self.loop_lag.longest_us,
         );
@@ -331,19 +343,28 @@ impl Stats {
             self.waiting.watched_bytes,
         );
         if let Some(lease) = &self.lease {
-            page.gauge(
-                "lease_age_ms",
+            page.seconds(
+                "lease_age_seconds",
                 "How long ago the lease was renewed.",
-                lease.age_ms,
+                lease.age_ms * 1_000,
             );
-            page.gauge("lease_term_ms", "How long a lease lasts.", lease.term_ms);
+            page.seconds(
+                "lease_term_seconds",
+                "How long a lease lasts.",
+                lease.term_ms * 1_000,
+            );
         }
         if let Some(last) = &self.last_convergence {
             let at = u64::try_from(last.at.0).unwrap_or(0);
-            page.gauge("last_convergence_at_ms", "When everything was last settled.", at);
-            page.gauge("last_convergence_took_ms", "How long that took.", last.took_ms);
+            let help = "Time when everything was last settled.";
+            page.seconds(
+                "last_convergence_timestamp_seconds",
+                help,
+                at.saturating_mul(1_000),
+            );
+            let help = "Time that something had been pending or running until then.";
+            page.seconds("last_convergence_duration_seconds", help, last.took_ms * 1_000);
         }
-        page.text
     }
 }
 
@@ -358,7 +379,7 @@ impl Stats {
 pub fn gauge(name: &str, help: &str, labels: &[(&str, &str)], value: u64) -> String {
     let mut page = Page::new(labels);
     page.gauge(name, help, value);
-    page.text
+    page.into_text()
 }
 
 /// The word for why something is settled, as documents have it.
@@ -382,70 +403,6 @@ fn entry<'a>(counts: &'a mut BTreeMap<String, u64>, word: &str) -> &'a mut u64 {
 
 fn milliseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// A page in the text format.
-struct Page {
-    labels: String,
-    text: String,
-}
-
-impl Page {
-    fn new(labels: &[(&str, &str)]) -> Self {
-        let labels: Vec<String> = labels
-            .iter()
-            .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
-            .collect();
-        Self {
-            labels: labels.join(","),
-            text: String::new(),
-        }
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: u64) {
-        self.head(name, help, "gauge");
-        self.sample(name, "", value);
-    }
-
-    fn counter(&mut self, name: &str, help: &str, value: u64) {
-        self.head(name, help, "counter");
-        self.sample(name, "", value);
-    }
-
-    fn by(&mut self, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
-        self.head(name, help, "gauge");
-        for (word, value) in values {
-            self.sample(name, &format!("{label}=\"{}\"", escaped(word)), *value);
-        }
-    }
-
-    fn head(&mut self, name: &str, help: &str, sort: &str) {
-        // Writing to a string does not fail.
-        let _ = writeln!(
-            self.text,
-            "# HELP watershed_{name} {help}\n# TYPE watershed_{name} {sort}"
-        );
-    }
-
-    fn sample(&mut self, name: &str, label: &str, value: u64) {
-        let labels: Vec<&str> = [self.labels.as_str(), label]
-            .into_iter()
-            .filter(|labels| !labels.is_empty())
-            .collect();
-        let labels = if labels.is_empty() {
-            String::new()
-        } else {
-            format!("{{{}}}", labels.join(","))
-        };
-        let _ = writeln!(self.text, "watershed_{name}{labels} {value}");
-    }
-}
-
-fn escaped(value: &str) -> String {
-    value
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
 }
 
 #[cfg(test)]
@@ -475,6 +432,10 @@ mod tests {
             ..Stats::default()
         };
         let text = stats.to_prometheus(&[]);
+        assert!(
+            text.contains("\nwatershed_oldest_pending_seconds 0.000\n"),
+            "{text}"
+        );
         for line in ["waiting{queue=\"calls\"} 1", "waiting_most{queue=\"calls\"} 7"] {
             assert!(text.contains(&format!("\nwatershed_{line}\n")), "{text}");
         }

@@ -20,6 +20,7 @@ mod render;
 mod report;
 pub mod socket;
 pub mod state_folder;
+mod success;
 
 pub use instance::{Files, Instance, LogFollower, Options, Runtime};
 

@@ -336,3 +336,88 @@ fn a_sound_catalog_passes_the_check_and_a_damaged_one_does_not() {
         "nothing was touched"
     );
 }
+
+/// The value of a metric with such labels on a page.
+fn metric(page: &str, name: &str, labels: &[&str]) -> Option<f64> {
+    let is_it = |line: &&str| {
+        line.strip_prefix(name).is_some_and(|rest| rest.starts_with('{'))
+            && labels.iter().all(|label| line.contains(label))
+    };
+    page.lines().find(is_it)?.rsplit(' ').next()?.parse().ok()
+}
+
+#[test]
+fn a_run_by_cron_leaves_its_numbers_for_prometheus() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.sql", "-- @materialize: true\nSELECT 1 AS n\n"),
+        ("models/b.sql", "SELECT n FROM a\n"),
+    ]);
+    let file = project.path().join("shop.prom");
+    let run = || {
+        let said = project.call(&["run", "-q", "--metrics-file", "shop.prom"]);
+        (
+            said.code,
+            std::fs::read_to_string(&file).expect("the file is written"),
+        )
+    };
+    let (code, first) = run();
+    assert_eq!(
+        (code, metric(&first, "watershed_run_exit_code", &[])),
+        (Some(0), Some(0.0)),
+        "{first}"
+    );
+    let success = |page: &str| metric(page, "watershed_last_success_timestamp_seconds", &[]);
+    assert!(success(&first).is_some_and(|at| at > 1e9), "{first}");
+    let ok = ["kind=\"model\"", "health=\"ok\""];
+    assert_eq!(
+        metric(&first, "watershed_kind_resources", &ok),
+        Some(2.0),
+        "{first}"
+    );
+    // A run that finds nothing to do is a success too.
+    let (_, second) = run();
+    assert!(success(&second) > success(&first), "{second}");
+    project.edit("models/a.sql", "1 AS n", "nope AS n");
+    let (code, third) = run();
+    assert_eq!(
+        (code, metric(&third, "watershed_run_exit_code", &[])),
+        (Some(1), Some(1.0)),
+        "{third}"
+    );
+    assert_eq!(success(&third), success(&second), "a failure is no success");
+    assert_eq!(
+        metric(&third, "watershed_resource_failed", &["name=\"a\""]),
+        Some(1.0),
+        "{third}"
+    );
+    assert_eq!(
+        metric(&third, "watershed_resource_failed", &["name=\"b\""]),
+        Some(0.0),
+        "{third}"
+    );
+    assert_eq!(
+        metric(&third, "watershed_retries", &[]),
+        metric(&third, "watershed_failed", &[]),
+        "{third}"
+    );
+    assert!(!third.contains("_ms{") && !third.contains("_us{"), "{third}");
+    let heads = third
+        .lines()
+        .filter(|line| line.starts_with("# TYPE "))
+        .collect::<Vec<_>>();
+    let mut unique = heads.clone();
+    unique.sort_unstable();
+    unique.dedup();
+    assert_eq!(heads.len(), unique.len(), "each name is declared once: {third}");
+    let names = std::fs::read_dir(project.path())
+        .expect("it can be listed")
+        .count();
+    assert_eq!(names, 4, "no other file is left");
+    let said = project.call(&["run", "-q", "--metrics-file", "nowhere/shop.prom"]);
+    assert!(
+        said.stderr.contains("can't write `nowhere/shop.prom`"),
+        "{}",
+        said.stderr
+    );
+}

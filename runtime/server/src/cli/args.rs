@@ -298,6 +298,9 @@ pub(super) struct Run {
     /// The project's folder.
     #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
     pub folder: Option<PathBuf>,
+    /// Write numbers for Prometheus into a file at the end, for the node exporter's folder.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub metrics_file: Option<PathBuf>,
 }
 
 /// `start`

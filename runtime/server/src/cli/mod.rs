@@ -14,6 +14,7 @@ mod logs;
 mod look;
 mod man;
 mod memory;
+mod metrics_file;
 mod mistake;
 mod operate;
 mod present;

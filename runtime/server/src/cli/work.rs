@@ -1,10 +1,12 @@
 //! `run`, `reconcile`, `refresh`, `retry`: what changes the state folder.
 
 use std::path::Path;
+use std::time::Instant;
 
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
 use super::failure::Failure;
+use super::metrics_file;
 use super::present::{OwnerEnded, Presenter};
 use super::project::Location;
 use super::session::{self, Purpose, Session};
@@ -16,7 +18,24 @@ use crate::state_folder::Lock;
 
 /// `run`
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<Exit, Failure> {
-    work(console, shared, args.folder.as_deref(), Request::Run)
+    let began = Instant::now();
+    let ended = work(console, shared, args.folder.as_deref(), Request::Run);
+    let Some(file) = &args.metrics_file else {
+        return ended;
+    };
+    let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
+    // What the run came to is told first: that its numbers can't be written is the smaller harm.
+    match (
+        metrics_file::write(shared, args.folder.as_deref(), file, exit, began.elapsed()),
+        ended,
+    ) {
+        (Err(failure), Ok(Exit::Converged)) => Err(failure),
+        (Err(failure), ended) => {
+            console.failure(&failure);
+            ended
+        }
+        (Ok(()), ended) => ended,
+    }
 }
 
 /// `reconcile`

@@ -165,6 +165,9 @@ impl Instance {
             let diagnostic = diagnostic.clone();
             course.tell(Event::Diagnostic { diagnostic }).await;
         }
+        if command == Command::Run {
+            self.note_success(document.exit_code);
+        }
         self.finish(&course, &document).await;
         Ok(document)
     }

@@ -72,7 +72,7 @@ impl Folder {
             }
             Request::Stats { form } => {
                 let (entries, revision) = self.found().await?;
-                operate::stats_at_rest(&self.options.project(), &entries, revision, form)
+                operate::stats_at_rest(&self.options.project(), &self.state, &entries, revision, form)
             }
             Request::Logs { name, limit, .. } => {
                 let entries = self.entries().await?;

@@ -1,6 +1,7 @@
 //! The operator's hands: why something is not running, stop and go, numbers.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
@@ -13,6 +14,7 @@ use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats
 use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::{Inquiry, Life, Said};
+use crate::report::metrics::{self, Source};
 use crate::report::{Entry, names};
 use crate::socket::{Answer, Refusal, StatsForm};
 use crate::state_folder::StateFolder;
@@ -50,7 +52,44 @@ impl Instance {
     /// The numbers.
     pub(super) fn stats(&self, form: StatsForm) -> Answer {
         let stats = self.controller.stats();
-        stats_answer(&self.project, &stats, Life::Live, form)
+        if form == StatsForm::Prometheus {
+            let source = Source::Process {
+                dropped: crate::logs::dropped(),
+            };
+            let last = self.last_success(&stats);
+            return Answer::Prometheus(metrics::page(
+                &self.project,
+                &stats,
+                &self.entries(),
+                source,
+                last,
+            ));
+        }
+        Answer::Stats(Box::new(stats_document(&self.project, &stats, Life::Live)))
+    }
+
+    /// Returns the time when all was well last: now, if it has been so since everything settled.
+    fn last_success(&self, stats: &Stats) -> Option<Time> {
+        let kept = crate::success::last(&self.folder())?;
+        let settled = stats.last_convergence.as_ref().map_or(0, |last| last.at.0);
+        let rests = stats.running == 0 && stats.pending.values().sum::<u64>() == 0;
+        Some(if rests && kept.millis() >= settled {
+            Time::now()
+        } else {
+            kept
+        })
+    }
+
+    /// Keeps the time of a convergence of the whole project, if it ended well.
+    pub(super) fn note_success(&self, exit_code: u8) {
+        if exit_code == Exit::Converged.code() {
+            crate::success::note(&self.folder(), Time::now());
+        }
+    }
+
+    /// The environment's folder.
+    fn folder(&self) -> PathBuf {
+        self.logs.parent().map_or_else(PathBuf::new, Path::to_path_buf)
     }
 }
 
@@ -201,9 +240,10 @@ pub(super) fn explain_at_rest(
     )))
 }
 
-/// The numbers of what is stored.
+/// The numbers of what is stored in a folder.
 pub(super) fn stats_at_rest(
     project: &Project,
+    state: &StateFolder,
     entries: &[Entry],
     revision: Revision,
     form: StatsForm,
@@ -215,14 +255,12 @@ pub(super) fn stats_at_rest(
     for entry in entries {
         stats.add(&entry.row, &entry.status, 0);
     }
-    stats_answer(project, &stats, Life::AtRest, form)
-}
-
-fn stats_answer(project: &Project, stats: &Stats, life: Life, form: StatsForm) -> Answer {
-    let document = stats_document(project, stats, life);
     match form {
-        StatsForm::Document => Answer::Stats(Box::new(document)),
-        StatsForm::Prometheus => Answer::Prometheus(prometheus(project, stats, &document)),
+        StatsForm::Document => Answer::Stats(Box::new(stats_document(project, &stats, Life::AtRest))),
+        StatsForm::Prometheus => {
+            let last = crate::success::last(&state.path());
+            Answer::Prometheus(metrics::page(project, &stats, entries, Source::Stored, last))
+        }
     }
 }
 
@@ -270,26 +308,4 @@ fn process_stats(stats: &Stats) -> ProcessStats {
         last_convergence_took_ms: converged.map(|last| last.took_ms),
         log_lines_dropped: crate::logs::dropped(),
     }
-}
-
-/// The page of the text format; `watershed_up` says whether somebody runs the project.
-fn prometheus(project: &Project, stats: &Stats, document: &StatsDocument) -> String {
-    let labels = [
-        ("project", project.name.as_str()),
-        ("environment", project.environment.as_str()),
-    ];
-    let up = u64::from(document.process.is_some());
-    let gauge = watershed_controller::stats::gauge;
-    let mut page = stats.to_prometheus(&labels);
-    page.push_str(&gauge("up", "Whether a process runs the project.", &labels, up));
-    if let Some(process) = &document.process_stats {
-        let help = "Log lines dropped because the disk was too slow.";
-        page.push_str(&gauge(
-            "log_lines_dropped",
-            help,
-            &labels,
-            process.log_lines_dropped,
-        ));
-    }
-    page
 }

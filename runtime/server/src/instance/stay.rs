@@ -102,6 +102,7 @@ impl Instance {
         for diagnostic in fixed {
             course.tell(Event::Fixed { diagnostic }).await;
         }
+        self.note_success(document.exit_code);
         let settled = Event::Settled {
             at: Time::now(),
             duration_ms: document.duration_ms,

@@ -9,6 +9,7 @@
 //! | [`health`] | how resources stand, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
+//! | [`metrics`] | numbers for Prometheus |
 //! | [`names`] | the resource that a person means |
 //! | [`document`] | the whole document of a command |
 //! | [`problems`] | everything that is wrong, once |
@@ -21,6 +22,7 @@ pub(crate) mod explain;
 pub(crate) mod health;
 mod hints;
 pub(crate) mod kinds;
+pub(crate) mod metrics;
 pub(crate) mod names;
 pub(crate) mod problems;
 pub(crate) mod resource;

@@ -1,0 +1,115 @@
+//! Prometheus' text format.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Write};
+
+/// A page of numbers in Prometheus' text format, each with the labels of the page; names begin with `watershed_`.
+///
+/// ```
+/// use watershed_controller::stats::Page;
+///
+/// let mut page = Page::new(&[("shop", "north")]);
+/// page.gauge("carts", "Open carts.", 7);
+/// page.seconds("wait_seconds", "The longest wait.", 1_500_000);
+/// page.family("carts_by_age", "Open carts by age.", &[(vec![("age", "old")], 2)]);
+/// let text = page.into_text();
+/// assert!(text.contains("watershed_carts{shop=\"north\"} 7\n"));
+/// assert!(text.contains("watershed_wait_seconds{shop=\"north\"} 1.500\n"));
+/// assert!(text.ends_with("watershed_carts_by_age{shop=\"north\",age=\"old\"} 2\n"));
+/// ```
+#[derive(Debug)]
+pub struct Page {
+    labels: String,
+    text: String,
+}
+
+impl Page {
+    /// An empty page.
+    pub fn new(labels: &[(&str, &str)]) -> Self {
+        Self {
+            labels: listed(labels),
+            text: String::new(),
+        }
+    }
+
+    /// Adds a number that rises and falls.
+    pub fn gauge(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "gauge");
+        self.sample(name, "", value);
+    }
+
+    /// Adds a number that only rises.
+    pub fn counter(&mut self, name: &str, help: &str, value: u64) {
+        self.head(name, help, "counter");
+        self.sample(name, "", value);
+    }
+
+    /// Adds a time or a duration in seconds, given in microseconds.
+    pub fn seconds(&mut self, name: &str, help: &str, micros: u64) {
+        self.head(name, help, "gauge");
+        self.sample(name, "", seconds(micros));
+    }
+
+    /// Adds one number for each value of a label.
+    pub fn by(&mut self, name: &str, help: &str, label: &str, values: &BTreeMap<String, u64>) {
+        let samples: Vec<_> = values
+            .iter()
+            .map(|(word, value)| (vec![(label, word.as_str())], *value))
+            .collect();
+        self.family(name, help, &samples);
+    }
+
+    /// Adds one number for each set of labels.
+    pub fn family(&mut self, name: &str, help: &str, samples: &[(Vec<(&str, &str)>, impl Display)]) {
+        self.head(name, help, "gauge");
+        for (labels, value) in samples {
+            self.sample(name, &listed(labels), value);
+        }
+    }
+
+    /// Returns the page.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    fn head(&mut self, name: &str, help: &str, sort: &str) {
+        // Writing to a string does not fail.
+        let _ = writeln!(
+            self.text,
+            "# HELP watershed_{name} {help}\n# TYPE watershed_{name} {sort}"
+        );
+    }
+
+    fn sample(&mut self, name: &str, label: &str, value: impl Display) {
+        let labels: Vec<&str> = [self.labels.as_str(), label]
+            .into_iter()
+            .filter(|labels| !labels.is_empty())
+            .collect();
+        let labels = if labels.is_empty() {
+            String::new()
+        } else {
+            format!("{{{}}}", labels.join(","))
+        };
+        let _ = writeln!(self.text, "watershed_{name}{labels} {value}");
+    }
+}
+
+/// Microseconds as seconds with three digits.
+pub(crate) fn seconds(micros: u64) -> String {
+    format!("{}.{:03}", micros / 1_000_000, micros % 1_000_000 / 1_000)
+}
+
+fn listed(labels: &[(&str, &str)]) -> String {
+    let labels: Vec<String> = labels
+        .iter()
+        .map(|(name, value)| format!("{name}=\"{}\"", escaped(value)))
+        .collect();
+    labels.join(",")
+}
+
+fn escaped(value: &str) -> String {
+    value
+        .replace('\\', "\\\\")
+        .replace('"', "\\\"")
+        .replace('\n', "\\n")
+}

@@ -1,0 +1,96 @@
+//! The file that `run --metrics-file` leaves for the node exporter.
+
+use std::path::Path;
+use std::time::Duration;
+
+use watershed_controller::stats::Page;
+
+use super::args::Shared;
+use super::failure::Failure;
+use super::project::Location;
+use super::session::{self, Purpose, Session};
+use crate::documents::Time;
+use crate::exit::Exit;
+use crate::instance::Folder;
+use crate::socket::{Answer, Reply, Request, Service as _, StatsForm};
+use crate::success::Readers;
+
+/// Writes the numbers of the project as they are after a run, and how that run ended.
+///
+/// # Errors
+/// When the project can't be found or looked at, or the file can't be written; what stood there stays.
+pub(super) fn write(
+    shared: &Shared,
+    folder: Option<&Path>,
+    file: &Path,
+    exit: Exit,
+    took: Duration,
+) -> Result<(), Failure> {
+    let location = Location::find(shared, folder)?;
+    let mut text = super::block_on(numbers(shared, &location))?;
+    text.push_str(&of_run(&location, exit, took));
+    crate::success::replace(file, &text, Readers::All).map_err(|error| Failure {
+        exit: Exit::NotNow,
+        error: anyhow::Error::new(error).context(format!("can't write `{}`", file.display())),
+        hint: None,
+    })
+}
+
+/// The page of `stats --format prometheus`; empty where nothing was ever run.
+async fn numbers(shared: &Shared, location: &Location) -> Result<String, Failure> {
+    if !location.state.exists() {
+        return Ok(String::new());
+    }
+    let request = Request::Stats {
+        form: StatsForm::Prometheus,
+    };
+    let wait = shared.wait.map(|wait| wait.0);
+    let mut replies = match Session::open(location, Purpose::Look, wait).await? {
+        Session::There(connection) => session::ask(connection, &request).await,
+        Session::Here(lock) => {
+            let options = super::options(shared, location);
+            let folder = Folder::new(options, location.state.clone(), Some(lock));
+            session::spawn(|replies| async move { folder.serve(request, replies).await }).1
+        }
+    };
+    while let Some(reply) = replies.recv().await {
+        match reply {
+            Reply::Done(answer) => {
+                if let Answer::Prometheus(page) = *answer {
+                    return Ok(page);
+                }
+            }
+            Reply::Refused(refusal) => return Err(super::present::failure(refusal)),
+            _ => {}
+        }
+    }
+    Err(Failure::new(Exit::NotNow, "the numbers can't be read"))
+}
+
+/// The numbers of the run itself.
+fn of_run(location: &Location, exit: Exit, took: Duration) -> String {
+    let name = location
+        .root
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let labels = [
+        ("project", name.as_deref().unwrap_or_default()),
+        ("environment", location.environment.as_str()),
+    ];
+    let mut page = Page::new(&labels);
+    page.gauge(
+        "run_exit_code",
+        "Exit code of the last `watershed run`.",
+        u64::from(exit.code()),
+    );
+    let ended = u64::try_from(Time::now().millis()).unwrap_or(0);
+    let help = "Time when the last `watershed run` ended.";
+    page.seconds("run_timestamp_seconds", help, ended.saturating_mul(1_000));
+    let took = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+    page.seconds(
+        "run_duration_seconds",
+        "Duration of the last `watershed run`.",
+        took,
+    );
+    page.into_text()
+}
