@@ -410,6 +410,13 @@ impl<V> Item<V> {
         self.record.as_ref().is_some_and(|record| record.unmade)
     }
 
+    /// Whether dependents were turned to this replacement already.
+    pub(crate) fn is_turned_to(&self) -> bool {
+        self.record
+            .as_ref()
+            .is_some_and(|record| !record.switched.is_empty())
+    }
+
     /// Whether a later call must look at it even if nobody names it.
     pub(crate) fn needs_attention(&self) -> bool {
         self.state != State::Created || self.reference.is_alias()

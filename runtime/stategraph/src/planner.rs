@@ -24,6 +24,7 @@ mod differ;
 mod effects;
 mod endgame;
 mod gates;
+mod hold;
 mod jobs;
 mod lay;
 mod relation;
@@ -194,6 +195,8 @@ pub struct Planner<'a, V: Value> {
     relations: relation::Relations,
     /// Items that an operation failed on since the call began.
     failed_now: BTreeSet<Ref>,
+    /// How many there were when the course was laid last.
+    failed_before: usize,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,
     /// Nothing further is started.
@@ -246,6 +249,7 @@ impl<'a, V: Value> Planner<'a, V> {
             tasks: BTreeMap::new(),
             relations: BTreeMap::new(),
             failed_now: BTreeSet::new(),
+            failed_before: 0,
             insisted: BTreeSet::new(),
             is_halted: false,
             looks: 0,
@@ -355,6 +359,7 @@ impl<'a, V: Value> Planner<'a, V> {
             self.insisted.clear();
         }
         self.succeeded_before = self.succeeded;
+        self.failed_before = self.failed_now.len();
         let seeds = self
             .course
             .unfinished()

@@ -20,8 +20,10 @@ impl<V: Value> Planner<'_, V> {
             return false;
         }
         let mut blocked = self.blocked();
-        // What was done meanwhile may have helped even something that a failure near it seems to explain.
-        if blocked.is_empty() || self.succeeded > self.succeeded_before {
+        // What was done meanwhile may have helped even something that a failure near it seems to explain; and
+        // what failed is on hold from now on, so that nothing waits any more for what it would have changed.
+        let has_failed = self.failed_now.len() > self.failed_before;
+        if blocked.is_empty() || has_failed || self.succeeded > self.succeeded_before {
             return !blocked.is_empty();
         }
         let excused = self.excused(&blocked);
@@ -72,10 +74,10 @@ impl<V: Value> Planner<'_, V> {
     /// The blocked ones that something explains which failed, goes on, or is left alone.
     fn excused(&mut self, blocked: &[Id]) -> IdSet {
         let blocked: IdSet = blocked.iter().copied().collect();
-        let mut excused = IdSet::default();
         let mut queue: Vec<Id> = (0..self.course.nodes.len() as Id)
             .filter(|&id| self.is_excuse(id))
             .collect();
+        let mut excused: IdSet = queue.iter().copied().filter(|id| blocked.contains(id)).collect();
         while let Some(id) = queue.pop() {
             let closing = self.course.closing.iter().filter(|(member, _)| *member == id);
             let closing: Vec<Id> = closing.map(|(_, id)| *id).collect();
@@ -92,9 +94,9 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let tasks = [&node.down, &node.up, &node.finish];
         // Outside of a part everything keeps what it has, and may do so for good.
-        let is_closing = || self.course.closing.iter().any(|(_, closing)| *closing == id);
+        let mut on_the_way = self.course.closing.iter().filter(|(_, closing)| *closing == id);
         matches!(node.job, Job::Hold | Job::Wait)
-            || (self.intent.extent.is_part() && is_closing())
+            || on_the_way.any(|&(member, _)| !self.intent.is_inside(self.ref_of(member)))
             || (node.verdict == Verdict::Untouched && node.intent.is_some())
             || tasks
                 .iter()

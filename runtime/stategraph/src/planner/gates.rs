@@ -88,7 +88,7 @@ impl<V: Value> Planner<'_, V> {
         for (at, need) in intent.needs.iter().enumerate() {
             let positions = position..position + need.width();
             position = positions.end;
-            if need.is_order_only() {
+            if need.is_order_only() || self.was_broken_before(id, need, positions.clone()) {
                 continue;
             }
             let target = self.serving(id, old.and_then(|old| old.relied_on_by(need)), need, positions)?;
@@ -117,7 +117,8 @@ impl<V: Value> Planner<'_, V> {
     ) -> Option<Id> {
         let is_left = |target: Id| self.course.moves.contains(&(id, target));
         let serving = self.alternatives(id, positions).filter(|&target| {
-            let would_recreate = need.recreates_when_modified() && is_left(target);
+            let will_differ = is_left(target) || self.is_still_to_change(target);
+            let would_recreate = need.recreates_when_modified() && will_differ;
             !would_recreate && self.serves(target, need.predicate())
         });
         serving.min_by_key(|&target| {
@@ -127,6 +128,15 @@ impl<V: Value> Planner<'_, V> {
                 Some(self.ref_of(target)) != chosen,
             )
         })
+    }
+
+    /// Whether a target is to get another value and did not: what was created against the present one would be
+    /// recreated, by this call or the next.
+    fn is_still_to_change(&self, target: Id) -> bool {
+        let node = self.node(target);
+        let is_open = matches!(node.up.stage, Stage::Waiting | Stage::Running | Stage::Stopped);
+        let values = self.current.item(node.slot).zip(node.intent.as_ref());
+        is_open && values.is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
     /// Whether a target is there, not about to go, and as it must be, now and with its new value.

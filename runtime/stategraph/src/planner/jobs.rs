@@ -174,8 +174,10 @@ impl<V: Value> Planner<'_, V> {
             if need.is_order_only() {
                 return false;
             }
-            let relied = self.will_rely_on(id, item, need, positions);
-            let Some(relied) = relied else { return true };
+            let relied = self.will_rely_on(id, item, need, positions.clone());
+            let Some(relied) = relied else {
+                return !self.was_broken_before(id, need, positions);
+            };
             let target = self.ref_of(relied);
             (need.width() > 1 && item.relied_on(at) != Some(target))
                 || (need.recreates_when_modified() && item.witnessed(target).is_none())
@@ -212,9 +214,18 @@ impl<V: Value> Planner<'_, V> {
             }
             let relied = self.will_rely_on(id, item, need, positions)?;
             let target = self.ref_of(relied);
+            if !self.is_concerned_by(id, relied) {
+                return None;
+            }
             let (seen, will_be) = (item.witnessed(target)?, self.value_to_be(relied)?.fingerprint());
             (seen != will_be).then(|| target.clone())
         })
+    }
+
+    /// Whether the call is about an item or about this target of it: what happened elsewhere is left to calls
+    /// about that (S9).
+    fn is_concerned_by(&self, id: Id, target: Id) -> bool {
+        self.intent.is_inside(self.ref_of(id)) || self.intent.is_inside(self.ref_of(target))
     }
 
     /// The value that an item will have after the call. One that is on hold keeps what it has, whatever is
@@ -293,10 +304,7 @@ impl<V: Value> Planner<'_, V> {
             return (Job::Hold, None);
         }
         let wanted = node.verdict == Verdict::In && alias.is_created();
-        let begun = alias
-            .record
-            .as_ref()
-            .is_some_and(|record| !record.switched.is_empty());
+        let begun = alias.is_turned_to();
         let matches = node
             .intent
             .as_ref()

@@ -10,6 +10,7 @@ use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
 use crate::graph::{Graph, Slot};
 use crate::item::{Item, Operation, State};
 use crate::predicate::Predicate;
+use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
 
@@ -201,6 +202,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(intent) = self.node(id).intent.clone() else {
             return;
         };
+        self.lay_turn(id);
         let mut position = 0;
         for (at, need) in intent.needs.iter().enumerate() {
             let positions = position..position + need.width();
@@ -235,6 +237,19 @@ impl<V: Value> Planner<'_, V> {
         // Needs are fewer than 2^32.
         (node.open, node.counts_plainly) = (open as u32, true);
         true
+    }
+
+    /// An item that is turned to the replacement of a target waits for it, even if another target would do.
+    fn lay_turn(&mut self, id: Id) {
+        let node = self.node(id);
+        let Some(Reason::TargetReplaced(target)) = node.reason.as_ref().filter(|_| node.job == Job::Modify)
+        else {
+            return;
+        };
+        let target = self.current.slot(target).and_then(|slot| self.course.known(slot));
+        if let Some(target) = target {
+            self.after(task(id, Part::Up), task(target, Part::Up));
+        }
     }
 
     fn lay_need(&mut self, id: Id, at: u32, target: Option<Id>) {
@@ -287,10 +302,10 @@ impl<V: Value> Planner<'_, V> {
         if busy.is_empty() {
             return;
         }
-        if idle
-            .iter()
-            .any(|&target| self.will_hold(target, need.predicate()))
-        {
+        // One on hold that is not there is idle as well, and does not serve.
+        let suits =
+            |target: Id| self.will_hold(target, need.predicate()) && self.serves(target, need.predicate());
+        if idle.iter().any(|&target| suits(target)) {
             self.course.settled.insert((id, at));
             self.course.has_jumped = true;
             return;
@@ -381,6 +396,10 @@ impl<V: Value> Planner<'_, V> {
             let (finish, down) = (task(id, Part::Finish), task(dependent, Part::Down));
             self.after(finish, down);
             self.course.order_edges.push((finish, down));
+            // One that is turned away from it has to be first.
+            if matches!(self.node(dependent).job, Job::Modify | Job::Relink) && self.stands(dependent) {
+                self.after(finish, task(dependent, Part::Up));
+            }
         }
     }
 

@@ -26,9 +26,15 @@ impl<V: Value> Planner<'_, V> {
     /// Applies the handlers' answers and follows what they and the jobs found so far entail.
     pub(super) fn remake(&mut self) {
         let mut queue: Vec<Id> = Vec::new();
-        // All answers first: a target that could not be asked about is on hold, and recreates nothing.
+        // All that stays on hold first: it recreates nothing.
         for id in 0..self.course.nodes.len() as Id {
-            self.apply_answer(id, &mut queue);
+            self.fail_unanswered(id);
+        }
+        self.hold_back();
+        for id in 0..self.course.nodes.len() as Id {
+            if self.changes_value(id) && self.answer(id) == Some(true) {
+                self.recreate(id, Reason::NeedsRecreate, &mut queue);
+            }
         }
         for id in 0..self.course.nodes.len() as Id {
             if let Some(target) = self.recreating_target(id) {
@@ -46,22 +52,27 @@ impl<V: Value> Planner<'_, V> {
         self.follow(queue);
     }
 
-    fn apply_answer(&mut self, id: Id, queue: &mut Vec<Id>) {
-        if !self.changes_value(id) {
+    fn fail_unanswered(&mut self, id: Id) {
+        if self.unanswered.is_empty() || !self.changes_value(id) {
             return;
         }
         if let Some(error) = self.unanswered.remove(&self.ref_of(id).clone()) {
             self.fail_unasked(id, error);
-        } else if self.answer(id) == Some(true) {
-            self.recreate(id, Reason::NeedsRecreate, queue);
         }
     }
 
-    /// A change that could not be asked about is a modify that failed.
+    /// A change that could not be asked about is a modify that failed, or the delete that failed before and was
+    /// to be tried again: what the recreation took down stays down (S4).
     fn fail_unasked(&mut self, id: Id, error: String) {
         let node = self.course.node_mut(id);
         node.job = Job::Hold;
         let (slot, intent) = (node.slot, node.intent.clone());
+        let item = self.current.item(slot);
+        let operation = if item.is_some_and(|item| self.awaits_recreation(item)) {
+            Operation::Delete
+        } else {
+            Operation::Modify
+        };
         let now = self.now;
         self.failed_now.insert(self.ref_of(id).clone());
         self.current.alter(slot, |item| {
@@ -70,7 +81,7 @@ impl<V: Value> Planner<'_, V> {
                 record.next = intent;
                 record.failure = Some(super::settle::failed(record, error, attempts, now));
             });
-            item.state = State::Failed(Operation::Modify);
+            item.state = State::Failed(operation);
         });
     }
 
@@ -244,10 +255,12 @@ impl<V: Value> Planner<'_, V> {
                 need.predicate()
                     .is_none_or(|one| self.holds(reference, one, value))
             };
+            // It would be turned to a value that is about to change as well, and recreated for that later.
+            let would_recreate = |other: Id| need.recreates_when_modified() && self.changes_value(other);
             (fits(old) && fits(&new.value) && !need.recreates_when_modified())
-                || self
-                    .alternatives(id, positions)
-                    .any(|other| other != target && self.will_hold(other, need.predicate()))
+                || self.alternatives(id, positions).any(|other| {
+                    other != target && self.will_hold(other, need.predicate()) && !would_recreate(other)
+                })
         });
         Some(if can_move {
             Broken::MovesFirst

@@ -61,11 +61,10 @@ impl<V: Value> Planner<'_, V> {
         match (&node.verdict, node.job) {
             (_, Job::Hold) if is_outside && self.operations.on_either(self.ref_of(id)).is_none() => None,
             (Verdict::Untouched, _) if node.intent.is_some() => Some(Held::Cycle),
-            (_, Job::Hold) => Some(
-                self.operations
-                    .on_either(self.ref_of(id))
-                    .map_or(Held::Failed, |running| Held::Running(running.reference.clone())),
-            ),
+            (_, Job::Hold) => Some(self.operations.on_either(self.ref_of(id)).map_or_else(
+                || self.held_by_failure(id),
+                |running| Held::Running(running.reference.clone()),
+            )),
             (_, Job::Wait) => Some(Held::Running(self.ref_of(id).clone())),
             _ if any(Stage::Failed) => Some(Held::Failed),
             _ if any(Stage::Running) => Some(Held::Running(self.ref_of(id).clone())),
@@ -75,6 +74,14 @@ impl<V: Value> Planner<'_, V> {
             _ if self.is_expected(id) => Some(Held::Absent),
             _ => None,
         }
+    }
+
+    /// Whether it was an operation on the item itself that failed, or something that it is to depend on.
+    fn held_by_failure(&self, id: Id) -> Held {
+        let mut own = self.current.item(self.node(id).slot).into_iter();
+        let is_good =
+            own.all(|item| item.state == State::Created) && self.alias_of(self.ref_of(id)).is_none();
+        if is_good { Held::Stopped } else { Held::Failed }
     }
 
     /// Whether an item is an external one that is intended and not there.

@@ -184,7 +184,9 @@ impl<V: Value> Planner<'_, V> {
         let previous = before
             .and_then(Item::failure)
             .map(|failure| failure.error.clone());
-        if operation == Operation::Delete && !self.intent.is_inside(&reference.base()) {
+        // What is replaced does not have to be brought back: its replacement stays.
+        let is_replaced = self.node(task.node).job == Job::Replace;
+        if operation == Operation::Delete && !is_replaced && !self.intent.is_inside(&reference.base()) {
             self.displace(slot);
         }
         self.mark_started(operation, slot, &reference, intent.as_ref(), &footing, task.node);

@@ -38,7 +38,8 @@ pub enum Extent {
     /// The whole graph, of which the caller knows what changed, intended or external, since a call that
     /// looked at it: the cost is that of what changed and what depends on it.
     Changed(BTreeSet<Ref>),
-    /// A group and those nested in it; the rest is touched only where dependencies demand it.
+    /// A group and those nested in it: the items that are intended there, and those that are there and not
+    /// intended anywhere. The rest is touched only where dependencies demand it.
     Group(GroupPath),
     /// One item; the rest is touched only where dependencies demand it.
     Item(Ref),
@@ -51,16 +52,14 @@ impl Extent {
             Self::Everything | Self::Changed(_) => true,
             Self::Item(item) => item == &reference.base(),
             Self::Group(path) => {
-                let inside = |graph: &Graph<V>, reference: &Ref| {
-                    graph
-                        .group_of(reference)
-                        .is_some_and(|group| group.is_within(path))
-                };
-                // An item that another part displaced is still one of this part.
+                // The intended place decides: it is the same before and after an item was moved, so that a
+                // repeated call is about the same items.
+                let intended = intended.and_then(|intended| intended.group_of(&reference.base()));
                 let displaced = current.displaced_specs().get(&reference.base());
-                inside(current, reference)
-                    || intended.is_some_and(|intended| inside(intended, &reference.base()))
-                    || displaced.is_some_and(|(group, _)| group.is_within(path))
+                let group = intended
+                    .or_else(|| current.group_of(reference))
+                    .or_else(|| displaced.map(|(group, _)| group));
+                group.is_some_and(|group| group.is_within(path))
             }
         }
     }
@@ -193,16 +192,18 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
 }
 
 /// What is wanted of an item outside of the part: that it stays as it is, or comes back as it was displaced.
+/// One that was never made and is to be deleted is not wanted.
 fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath, Item<V>)> {
     if let Some((path, spec)) = current.displaced_specs().get(reference) {
         return Some((path.clone(), Item::from_spec(reference.clone(), Arc::clone(spec))));
     }
     let item = current
         .get(reference)
-        .filter(|item| item.state != State::Deleting);
-    // One whose replacement is there already is as good as there.
-    let alias = || current.alias_of(reference).filter(|alias| alias.is_created());
-    let item = item.or_else(alias)?;
+        .filter(|item| item.state != State::Deleting && !item.is_unmade());
+    // One whose replacement is there already is as good as there, and is what others were turned to.
+    let alias = current.alias_of(reference).filter(|alias| alias.is_created());
+    let turned_to = alias.filter(|alias| alias.is_turned_to());
+    let item = turned_to.or(item).or(alias)?;
     let path = current.group_of(&item.reference).cloned().unwrap_or_default();
     let origin = item.origin;
     let item = Item::from_spec(reference.clone(), Arc::clone(&item.spec));

@@ -6,6 +6,7 @@ use super::course::{Job, Part, Stage};
 use super::effects::Observed;
 
 use super::{Effect, Observing, Planner, same};
+use crate::dependency::Dependency;
 use crate::graph::Slot;
 use crate::item::{Failure, Item, Operation, Record, Spec, State, Timestamp};
 use crate::log::{Entry, Line};
@@ -130,6 +131,9 @@ impl<V: Value> Planner<'_, V> {
             self.after_task(done, stage);
             return;
         }
+        if stage == Stage::Done {
+            self.remember_late_switch(reference);
+        }
         let slot = self.current.pin(&reference.base());
         self.dirty.insert(slot);
     }
@@ -139,7 +143,8 @@ impl<V: Value> Planner<'_, V> {
         let (job, slot) = (node.job, node.slot);
         if done.part == Part::Finish && stage == Stage::Done {
             let (begun, replaced) = (self.node(done.node).up.stage == Stage::Done, job == Job::Replace);
-            if !replaced || (begun && !self.is_as_intended(slot, done.node)) {
+            let is_adopted = begun && (!self.is_as_intended(slot, done.node) || self.may_be_recreated(slot));
+            if !replaced || is_adopted {
                 self.dirty.insert(slot);
             }
         }
@@ -150,6 +155,12 @@ impl<V: Value> Planner<'_, V> {
             self.remember_switch(done.node);
         }
         self.over(done, stage);
+    }
+
+    /// Whether an item depends on values of its targets: they may have changed since its replacement was made.
+    fn may_be_recreated(&self, slot: Slot) -> bool {
+        let item = self.current.item(slot);
+        item.is_some_and(|item| item.spec.needs.iter().any(Dependency::recreates_when_modified))
     }
 
     /// Whether what was adopted is what is intended: an earlier call may have begun with something else.
@@ -250,11 +261,28 @@ impl<V: Value> Planner<'_, V> {
         if self.current.attention().next().is_none() {
             return;
         }
-        let Some(intent) = self.node(id).intent.clone() else {
+        if let Some(intent) = self.node(id).intent.clone() {
+            self.note_switch(self.ref_of(id).clone(), &intent);
+        }
+    }
+
+    /// As [`Self::remember_switch`], of an item whose operation an earlier call had started.
+    fn remember_late_switch(&mut self, reference: &Ref) {
+        let item = self
+            .current
+            .get(reference)
+            .filter(|item| !item.reference.is_alias());
+        let Some(spec) = item.map(|item| Arc::clone(&item.spec)) else {
             return;
         };
-        let reference = self.ref_of(id).clone();
-        for (_, target) in intent.targets() {
+        self.note_switch(reference.clone(), &spec);
+        for (_, target) in spec.targets() {
+            self.intent.follow(self.current, target);
+        }
+    }
+
+    fn note_switch(&mut self, reference: Ref, spec: &Spec<V>) {
+        for (_, target) in spec.targets() {
             let Some(slot) = self.current.slot(&target.alias()) else {
                 continue;
             };

@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Planner;
@@ -13,7 +14,7 @@ use super::course::{Course, Id, Verdict};
 use super::scope::Extent;
 use crate::dependency::Dependency;
 use crate::graph::Slot;
-use crate::item::{Item, Spec, State};
+use crate::item::{Item, Operation, Spec, State};
 use crate::predicate::Predicate;
 use crate::reason::{Problem, Unmet};
 use crate::reference::Ref;
@@ -37,12 +38,19 @@ impl<V: Value> Planner<'_, V> {
             .attention()
             .map(|slot| self.current.reference(slot).base())
             .collect();
-        named
+        let mut seeds: Vec<Slot> = named
             .iter()
             .cloned()
             .chain(open)
             .map(|reference| self.current.pin(&reference))
-            .collect()
+            .collect();
+        if self.intent.extent.is_part() {
+            // Also what depends on the part: an earlier call may have stopped before it was recreated.
+            let dependents = seeds.iter().flat_map(|&slot| self.current.dependents_of(slot));
+            let dependents: Vec<Slot> = dependents.copied().collect();
+            seeds.extend(dependents);
+        }
+        seeds
     }
 
     /// Judges the items in these slots and all that is drawn in.
@@ -178,7 +186,8 @@ impl<V: Value> Planner<'_, V> {
         for need in &intent.needs {
             let positions = position..position + need.width();
             position += need.width();
-            if need.is_order_only() || positions.clone().any(|at| self.will_serve(id, at, need)) {
+            let is_served = positions.clone().any(|at| self.will_serve(id, at, need));
+            if need.is_order_only() || is_served || self.was_broken_before(id, need, positions.clone()) {
                 continue;
             }
             let targets = self
@@ -193,6 +202,31 @@ impl<V: Value> Planner<'_, V> {
         unmet
     }
 
+    /// Whether an item outside of the part that is converged lacks a dependency already, whatever the call
+    /// does: what follows from that is left to a call that is about the item (S9). One that could not be
+    /// deleted is still to go.
+    pub(super) fn was_broken_before(&self, id: Id, need: &Dependency, positions: Range<usize>) -> bool {
+        if self.intent.is_inside(self.ref_of(id)) || need.is_deleted_with_external() {
+            return false;
+        }
+        let item = self.current.item(self.node(id).slot);
+        let stays = |item: &Item<V>| item.is_created() && item.state != State::Failed(Operation::Delete);
+        item.is_some_and(stays)
+            && !self
+                .alternatives(id, positions)
+                .any(|target| self.held_before(target, need.predicate()))
+    }
+
+    /// Whether a target, or the one that is to be replaced, is there and as it must be.
+    fn held_before(&self, target: Id, predicate: Option<&Predicate>) -> bool {
+        let reference = self.ref_of(target);
+        let item = self.current.item(self.node(target).slot);
+        let mut both = item.into_iter().chain(self.alias_of(reference));
+        both.any(|item| {
+            item.is_created() && predicate.is_none_or(|one| self.holds(reference, one, &item.spec.value))
+        })
+    }
+
     /// Whether an item needs all its targets and only that they are there, which its place tells without a
     /// look at its dependencies.
     pub(super) fn needs_all_alike(&self, id: Id) -> bool {
@@ -201,11 +235,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// The targets at these positions that do not lead back to the item.
-    pub(super) fn alternatives(
-        &self,
-        id: Id,
-        positions: std::ops::Range<usize>,
-    ) -> impl Iterator<Item = Id> + '_ {
+    pub(super) fn alternatives(&self, id: Id, positions: Range<usize>) -> impl Iterator<Item = Id> + '_ {
         let need = self.course.need(id);
         positions
             .filter(move |&at| !self.leads_back(id, at))

@@ -34,6 +34,10 @@ pub(crate) struct World {
     pub(crate) recreating: BTreeSet<Ref>,
     /// Items outside of a part that were deleted for its sake, as they were.
     pub(crate) displaced: BTreeMap<Ref, Thing>,
+    /// Dependencies, by position, that items outside of a part lacked before the call: they do not count.
+    pub(crate) broken_before: BTreeSet<(Ref, usize)>,
+    /// Items that were turned to the replacement of a target: item, target.
+    turned: BTreeSet<(Ref, Ref)>,
 }
 
 pub(crate) fn things(graph: &Graph<Json>) -> BTreeMap<Ref, Thing> {
@@ -101,21 +105,32 @@ impl World {
             with_failures: false,
             recreating: BTreeSet::new(),
             displaced: BTreeMap::new(),
+            broken_before: BTreeSet::new(),
+            turned: BTreeSet::new(),
         }
     }
 
     /// An item that depends on itself by what exists, looking only at dependencies that have no choice.
     pub(crate) fn on_cycle(&self) -> Option<&Ref> {
-        let targets = |thing: &'_ Thing| {
+        let targets = |at: &Ref, thing: &Thing| {
             let single = hard(thing).filter(|need| need.targets().count() == 1);
+            let relied = |target: &Ref| {
+                let turned = self.turned.contains(&(at.clone(), target.clone()));
+                if turned { target.alias() } else { target.clone() }
+            };
             single
-                .flat_map(|need| need.targets().cloned().collect::<Vec<_>>())
+                .flat_map(|need| need.targets().map(relied).collect::<Vec<_>>())
                 .collect::<Vec<Ref>>()
         };
         self.things.keys().find(|start| {
             let (mut seen, mut queue) = (BTreeSet::new(), vec![(*start).clone()]);
             while let Some(at) = queue.pop() {
-                for target in self.things.get(&at).map(&targets).unwrap_or_default() {
+                for target in self
+                    .things
+                    .get(&at)
+                    .map(|thing| targets(&at, thing))
+                    .unwrap_or_default()
+                {
                     if target == **start {
                         return true;
                     }
@@ -154,7 +169,7 @@ impl World {
     }
 
     /// Alternatives that lead back to their item, found round by round.
-    fn left_out(&self) -> BTreeSet<(Ref, usize, Ref)> {
+    pub(crate) fn left_out(&self) -> BTreeSet<(Ref, usize, Ref)> {
         let mut left_out = BTreeSet::new();
         loop {
             let mut found = BTreeSet::new();
@@ -237,6 +252,7 @@ impl World {
                 .filter(|(reference, thing)| {
                     thing.needs.iter().enumerate().all(|(position, need)| {
                         need.is_order_only()
+                            || self.broken_before.contains(&((*reference).clone(), position))
                             || need.targets().any(|target| {
                                 !without.contains(&((*reference).clone(), position, target.clone()))
                                     && end.get(target).is_some_and(|thing| holds(need, &thing.value))
@@ -276,6 +292,12 @@ impl World {
         (old.is_some() || new.is_some()) && old.into_iter().chain(new).all(|thing| holds(need, &thing.value))
     }
 
+    /// Whether an item or what is to replace it is there as it must be.
+    pub(crate) fn held_before(&self, target: &Ref, need: &Dependency) -> bool {
+        let both = [self.things.get(target), self.things.get(&target.alias())];
+        both.into_iter().flatten().any(|thing| holds(need, &thing.value))
+    }
+
     fn satisfied(&self, need: &Dependency, end: &BTreeMap<Ref, Thing>) -> bool {
         need.targets().any(|target| {
             let deleting = self
@@ -288,6 +310,11 @@ impl World {
             let next = end.get(target).is_some_and(|thing| holds(need, &thing.value));
             now && next && !deleting
         })
+    }
+
+    /// Whether anything was turned to the replacement of an item.
+    pub(crate) fn is_turned_to(&self, target: &Ref) -> bool {
+        self.turned.iter().any(|(_, turned)| turned == target)
     }
 
     /// What exists and depends on an item, without another target that would do.
@@ -346,7 +373,10 @@ impl World {
         let (Some(old), Some(new)) = (self.things.get(&start.reference), end.get(&start.reference)) else {
             return Some("S2: is not there, or is not to be".into());
         };
-        if let Some(need) = hard(new).find(|need| !self.satisfied(need, &end)) {
+        let counts = |at: usize| !self.broken_before.contains(&(start.reference.clone(), at));
+        let counted = new.needs.iter().enumerate().filter(|(at, _)| counts(*at));
+        let mut hard_needs = counted.map(|(_, need)| need).filter(|need| !need.is_order_only());
+        if let Some(need) = hard_needs.find(|need| !self.satisfied(need, &end)) {
             return Some(format!("S3: {need} is not satisfied"));
         }
         let broken = self.things.iter().find(|(_, thing)| {
@@ -419,8 +449,13 @@ impl World {
         let mut queue = vec![reference.clone()];
         while let Some(at) = queue.pop() {
             let recreates = |thing: &Thing| thing.needs.iter().any(Dependency::recreates_when_modified);
-            // What failed in an earlier call may only now show that a target was modified since.
-            if !stays(&at) || (self.with_failures && self.before.get(&at).is_some_and(recreates)) {
+            // What failed in an earlier call may only now show that a target was modified since, and an external
+            // one may have changed before the call.
+            let before = self.before.get(&at);
+            if !stays(&at)
+                || before.is_some_and(|thing| self.with_failures && recreates(thing))
+                || before.is_some_and(|thing| self.recreates_with_external(thing))
+            {
                 return true;
             }
             for target in self
@@ -436,6 +471,12 @@ impl World {
             }
         }
         false
+    }
+
+    fn recreates_with_external(&self, thing: &Thing) -> bool {
+        let recreating = thing.needs.iter().filter(|need| need.recreates_when_modified());
+        let mut targets = recreating.flat_map(Dependency::targets);
+        targets.any(|target| self.before.get(target).is_some_and(|thing| thing.external))
     }
 
     pub(crate) fn start(&mut self, start: &Start<Json>) {
@@ -466,8 +507,19 @@ impl World {
         }
         self.recreating.remove(reference);
         self.debris.remove(reference);
+        let is_settled =
+            operation == Operation::Adopt || (operation == Operation::Delete && reference.is_alias());
+        let base = reference.base();
+        self.turned
+            .retain(|(one, target)| one != reference && !(is_settled && *target == base));
         match (operation, new) {
             (Operation::Create | Operation::Modify, Some(new)) => {
+                let targets: Vec<Ref> = hard(&new).flat_map(Dependency::targets).cloned().collect();
+                for target in targets {
+                    if self.things.contains_key(&target.alias()) {
+                        self.turned.insert((reference.clone(), target));
+                    }
+                }
                 self.things.insert(reference.clone(), new);
             }
             (Operation::Adopt, _) => {
@@ -482,11 +534,18 @@ impl World {
 
     /// Changes of dependencies alone are no operation: the model takes them over where values agree.
     pub(crate) fn relink(&mut self, current: &Graph<Json>) {
+        let aliases: BTreeSet<Ref> = self.things.keys().filter(|one| one.is_alias()).cloned().collect();
         for (reference, thing) in &mut self.things {
             let item = current.get(reference).filter(|item| item.value() == &thing.value);
-            if let Some(item) = item.filter(|_| !self.running.contains_key(reference)) {
-                thing.needs = item.dependencies().to_vec();
-            }
+            let item = item.filter(|_| !self.running.contains_key(reference));
+            let Some(item) = item.filter(|item| item.dependencies() != thing.needs) else {
+                continue;
+            };
+            thing.needs = item.dependencies().to_vec();
+            let targets = hard(thing).flat_map(Dependency::targets);
+            let replaced = targets.filter(|target| aliases.contains(&target.alias()));
+            self.turned
+                .extend(replaced.map(|target| (reference.clone(), target.clone())));
         }
     }
 

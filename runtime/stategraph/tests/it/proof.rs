@@ -2,7 +2,8 @@
 //!
 //! Unset, each takes a few seconds, from the same seed every time; `ci` gives each a minute of one core from a
 //! fresh seed; a number is that of the rounds, and `all` stands for those of a full proof. The seeds of
-//! `seeds.txt` are replayed first, and `WATERSHED_SEED` runs one alone.
+//! `seeds.txt` are replayed first. `WATERSHED_SEED` runs one seed alone, or with `WATERSHED_PROOF` the rounds
+//! from that seed on.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
@@ -44,8 +45,13 @@ pub(crate) fn share() -> Share {
 pub(crate) fn first_seed() -> u64 {
     match std::env::var_os("WATERSHED_PROOF") {
         None => 0,
-        Some(_) => RandomState::new().hash_one("seed") >> 16,
+        Some(_) => given_seed().unwrap_or_else(|| RandomState::new().hash_one("seed") >> 16),
     }
+}
+
+fn given_seed() -> Option<u64> {
+    let seed = std::env::var("WATERSHED_SEED").ok()?;
+    Some(seed.parse().expect("WATERSHED_SEED: a number"))
 }
 
 fn kept(suite: &str) -> impl Iterator<Item = u64> {
@@ -54,8 +60,8 @@ fn kept(suite: &str) -> impl Iterator<Item = u64> {
     of_suite.map(|(_, seed)| seed.trim().parse().expect("a seed is a number"))
 }
 
-/// As [`for_seeds`], but where the share is a time, the first seeds only: for a suite that still knows more than
-/// the library, and is run by hand to find what is left.
+/// As [`for_seeds`], but where the share is a time, the first seeds only: fresh ones are run by hand, so that
+/// what they find does not stop somebody whose change has nothing to do with it.
 pub(crate) fn for_first_seeds(suite: &str, count: u64, round: impl Fn(u64) + Sync) {
     let is_by_hand = std::env::var_os("WATERSHED_SEED").is_some() || !matches!(share(), Share::Time(_));
     if is_by_hand {
@@ -67,8 +73,8 @@ pub(crate) fn for_first_seeds(suite: &str, count: u64, round: impl Fn(u64) + Syn
 /// Runs a round for each seed of the suite's share. A failure names the seeds and says what was wrong.
 #[allow(clippy::print_stdout)] // how far a suite came is part of what it says
 pub(crate) fn for_seeds(suite: &str, round: impl Fn(u64) + Sync) {
-    if let Ok(seed) = std::env::var("WATERSHED_SEED") {
-        return round(seed.parse().expect("WATERSHED_SEED: a number"));
+    if let Some(seed) = given_seed().filter(|_| std::env::var_os("WATERSHED_PROOF").is_none()) {
+        return round(seed);
     }
     let (start, first) = (Instant::now(), first_seed());
     let (until, rounds, cores) = match share() {

@@ -12,10 +12,10 @@ use rand::rngs::SmallRng;
 use serde_json::Value as Json;
 use watershed_stategraph::{
     Effect, Extent, Graph, GroupPath, Held, Input, Item, Operation, OperationId, Operations, Options,
-    Planner, Ref, Start, Status, Timestamp, Types, plan,
+    Planner, Reason, Ref, Start, State, Status, Timestamp, Types, plan,
 };
 
-use crate::naive::{World, show, things};
+use crate::naive::{Thing, World, show, things};
 use crate::proof::for_first_seeds;
 use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, r, rng, types};
 
@@ -90,7 +90,12 @@ impl Life {
     }
 
     fn blame(&self, what: &str) -> ! {
-        panic!("{what}\n{}things\n{}", self.story, show(&self.world.things));
+        let current = show_places(&self.current);
+        panic!(
+            "{what}\n{}things\n{}before the call\n{current}",
+            self.story,
+            show(&self.world.things)
+        );
     }
 
     fn is_inside(&self, extent: &Extent, reference: &Ref) -> bool {
@@ -98,17 +103,19 @@ impl Life {
             Extent::Everything | Extent::Changed(_) => true,
             Extent::Item(item) => *item == reference.base(),
             Extent::Group(path) => {
-                let graphs = std::iter::once(&self.current).chain(&self.intended);
-                let mut groups = graphs.filter_map(|graph| graph.group_of(&reference.base()));
-                let displaced = self.displaced_from.get(&reference.base());
-                groups.any(|group| group.is_within(path))
-                    || displaced.is_some_and(|group| group.is_within(path))
+                let base = reference.base();
+                let group = self.intended.as_ref().and_then(|graph| graph.group_of(&base));
+                let group = group
+                    .or_else(|| self.current.group_of(&base))
+                    .or_else(|| self.current.group_of(&base.alias()))
+                    .or_else(|| self.displaced_from.get(&base));
+                group.is_some_and(|group| group.is_within(path))
             }
         }
     }
 
     /// What is wanted in a call: of a part, what is intended there, and all else as it is or was.
-    fn wanted(&self, extent: &Extent) -> BTreeMap<Ref, crate::naive::Thing> {
+    fn wanted(&self, extent: &Extent) -> BTreeMap<Ref, Thing> {
         let intended = self.intended.as_ref().map(things).unwrap_or_default();
         if matches!(extent, Extent::Everything | Extent::Changed(_)) {
             return intended;
@@ -119,7 +126,65 @@ impl Life {
         for (reference, thing) in rest.filter(|(one, _)| !inside(one) && !one.is_alias()) {
             wanted.entry(reference.clone()).or_insert_with(|| thing.clone());
         }
+        // One whose create failed is tried again by a call that is about it; until then others wait for it.
+        let unmade =
+            |item: &&Item<Json>| matches!(item.state(), State::Creating | State::Failed(Operation::Create));
+        for item in self
+            .current
+            .items()
+            .filter(unmade)
+            .filter(|item| !inside(item.reference()))
+        {
+            let (value, needs) = (item.value().clone(), item.dependencies().to_vec());
+            let thing = Thing {
+                value,
+                needs,
+                external: false,
+            };
+            wanted.entry(item.reference().base()).or_insert(thing);
+        }
+        // One that is being replaced is there as its replacement, once others were turned to that.
+        for (alias, thing) in self
+            .world
+            .things
+            .iter()
+            .filter(|(one, _)| one.is_alias() && !inside(one))
+        {
+            if self.world.is_turned_to(&alias.base()) {
+                wanted.insert(alias.base(), thing.clone());
+            } else {
+                wanted.entry(alias.base()).or_insert_with(|| thing.clone());
+            }
+        }
         wanted
+    }
+
+    /// What items outside of a part lack already.
+    fn broken_before(&self, extent: &Extent) -> BTreeSet<(Ref, usize)> {
+        let outside = self
+            .world
+            .things
+            .iter()
+            .filter(|(one, _)| self.is_part(extent) && !self.is_inside(extent, one));
+        let is_going = |one: &Ref| {
+            let state = self.current.get(one).map(Item::state);
+            matches!(state, Some(State::Deleting | State::Failed(Operation::Delete)))
+        };
+        let left_out = self.world.left_out();
+        let broken = outside
+            .filter(|(one, _)| !is_going(one))
+            .flat_map(|(one, thing)| {
+                let needs = thing.needs.iter().enumerate();
+                let left_out = &left_out;
+                let unmet = needs.filter(move |(at, need)| {
+                    let is_open =
+                        |target: &&Ref| !left_out.contains(&((*one).clone(), *at, (*target).clone()));
+                    let mut open = need.targets().filter(is_open);
+                    !open.any(|target| self.world.held_before(target, need))
+                });
+                unmet.map(|(at, _)| (one.clone(), at))
+            });
+        broken.collect()
     }
 
     fn begin(&mut self, extent: &Extent) {
@@ -132,6 +197,7 @@ impl Life {
         self.world.before = self.world.things.clone();
         self.world.wanted = wanted;
         self.world.failed.clear();
+        self.world.broken_before = self.broken_before(extent);
         if *extent == Extent::Everything {
             self.world.displaced.clear();
             self.displaced_from.clear();
@@ -263,6 +329,8 @@ impl Life {
             return;
         }
         match (start.operation, &start.new) {
+            // Its replacement stays.
+            (Operation::Delete, _) if start.reason == Reason::Replaced => {}
             (Operation::Delete, _) if !start.reference.is_alias() => {
                 if let Some(thing) = self.world.things.get(&item).cloned() {
                     let path = self.current.group_of(&item).cloned().unwrap_or_default();
@@ -436,6 +504,23 @@ impl Life {
     }
 }
 
+/// The items of a graph with their places and states, as text of a line each.
+fn show_places(graph: &Graph<Json>) -> String {
+    let all = things(graph);
+    let line = |item: &Item<Json>| {
+        let reference = item.reference();
+        let place = graph
+            .group_of(reference)
+            .filter(|path| !path.to_string().is_empty());
+        let place = place.map_or_else(String::new, |path| format!(" in {path}"));
+        let thing = all.get(reference).cloned();
+        let thing = thing.map(|thing| show(&BTreeMap::from([(reference.clone(), thing)])));
+        let thing = thing.unwrap_or_else(|| format!("  {reference}\n"));
+        format!("{}{place} [{}]\n", thing.trim_end_matches('\n'), item.state())
+    };
+    graph.items().map(line).collect()
+}
+
 /// An intended graph whose items are in parts, some of them in another one than before.
 fn draw_in_parts(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing) -> Graph<Json> {
     let mut graph = draw(rng, refs, drawing);
@@ -480,7 +565,7 @@ fn round(seed: u64) {
         if life.intended.is_none() || rng.random_bool(0.4) {
             let intended = draw_in_parts(&mut rng, &refs, &drawing);
             life.intended = (!rng.random_ratio(1, 20)).then_some(intended);
-            let wanted = life.intended.as_ref().map(|graph| show(&things(graph)));
+            let wanted = life.intended.as_ref().map(show_places);
             life.tell(&format!("intended\n{}", wanted.unwrap_or_default()));
         }
         if rng.random_bool(0.3) {

@@ -1,0 +1,43 @@
+//! Items that keep what they have because a target that they are to depend on failed and is on hold.
+//!
+//! The gate of their operation would stop them as well, but only after the items above them had gone down:
+//! those would be recreated against a value that does not come, in every call once more.
+
+use super::Planner;
+use super::course::{Id, Job, Verdict};
+use crate::value::Value;
+
+impl<V: Value> Planner<'_, V> {
+    /// Puts items on hold that are to depend on something that is on hold and does not serve, and so on
+    /// upwards. What depends on them is then planned with the values that stay (S5, S6).
+    pub(super) fn hold_back(&mut self) {
+        let nodes = 0..self.course.nodes.len() as Id;
+        let mut queue: Vec<Id> = nodes.filter(|&id| self.node(id).job == Job::Hold).collect();
+        while let Some(id) = queue.pop() {
+            for dependent in self.intended_dependents(id) {
+                if self.is_held_back(dependent) {
+                    self.course.node_mut(dependent).job = Job::Hold;
+                    queue.push(dependent);
+                }
+            }
+        }
+    }
+
+    fn is_held_back(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let is_to_change = node.verdict == Verdict::In && matches!(node.job, Job::Modify | Job::Relink);
+        let Some(intent) = node.intent.as_ref().filter(|_| is_to_change) else {
+            return false;
+        };
+        let mut position = 0;
+        intent.needs.iter().any(|need| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            let fails =
+                |target: Id| self.node(target).job == Job::Hold && !self.serves(target, need.predicate());
+            !need.is_order_only()
+                && !self.was_broken_before(id, need, positions.clone())
+                && self.alternatives(id, positions).all(fails)
+        })
+    }
+}
