@@ -18,6 +18,10 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::migrate::after_commit",
     "drivers::checkpoint::before",
     "drivers::checkpoint::after",
+    "drivers::give_up::before",
+    "drivers::give_up::after",
+    "drivers::export::before",
+    "drivers::export::after",
     "drivers::close::before",
     "drivers::close::after",
 ];

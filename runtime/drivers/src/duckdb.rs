@@ -3,7 +3,8 @@
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
-//! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `give_back` is about memory. `sys` is the only place that calls the C interface.
+//! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `sharing` lets other programs have it,
+//! `export` writes answers into files, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod build;
 #[cfg(feature = "by-hand")]
@@ -13,6 +14,7 @@ mod checkpoint;
 mod compact;
 mod csv_error;
 mod engine;
+mod export;
 mod failure;
 mod give_back;
 mod left;
@@ -28,6 +30,7 @@ mod rename;
 mod running;
 mod schema;
 mod session;
+mod sharing;
 mod sys;
 #[cfg(test)]
 mod tests;
@@ -48,8 +51,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Check, Failure, Left, Migrated, Migration, Object, Olap, Output, Query,
-    QueryError, Rename, RenameError, Renamed, Rows, Session, Tag, Verdict,
+    Build, BuildError, Built, Check, Export, ExportError, Exported, Failure, Left, Migrated, Migration,
+    Object, Olap, Output, Query, QueryError, Rename, RenameError, Renamed, Rows, Session, Tag, Verdict,
 };
 
 impl Olap for Engine {
@@ -148,5 +151,21 @@ impl Olap for Engine {
 
     fn begin_with(&self, sessions: Vec<Session>) {
         Engine::begin_with(self, sessions);
+    }
+
+    fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>> {
+        Engine::open(self, cancel).boxed()
+    }
+
+    fn changes_by_others(&self) -> u64 {
+        Engine::changes_by_others(self)
+    }
+
+    fn export<'a>(
+        &'a self,
+        export: &'a Export,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Exported, ExportError>> {
+        self.write_file(export, cancel).boxed()
     }
 }

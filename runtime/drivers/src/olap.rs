@@ -7,6 +7,7 @@
 //! Tag and record change in the transaction that changes the output. After a crash they say what really happened.
 
 mod build;
+mod export;
 mod failure;
 mod migration;
 mod output;
@@ -17,6 +18,7 @@ mod text;
 mod value;
 
 pub use build::{Build, BuildError, Built, Check, Failing, Gravity, Rename, RenameError, Renamed, Verdict};
+pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
@@ -128,4 +130,19 @@ pub trait Olap: Send + Sync + 'static {
 
     /// Gives the statements with which everybody's work begins, in place of those that were given before.
     fn begin_with(&self, sessions: Vec<Session>);
+
+    /// Opens what the engine keeps its data in, waiting for another process that has it open. Other work does that by
+    /// itself; this is for what must not be counted as begun before.
+    fn open<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Returns how often the data was found changed by another process while this one did not hold it: what was known
+    /// of outputs before such a change may be wrong.
+    fn changes_by_others(&self) -> u64;
+
+    /// Writes the answer to one read-only statement into a file, which appears whole or not at all.
+    fn export<'a>(
+        &'a self,
+        export: &'a Export,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Exported, ExportError>>;
 }

@@ -7,6 +7,9 @@
 //! 2. Otherwise all outputs are listed once; after that each change that goes through here keeps the list true.
 //! 3. An output whose change ended in a way that nobody learned (interrupted, dropped) is not trusted: the next
 //!    question about it lists anew.
+//! 4. The engine's file is given up to other processes now and then. Before each question it is known whether one of
+//!    them has changed it since; then nothing that was known is trusted, as if this process had just begun.
+//! 5. A listing or change is begun when the file is open: while another process has it, what is known stays known.
 
 mod known;
 
@@ -30,6 +33,9 @@ use crate::made::{Made, Version};
 use known::{About, Known};
 
 use crate::secrets::Secrets;
+
+/// The listings for one question, at most.
+const LISTINGS: usize = 3;
 
 /// More than a proof ever takes, in bytes.
 const LARGEST_PROOF: usize = 64 << 10;
@@ -129,7 +135,15 @@ impl Outputs {
     /// Whether the file is as it was left, and nothing was listed or changed in this process since.
     #[must_use]
     pub fn is_as_left(&self) -> bool {
-        self.as_left && self.known().is_untouched()
+        self.as_left && self.current().is_untouched()
+    }
+
+    /// Opens the engine's file, waiting for another process that has it open: for what must not count as begun before.
+    ///
+    /// # Errors
+    /// As [`Olap::open`].
+    pub async fn open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.olap.open(cancel).await
     }
 
     /// Remembers what the file was like when the engine was closed, so that the next process need not open it to
@@ -147,7 +161,7 @@ impl Outputs {
         proof: Option<&FileProof>,
         claims: impl IntoIterator<Item = Claim>,
     ) -> io::Result<()> {
-        if !self.known().agrees(self.as_left, claims) {
+        if !self.current().agrees(self.as_left, claims) {
             return match fs::remove_file(&self.proof) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
                 _ => Ok(()),
@@ -158,6 +172,14 @@ impl Outputs {
         fresh.push(".new");
         fs::write(&fresh, text)?;
         fs::rename(&fresh, &self.proof)
+    }
+
+    /// Returns the knowledge of outputs, emptied if another process has changed the engine's data since.
+    fn current(&self) -> MutexGuard<'_, Known> {
+        let changes = self.olap.changes_by_others();
+        let mut known = self.known();
+        known.trust_since(changes);
+        known
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -220,18 +242,22 @@ impl Outputs {
         cancel: &CancellationToken,
         answer: impl FnOnce(&Known) -> T,
     ) -> Result<T, Failure> {
-        if !self.known().can_tell(about) {
+        if !self.current().can_tell(about) {
             let _only_one = self.listing.lock().await;
-            if !self.known().can_tell(about) {
-                self.list_anew(cancel).await?;
+            // Once more when another process changed the file, or a change ended unlearned, while it was listed.
+            for _ in 0..LISTINGS {
+                if !self.current().can_tell(about) {
+                    self.list_anew(cancel).await?;
+                }
             }
         }
         Ok(answer(&self.known()))
     }
 
     async fn list_anew(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.open(cancel).await?;
         let under_way = UnderWay(self);
-        self.known().begin_listing();
+        self.current().begin_listing();
         let outputs = self.olap.outputs(cancel).await?;
         std::mem::forget(under_way);
         self.known().end_listing(outputs);
@@ -246,6 +272,7 @@ impl Outputs {
     /// # Errors
     /// As [`Olap::build`].
     pub async fn build(&self, build: &Build, cancel: &CancellationToken) -> Result<Built, BuildError> {
+        self.open(cancel).await?;
         let unlearned = Unlearned::new(self, build.tag.uid);
         let result = self.olap.build(build, cancel).await;
         match &result {
@@ -269,6 +296,7 @@ impl Outputs {
     /// # Errors
     /// As [`Olap::rename`].
     pub async fn rename(&self, rename: &Rename, cancel: &CancellationToken) -> Result<Renamed, RenameError> {
+        self.open(cancel).await?;
         let unlearned = Unlearned::new(self, rename.uid);
         let result = self.olap.rename(rename, cancel).await;
         match &result {
@@ -293,6 +321,7 @@ impl Outputs {
     /// # Errors
     /// As [`Olap::drop_output`].
     pub async fn drop_output(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
+        self.open(cancel).await?;
         let unlearned = Unlearned::new(self, uid);
         let result = self.olap.drop_output(uid, cancel).await;
         match &result {
@@ -314,6 +343,7 @@ impl Outputs {
         record: Vec<u8>,
         cancel: &CancellationToken,
     ) -> Result<bool, Failure> {
+        self.open(cancel).await?;
         let (old, new) = (Unlearned::new(self, from.uid), Unlearned::new(self, to.uid));
         let was_there = self.olap.retag(from, to, &record, cancel).await?;
         let output = self.known().get(from.uid).cloned().filter(|_| was_there);
@@ -338,6 +368,7 @@ impl Outputs {
     /// # Errors
     /// As [`Olap::migrate`].
     pub async fn migrate(&self, migration: &Migration, cancel: &CancellationToken) -> Result<Left, Failure> {
+        self.open(cancel).await?;
         let _only_one = self.listing.lock().await;
         self.known().meddle();
         self.olap.migrate(migration, cancel).await

@@ -2,6 +2,7 @@
 //!
 //! | module | shows |
 //! |---|---|
+//! | `exports` | answers written into files |
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `bad_data` | rows of data that can not be read |
@@ -28,6 +29,7 @@
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `secrets` | values that are neither printed nor stored |
+//! | `sharing` | the engine's file between the program and others |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `together` | several calls at a time, and calls that are stopped |
@@ -41,6 +43,7 @@ mod changes;
 mod commands;
 mod crashes;
 mod engines;
+mod exports;
 mod flights;
 mod going;
 mod habits;
@@ -59,6 +62,7 @@ mod renames;
 mod retries;
 mod sandbox;
 mod secrets;
+mod sharing;
 mod storms;
 mod terminal;
 mod together;

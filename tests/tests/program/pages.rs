@@ -13,12 +13,13 @@ use serde_json::Value;
 use crate::sandbox::Sandbox;
 
 /// The guides.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "concepts.md",
     "models.md",
     "project-format.md",
     "from-rill.md",
     "from-dbt.md",
+    "results.md",
     "troubleshooting.md",
 ];
 

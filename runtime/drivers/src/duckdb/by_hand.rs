@@ -18,6 +18,13 @@ impl ByHand {
         Self::connect(Some(file))
     }
 
+    /// Opens a file, unless another process has it open.
+    #[must_use]
+    pub fn try_open(file: &Path) -> Option<Self> {
+        let connection = Database::open(Some(file), &[]).and_then(|database| Connection::new(&database));
+        connection.ok().map(Self)
+    }
+
     /// An empty database in memory.
     #[must_use]
     #[track_caller]

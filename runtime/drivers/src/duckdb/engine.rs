@@ -28,6 +28,7 @@ use super::proof::FileProof;
 use super::running::Running;
 use super::schema;
 use super::session::{Beginnings, Turn};
+use super::sharing::Sharing;
 use super::sys::Connection;
 use super::work::Work;
 use crate::crash;
@@ -57,6 +58,8 @@ struct Shared {
     changes: AtomicUsize,
     /// The beginning of every connection.
     beginnings: Mutex<Beginnings>,
+    sharing: Mutex<Sharing>,
+    openings: Notify,
 }
 
 /// The mode of access: with others at the same time, or alone.
@@ -95,8 +98,11 @@ impl Engine {
     /// An engine on a file that is not opened yet.
     pub fn new(options: Options) -> Self {
         let connections = options.connections.get();
+        let sharing = Mutex::new(Sharing::of(&options));
         let shared = Shared {
             options,
+            sharing,
+            openings: Notify::new(),
             gate: Arc::default(),
             slots: Arc::new(Semaphore::new(connections)),
             pool: Mutex::new(Pool::Unopened),
@@ -113,17 +119,6 @@ impl Engine {
         }
     }
 
-    /// Opens the file now, so that what is wrong with it is known before there is work.
-    ///
-    /// # Errors
-    /// [`Failure::Open`]; the file is left as it was.
-    ///
-    /// # Cancel safety
-    /// Dropping the future leaves the file open or unopened, to be opened by the next work.
-    pub async fn open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
-        self.work(cancel, Company::Others, |_| Ok(())).await
-    }
-
     /// Returns whether this engine has opened the file.
     pub fn is_open(&self) -> bool {
         self.shared.opened.load(Ordering::Acquire)
@@ -134,9 +129,9 @@ impl Engine {
         &self.shared.options
     }
 
-    /// Waits for the work under way, writes the log into the file, closes it, and says what it looks like then; `None`
-    /// when there is no file. A file that was never opened is not opened for this. All later work fails with
-    /// [`Failure::Closed`].
+    /// Waits for the work under way, writes the log into the file, closes it, and says what it looked like when it was
+    /// let go of; `None` when there was no file. A file that is not open is not opened for this. All later work fails
+    /// with [`Failure::Closed`].
     ///
     /// # Errors
     /// [`Failure::Fatal`] when the file can't be looked at. What had been done is safe all the same.
@@ -148,25 +143,21 @@ impl Engine {
         let engine = self.clone();
         on_blocking_thread(move || {
             let _gate = gate;
-            let pool = std::mem::replace(&mut *engine.pool(), Pool::Closed);
             crash::point("drivers::close::before");
-            if let Pool::Open {
-                database, mut idle, ..
-            } = pool
-            {
-                if let Some(connection) = idle.pop()
-                    && engine.options().access == Access::ReadWrite
-                {
-                    engine.write_log_into_file(&connection);
-                }
-                drop((idle, database));
-            }
-            engine.shared.opened.store(false, Ordering::Release);
+            let path = engine.options().path.clone();
+            // Another process may have written to a file that was given up.
+            let left = engine.left_as();
+            let closed = engine.forget_file_and(|_| FileProof::of(&path));
+            *engine.pool() = Pool::Closed;
             crash::point("drivers::close::after");
-            let path = &engine.options().path;
-            FileProof::of(path).map_err(|error| Failure::Fatal {
-                message: format!("`{}` can't be looked at: {error}", path.display()),
-            })
+            if let Some(left) = left {
+                return Ok(left);
+            }
+            closed
+                .unwrap_or_else(|| FileProof::of(&path))
+                .map_err(|error| Failure::Fatal {
+                    message: format!("`{}` can't be looked at: {error}", path.display()),
+                })
         })
         .await?
     }
@@ -182,6 +173,9 @@ impl Engine {
         T: Send + 'static,
         E: From<Failure> + Send + 'static,
     {
+        if !self.is_open() {
+            self.open(cancel).await?;
+        }
         let pass = self.enter(cancel, company).await?;
         self.work_with(pass, Running::start(cancel, None), job).await
     }
@@ -318,6 +312,7 @@ impl Engine {
     }
 
     pub(super) fn check_in(&self, connection: Connection) {
+        self.note_use();
         self.pool().checkin(connection);
     }
 
@@ -337,15 +332,30 @@ impl Engine {
             }
             None => {}
         }
-        let (opened, connection) = pool::open(self.options())?;
-        self.read_file(&connection)?;
-        let mut beginnings = self.beginnings();
-        beginnings.read_settings(&connection)?;
-        beginnings.begin(&connection, Turn::first(self.options().access))?;
-        drop(beginnings);
+        let opening = self.begin_opening();
+        let (opened, connection) = match pool::open(self.options()) {
+            Ok(opened) => opened,
+            Err(error) => {
+                self.end_opening_in_vain(opening);
+                return Err(error.into());
+            }
+        };
+        self.end_opening(opening);
+        // The file is looked at before it is closed again, should that be.
+        self.begin_with_file(&connection)
+            .inspect_err(|_| self.end_reading_in_vain())?;
         *pool = opened;
         self.shared.opened.store(true, Ordering::Release);
+        self.shared.openings.notify_waiters();
         Ok(connection)
+    }
+
+    /// Learns what stands in a file that has just been opened, and runs what its first connection begins with.
+    fn begin_with_file(&self, connection: &Connection) -> Result<(), Failure> {
+        self.read_file(connection)?;
+        let mut beginnings = self.beginnings();
+        beginnings.read_settings(connection)?;
+        beginnings.begin(connection, Turn::first(self.options().access))
     }
 
     /// Learns what stands in a file that has just been opened.
@@ -381,17 +391,25 @@ impl Engine {
 
     /// Closes the file, which the next work opens anew. The gate is held whole.
     pub(super) fn forget_file(&self) {
+        self.forget_file_and(|_| ());
+    }
+
+    /// Closes the file if it is open. `before` is called when its log is written into it, just before the lock is let
+    /// go. The gate is held whole.
+    pub(super) fn forget_file_and<T>(&self, before: impl FnOnce(&Self) -> T) -> Option<T> {
         let mut pool = self.pool();
-        if let Pool::Open { idle, .. } = &*pool
-            && let Some(connection) = idle.first()
+        let Pool::Open { idle, .. } = &*pool else {
+            return None;
+        };
+        if let Some(connection) = idle.first()
             && self.options().access == Access::ReadWrite
         {
             self.write_log_into_file(connection);
         }
-        if !matches!(*pool, Pool::Closed) {
-            *pool = Pool::Unopened;
-            self.shared.opened.store(false, Ordering::Release);
-        }
+        let done = before(self);
+        *pool = Pool::Unopened;
+        self.shared.opened.store(false, Ordering::Release);
+        Some(done)
     }
 
     /// Has the file opened anew before the next work: what every connection begins with is another now.
@@ -409,6 +427,15 @@ impl Engine {
             drop(known);
             self.renew();
         }
+    }
+
+    pub(super) fn sharing_lock(&self) -> &Mutex<Sharing> {
+        &self.shared.sharing
+    }
+
+    /// Notified each time that the file has been opened.
+    pub(super) fn openings(&self) -> &Notify {
+        &self.shared.openings
     }
 
     fn beginnings(&self) -> MutexGuard<'_, Beginnings> {

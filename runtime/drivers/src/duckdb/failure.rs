@@ -190,7 +190,7 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
             hint: error.hint,
             offset: source.and_then(|source| said.offset(source)),
             details: Some(said.message.trim().to_owned()),
-            data: error.place,
+            data: error.place.map(Box::new),
         };
     }
     let mut lines = said

@@ -105,6 +105,11 @@ impl Names {
             .filter_map(|entry| Some((entry, entry.tag?)))
     }
 
+    /// Returns whether any unit of work has claimed names.
+    pub(super) fn has_claims(&self) -> bool {
+        !self.claimed.is_empty()
+    }
+
     /// Returns whether an owner has a record.
     pub(super) fn has_record(&self, uid: Uuid) -> bool {
         self.recorded.contains(&uid)

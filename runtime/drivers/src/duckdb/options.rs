@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The access of an engine to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -31,6 +32,8 @@ pub struct Options {
     pub temp_limit: Option<u64>,
     /// Threads of the engine; one per core by default.
     pub threads: Option<NonZeroUsize>,
+    /// The time that work waits for a file that another process has open; not at all by default.
+    pub patience: Duration,
     /// Units of work that run in it at the same time; more of them wait.
     pub connections: NonZeroUsize,
 }
@@ -50,6 +53,7 @@ impl Options {
             memory_limit: None,
             temp_limit: None,
             threads: None,
+            patience: Duration::ZERO,
             // A query or two are answered while every core builds.
             connections: cores.saturating_add(2),
         }

@@ -36,6 +36,9 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<Rows, QueryError> {
         sole_statement(&query.sql)?;
+        if !self.is_open() {
+            self.open_for_reader(cancel).await?;
+        }
         let running = Running::start(cancel, query.timeout);
         let pass = match self.enter(&running.cancel, Company::Others).await {
             Ok(pass) => pass,
@@ -97,7 +100,7 @@ impl Engine {
 }
 
 /// Returns the error that ended a query: its own time limit looks like an interrupt to the engine.
-fn ended(running: &Running, timeout: Option<Duration>, error: QueryError) -> QueryError {
+pub(super) fn ended(running: &Running, timeout: Option<Duration>, error: QueryError) -> QueryError {
     match (error, timeout) {
         (QueryError::Failed(Failure::Interrupted), Some(timeout)) if running.timed_out() => {
             QueryError::Timeout(timeout)
@@ -227,7 +230,7 @@ fn is_other_statement(sql: &str) -> bool {
 }
 
 /// Returns whether a statement begins with the words of one that reads.
-fn reads(sql: &str) -> bool {
+pub(super) fn reads(sql: &str) -> bool {
     let mut words = leading_words(sql).skip_while(|word| {
         matches!(
             word.as_str(),

@@ -88,7 +88,7 @@ impl Beginnings {
                 Err(Failure::Sql(error)) => {
                     return Err(Failure::Session {
                         connector: session.connector.clone(),
-                        error,
+                        error: Box::new(error),
                     });
                 }
                 Err(other) => return Err(other),

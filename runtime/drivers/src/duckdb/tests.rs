@@ -3,6 +3,7 @@
 mod builds;
 #[cfg(feature = "crash-points")]
 mod crashes;
+mod exports;
 mod failures;
 mod give_back;
 mod growth;
@@ -11,6 +12,7 @@ mod opening;
 mod parsing;
 mod queries;
 mod renames;
+mod sharing;
 mod values;
 
 use std::num::NonZeroUsize;

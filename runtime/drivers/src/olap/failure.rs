@@ -28,14 +28,14 @@ pub struct SqlError {
     /// All that the engine said, where that is much more than message and hint.
     pub details: Option<String>,
     /// The line of data that it is about.
-    pub data: Option<DataPlace>,
+    pub data: Option<Box<DataPlace>>,
 }
 
 /// The errors of opening the engine's file, which has not been changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OpenError {
     /// Another process holds it.
-    #[error("another process has `{path}` open")]
+    #[error("{} has `{path}` open", self.holder())]
     Locked {
         /// The file.
         path: PathBuf,
@@ -72,6 +72,29 @@ pub enum OpenError {
         /// The message of the engine or the system.
         message: String,
     },
+}
+
+impl OpenError {
+    /// Returns the process that has the file open, with its program if the engine names it.
+    pub fn holder(&self) -> String {
+        let named = match self {
+            Self::Locked { message, .. } => process_in(message),
+            _ => None,
+        };
+        named.unwrap_or_else(|| "another process".to_owned())
+    }
+}
+
+/// Reads `... held in /usr/bin/python3.11 (PID 12) ...`.
+fn process_in(message: &str) -> Option<String> {
+    let (before, after) = message.split_once(" (PID ")?;
+    let (process, _) = after.split_once(')')?;
+    let program = before.rsplit_once(" in ").map(|(_, path)| path);
+    let program = program.and_then(|path| path.rsplit('/').next());
+    Some(match program.filter(|program| !program.is_empty()) {
+        Some(program) => format!("process {process} ({program})"),
+        None => format!("process {process}"),
+    })
 }
 
 /// The failures of a call to the engine.
@@ -115,7 +138,7 @@ pub enum Failure {
         /// The connector that gave them.
         connector: String,
         /// Its places count in the connector's SQL.
-        error: SqlError,
+        error: Box<SqlError>,
     },
     /// The statement is at fault.
     #[error(transparent)]
@@ -169,15 +192,40 @@ impl Failure {
                      or bring the data as local files"
                 ))
             }
-            Self::Sql(error) | Self::Session { error, .. } => error.hint.clone(),
+            Self::Sql(error) => error.hint.clone(),
+            Self::Session { error, .. } => error.hint.clone(),
             Self::Open(OpenError::Damaged { .. }) => Some(
                 "`watershed doctor --repair` sets the file aside; the next `watershed run` makes everything anew"
                     .to_owned(),
+            ),
+            Self::Open(OpenError::Locked { .. }) => Some(
+                "close the file there; `--wait D` waits longer for that".to_owned(),
             ),
             Self::Open(OpenError::Newer { .. }) => {
                 Some("use the newer version of watershed; nothing was touched".to_owned())
             }
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_has_the_file_open_is_named() {
+        let said = |message: &str| {
+            let (path, message) = (PathBuf::from("main.duckdb"), message.to_owned());
+            OpenError::Locked { path, message }.to_string()
+        };
+        let message = "Could not set lock on file \"main.duckdb\": Conflicting lock is held in /usr/bin/python3.11 \
+                       (PID 12) by user ada. See also https://duckdb.org/docs";
+        assert_eq!(said(message), "process 12 (python3.11) has `main.duckdb` open");
+        assert_eq!(said("held in  (PID 12)"), "process 12 has `main.duckdb` open");
+        assert_eq!(
+            said("Could not set lock"),
+            "another process has `main.duckdb` open"
+        );
     }
 }

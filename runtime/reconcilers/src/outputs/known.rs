@@ -22,6 +22,8 @@ pub(super) struct Known {
     touched: bool,
     /// A person's statements were run since the last listing: what they did to outputs is not known.
     meddled: bool,
+    /// The changes by other processes, as far as they are taken into account.
+    changes_by_others: u64,
 }
 
 #[derive(Debug, Default)]
@@ -60,6 +62,14 @@ impl Known {
         self.touched = true;
         self.meddled = true;
         self.listing = Listing::Never;
+    }
+
+    /// Another process has changed the file so often: after one more nothing is known before the next listing.
+    pub(super) fn trust_since(&mut self, changes_by_others: u64) {
+        if changes_by_others > self.changes_by_others {
+            self.changes_by_others = changes_by_others;
+            self.meddle();
+        }
     }
 
     /// Whether the question can be answered without another listing.
@@ -119,7 +129,11 @@ impl Known {
     pub(super) fn end_listing(&mut self, outputs: Vec<Output>) {
         let changed = match std::mem::replace(&mut self.listing, Listing::Done) {
             Listing::UnderWay(changed) => changed,
-            Listing::Never | Listing::Done => HashSet::new(),
+            // Something happened meanwhile that it may not have seen.
+            Listing::Never | Listing::Done => {
+                self.listing = Listing::Never;
+                return;
+            }
         };
         self.meddled = false;
         let before = std::mem::take(&mut self.by_uid);
@@ -231,6 +245,25 @@ mod tests {
         known.touch();
         known.remove(uid(1));
         assert!(!known.is_untouched());
+    }
+
+    #[test]
+    fn a_change_by_another_process_ends_all_trust_until_the_next_listing() {
+        let mut known = listed(vec![output(1, "a")]);
+        known.trust_since(0);
+        assert!(known.can_tell(About::All));
+        known.trust_since(1);
+        assert!(!known.can_tell(About::One(uid(1))) && !known.is_untouched());
+        assert!(!known.agrees(true, [claim(1, "a")]));
+        known.begin_listing();
+        known.trust_since(2);
+        known.end_listing(vec![output(1, "a")]);
+        assert!(!known.can_tell(About::All), "it may not have seen the second");
+        known.begin_listing();
+        known.trust_since(2);
+        known.end_listing(vec![output(1, "b")]);
+        assert_eq!(known.at("b").map(|output| output.tag.uid), Some(uid(1)));
+        assert!(known.agrees(false, [claim(1, "b")]));
     }
 
     #[test]

@@ -160,7 +160,7 @@ pub(super) struct Shared {
     /// Count warnings as errors.
     #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
     pub warn_error: bool,
-    /// How long to wait for a folder that another process holds, such as 30s [default: 10s].
+    /// The time to wait for a folder or tables that another process holds, such as 30s [default: 10s].
     #[arg(
         long,
         value_name = "DURATION",
@@ -378,6 +378,19 @@ pub(super) struct Query {
     /// Give up after so long, such as 30s.
     #[arg(long, value_name = "D")]
     pub timeout: Option<Wait>,
+    #[command(flatten)]
+    pub out: Out,
+}
+
+/// The file that `query` and `show` write rows into.
+#[derive(Debug, Args)]
+pub(super) struct Out {
+    /// Writes all rows into this .csv or .parquet file, which appears whole or not at all.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "vertical")]
+    pub out: Option<PathBuf>,
+    /// Replaces the file if it is there.
+    #[arg(long, requires = "out")]
+    pub force: bool,
 }
 
 /// `show`
@@ -392,6 +405,8 @@ pub(super) struct Show {
     /// One value a line; short for `--format vertical`.
     #[arg(long)]
     pub vertical: bool,
+    #[command(flatten)]
+    pub out: Out,
 }
 
 /// `test`

@@ -1,7 +1,10 @@
 //! `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
 
 use std::io::Read as _;
+use std::path::Path;
 use std::time::Duration;
+
+use watershed_drivers::olap::FileFormat;
 
 use super::args::{Format, Graph, History, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
@@ -12,7 +15,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
 use crate::instance::Folder;
-use crate::socket::{Request, Service as _, TestRequest};
+use crate::socket::{ExportRequest, Request, Rows, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 const TABLE_LIMIT: u64 = 1_000;
@@ -74,6 +77,10 @@ pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) ->
 
 /// `show`
 pub(super) fn show(console: &mut Console, shared: &Shared, args: &Show) -> Result<Exit, Failure> {
+    if let Some(file) = &args.out.out {
+        let rows = Rows::Of(args.name.clone());
+        return export(console, shared, rows, file, args.out.force, args.limit, None);
+    }
     let format = form_of_rows(shared, args.vertical)?;
     let limit = match console.result_is_terminal() && !is_for_programs(format) {
         true => SCREEN_LIMIT,
@@ -102,13 +109,7 @@ pub(super) fn test(console: &mut Console, shared: &Shared, args: &Test) -> Resul
 
 /// `query`
 pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Result<Exit, Failure> {
-    let format = form_of_rows(shared, args.vertical)?;
     let sql = statement(args)?;
-    let limit = match (is_for_programs(format), console.result_is_terminal()) {
-        (true, _) => args.limit,
-        (false, true) => args.limit.or(Some(SCREEN_LIMIT)),
-        (false, false) => args.limit.or(Some(TABLE_LIMIT)),
-    };
     let timeout_ms = args
         .timeout
         .map(|wait| u64::try_from(wait.0.as_millis()).unwrap_or(u64::MAX));
@@ -116,12 +117,61 @@ pub(super) fn query(console: &mut Console, shared: &Shared, args: &Query) -> Res
         Some(file) if file.as_os_str() != "-" => file.display().to_string(),
         _ => TYPED.to_owned(),
     };
+    if let Some(file) = &args.out.out {
+        let rows = Rows::Query(sql.clone());
+        let force = args.out.force;
+        let written = export(console, shared, rows, file, force, args.limit, timeout_ms);
+        return written.map_err(|failure| failure.about(&name, &sql));
+    }
+    let format = form_of_rows(shared, args.vertical)?;
+    let limit = match (is_for_programs(format), console.result_is_terminal()) {
+        (true, _) => args.limit,
+        (false, true) => args.limit.or(Some(SCREEN_LIMIT)),
+        (false, false) => args.limit.or(Some(TABLE_LIMIT)),
+    };
     let request = Request::Query {
         sql: sql.clone(),
         limit,
         timeout_ms,
     };
     look(console, shared, format, request).map_err(|failure| failure.about(&name, &sql))
+}
+
+/// `query --out` and `show --out`: the rows into a file.
+fn export(
+    console: &mut Console,
+    shared: &Shared,
+    rows: Rows,
+    file: &Path,
+    force: bool,
+    limit: Option<u64>,
+    timeout_ms: Option<u64>,
+) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    if FileFormat::of(file).is_none() {
+        let message = format!("`{}` is neither a .csv nor a .parquet file", file.display());
+        return Err(Failure::usage(message).hint("the name of the file says its form"));
+    }
+    // Another process may write it, which is in another folder.
+    let absolute = std::path::absolute(file).map_err(|error| Failure {
+        exit: Exit::Usage,
+        error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
+        hint: None,
+    })?;
+    if absolute.to_str().is_none() {
+        return Err(Failure::usage(format!(
+            "the path `{}` is not in UTF-8",
+            absolute.display()
+        )));
+    }
+    let request = ExportRequest {
+        rows,
+        limit,
+        timeout_ms,
+        file: absolute,
+        force,
+    };
+    look(console, shared, format, Request::Export(request))
 }
 
 /// The form of rows; `--vertical` is one of its own.

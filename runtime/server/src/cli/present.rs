@@ -106,6 +106,10 @@ impl<'a> Presenter<'a> {
                 }
                 Ok(())
             }
+            Reply::Waiting(holder) => {
+                self.waiting(&holder);
+                Ok(())
+            }
             Reply::About(resource) => {
                 self.about = Some(resource);
                 Ok(())
@@ -114,6 +118,16 @@ impl<'a> Presenter<'a> {
             Reply::Rows(rows) => self.more_rows(rows),
             Reply::Lines(lines) => self.lines(lines),
             Reply::Done(_) | Reply::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Nothing goes on before another process has closed the file.
+    fn waiting(&mut self, holder: &str) {
+        let text = format!("{DIM}waiting until {holder} closes the engine's file{DIM:#}\n");
+        let console = &mut self.console;
+        match &self.bar {
+            Some(bar) => bar.suspend(|| console.note(&text)),
+            None => console.note(&text),
         }
     }
 
@@ -220,6 +234,10 @@ impl<'a> Presenter<'a> {
             }
             Answer::Run(document) => self.run(&document),
             Answer::Rows { more } => self.end_rows(more),
+            Answer::Export(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&rows::exported(&document)),
+            },
             Answer::Tests(document) => self.tests(&document),
             Answer::Show(document) => self.written(&document),
             Answer::Compile(document) => match self.format {

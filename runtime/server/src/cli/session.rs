@@ -16,9 +16,9 @@ use crate::instance::{CloseError, Instance, OpenError, Runtime};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
 use crate::state_folder::{Lock, Patience};
 
-/// How long a folder that another process holds is waited for, unless `--wait` says otherwise: longer than any look
+/// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer than any look
 /// takes, shorter than a person's patience.
-const WAIT: Duration = Duration::from_secs(10);
+pub(super) const WAIT: Duration = Duration::from_secs(10);
 /// How long work has to return when an instance is closed.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -191,8 +191,16 @@ pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
         OpenError::Engine(error) => {
             let failure = watershed_drivers::olap::Failure::Open(error);
             let hint = failure.hint();
+            let is_locked = matches!(
+                failure,
+                watershed_drivers::olap::Failure::Open(watershed_drivers::olap::OpenError::Locked { .. })
+            );
             Failure {
-                exit: Exit::StateFolder,
+                exit: if is_locked {
+                    Exit::NotNow
+                } else {
+                    Exit::StateFolder
+                },
                 error: failure.into(),
                 hint,
             }

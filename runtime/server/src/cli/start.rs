@@ -52,6 +52,8 @@ async fn once(
 ) -> Result<Option<Exit>, Failure> {
     let options = Options {
         files: Files::Watched,
+        // A program that looks at the tables closes them again, and nobody waits for this process to end.
+        engine_patience: Duration::MAX,
         ..super::options(shared, location)
     };
     let run = RunRequest {
@@ -62,6 +64,10 @@ async fn once(
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
     let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));
+    let sharing = tokio::spawn({
+        let instance = Arc::clone(&instance);
+        async move { instance.share_file().await }
+    });
     let (working, replies) = session::spawn({
         let (instance, stop) = (Arc::clone(&instance), stop.clone());
         |replies| async move { instance.stay(&run, &stop, &replies).await }
@@ -74,9 +80,11 @@ async fn once(
         stop.ask(crate::instance::Stopping::Interrupted);
     }
     let stayed = working.await;
-    frugal.abort();
-    // It holds the instance, and with that the state folder.
-    let _ = frugal.await;
+    for beside in [frugal, sharing] {
+        beside.abort();
+        // It holds the instance, and with that the state folder.
+        let _ = beside.await;
+    }
     let closed = session::close_instance(&instance, listener).await;
     match stayed {
         Ok(Stayed::Lost) => {

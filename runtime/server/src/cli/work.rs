@@ -116,8 +116,13 @@ async fn here(
     format: Format,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let (instance, listener) =
-        session::open_instance(location, super::options(shared, location), lock).await?;
+    let opening = session::open_instance(location, super::options(shared, location), lock);
+    // It may wait for another program that has the engine's file open; nothing was begun then.
+    let (instance, listener) = tokio::select! {
+        biased;
+        () = stop.asked() => return Ok(stop.exit().unwrap_or(Exit::Interrupted)),
+        opened = opening => opened?,
+    };
     let (working, replies) = session::spawn({
         let (instance, stop) = (std::sync::Arc::clone(&instance), stop.clone());
         |replies| async move { instance.own(request, &stop, &replies).await }

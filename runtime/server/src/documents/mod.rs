@@ -12,6 +12,7 @@ mod diagnostic;
 mod error;
 mod event;
 mod explain;
+mod export;
 mod graph;
 mod history;
 mod logs;
@@ -32,6 +33,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use error::{CommandError, ErrorDocument};
 pub use event::{Ended, Event};
 pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};
+pub use export::ExportDocument;
 pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument};
@@ -54,6 +56,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("run", schemars::schema_for!(RunDocument)),
         ("event", schemars::schema_for!(Event)),
         ("query", schemars::schema_for!(QueryDocument)),
+        ("export", schemars::schema_for!(ExportDocument)),
         ("show", schemars::schema_for!(ShowDocument)),
         ("compile", schemars::schema_for!(CompileDocument)),
         ("graph", schemars::schema_for!(GraphDocument)),

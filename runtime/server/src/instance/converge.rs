@@ -10,6 +10,7 @@ use watershed_controller::{Key, Refresh, RequestError, Settled, Standing, Target
 
 use super::Instance;
 use super::observer::Observer;
+use super::sharing::Holder;
 use crate::documents::{Command, Event, Outcome, RunDocument, Time};
 use crate::exit::Exit;
 use crate::report::difference::Declarations;
@@ -102,6 +103,7 @@ pub(super) struct Course<'a> {
     pub(super) occasion: Occasion,
     pub(super) observer: Observer,
     pub(super) declared: Declarations,
+    pub(super) holder: Holder,
     run: &'a RunRequest,
     control: &'a Control,
     replies: &'a Replies,
@@ -117,6 +119,11 @@ impl Course<'_> {
                 self.tell(Event::Diagnostic { diagnostic }).await;
             }
         }
+    }
+
+    /// Tells which process the work waits for.
+    pub(super) async fn wait_for(&self, holder: String) {
+        let _ = self.replies.send(Reply::Waiting(holder)).await;
     }
 
     pub(super) async fn tell(&self, event: Event) {
@@ -197,6 +204,7 @@ impl Instance {
         Course {
             observer: Observer::new(self.controller.handle(), &before, revision, hidden),
             declared: Declarations::of(&before, hidden),
+            holder: Holder::of(&self.engine),
             occasion,
             run,
             control,
@@ -271,6 +279,10 @@ impl Instance {
             let events = tokio::select! {
                 biased;
                 () = asked(course.control) => return Ok(Ended::Stopped),
+                holder = course.holder.next() => {
+                    course.wait_for(holder).await;
+                    continue;
+                }
                 events = course.observer.next() => events,
                 result = &mut settled => return match result {
                     Ok(()) => Ok(Ended::Idle),

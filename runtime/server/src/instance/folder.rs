@@ -7,15 +7,17 @@ use watershed_controller::store::{SqliteReader, StoreError};
 use watershed_controller::{HistoryRow, Revision};
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
+use watershed_reconcilers::secrets::Secrets;
 
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
 use super::{
-    INSTANCE, Options, care, catalog, check, data_tests, engine_options, logs, operate, read, stream_query,
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, read,
+    stream_query,
 };
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Refusal, Replies, Reply, Request, Service, TestRequest};
+use crate::socket::{Answer, ExportRequest, Refusal, Replies, Reply, Request, Service, TestRequest};
 use crate::state_folder::{Lock, StateFolder};
 
 /// A state folder that nobody owns; or none at all, where nothing was run yet.
@@ -42,6 +44,7 @@ impl Folder {
                     .query(sql, limit, timeout_ms.map(Duration::from_millis), replies)
                     .await;
             }
+            Request::Export(request) => self.export(request, replies).await?,
             Request::Test(request) => self.test(&request, replies).await?,
             Request::Show { name, limit } => {
                 let entries = self.entries().await?;
@@ -253,15 +256,30 @@ impl Folder {
         timeout: Option<Duration>,
         replies: &Replies,
     ) -> Result<(), Refusal> {
+        let (engine, secrets) = self.asked_engine().await?;
+        stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
+        close(&engine).await;
+        Ok(())
+    }
+
+    async fn export(&self, request: ExportRequest, replies: &Replies) -> Result<Answer, Refusal> {
+        let entries = self.entries().await?;
+        let export = self.reading(&entries, |reading| reading.export(request))?;
+        let (engine, secrets) = self.asked_engine().await?;
+        let written = export::write(&engine, &secrets, &export, replies).await;
+        close(&engine).await;
+        written
+    }
+
+    /// The engine for a statement of a person's, and the secrets that its errors must not quote.
+    async fn asked_engine(&self) -> Result<(Engine, Secrets), Refusal> {
         let engine = self.engine()?;
         let secrets = compiled::secrets_in_files(&self.options).await;
         if let Ok(entries) = self.entries().await {
             let sessions = catalog::sessions(&entries, &self.options.environment, &secrets);
             engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());
         }
-        stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
-        close(&engine).await;
-        Ok(())
+        Ok((engine, secrets))
     }
 }
 

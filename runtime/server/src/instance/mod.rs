@@ -25,6 +25,7 @@ mod check;
 mod compiled;
 mod converge;
 mod data_tests;
+mod export;
 mod folder;
 mod live;
 mod logs;
@@ -34,6 +35,7 @@ mod options;
 mod query;
 mod read;
 mod service;
+mod sharing;
 mod stay;
 
 use std::path::PathBuf;
@@ -128,7 +130,8 @@ pub enum OpenError {
     /// The catalog can't be opened.
     #[error(transparent)]
     Catalog(#[from] watershed_controller::store::StoreError),
-    /// The engine's file is damaged, or a newer version of the engine wrote it. Nothing was touched.
+    /// The engine's file is damaged, another process has it open, or a newer version of the engine wrote it. Nothing was
+    /// touched.
     #[error(transparent)]
     Engine(watershed_drivers::olap::OpenError),
     /// The controller did not start.
@@ -197,7 +200,7 @@ impl Runtime {
         let secrets = secrets_of(&options, &state);
         let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
         let outputs = Arc::new(outputs.with_secrets(secrets.clone()));
-        refuse_damage(&engine, &outputs).await?;
+        refuse_damage(&engine, &outputs, options.files).await?;
         let store = SqliteStore::open(state.catalog()).await?;
         let (store, found) =
             catalog::Remembering::new(store, Arc::clone(&outputs), options.environment.clone());
@@ -233,6 +236,12 @@ impl Runtime {
             Ok(parser) => parser,
             Err(error) => return Err(not_declared(&controller, error).await),
         };
+        let leaving = CancellationToken::new();
+        tokio::spawn(sharing::look_after_changes(
+            engine.clone(),
+            controller.handle(),
+            leaving.clone(),
+        ));
         let watching = begun.map(|begun| begun.go_on(controller.handle(), parser, touched.clone(), &lock));
         Ok(Instance {
             project: options.project(),
@@ -244,7 +253,7 @@ impl Runtime {
             touched,
             watching,
             logs,
-            leaving: CancellationToken::new(),
+            leaving,
             lock,
         })
     }
@@ -264,13 +273,22 @@ fn secrets_of(options: &Options, state: &StateFolder) -> Secrets {
 
 /// Opens the engine's file if it is not as an orderly close left it: then the first work would, and everything that
 /// is built in it would fail for the same reason.
-async fn refuse_damage(engine: &duckdb::Engine, outputs: &Outputs) -> Result<(), OpenError> {
+async fn refuse_damage(engine: &duckdb::Engine, outputs: &Outputs, files: Files) -> Result<(), OpenError> {
     use watershed_drivers::olap::{Failure, OpenError as Unusable};
     if outputs.were_as_left() || !engine.options().path.exists() {
         return Ok(());
     }
-    match engine.open(&CancellationToken::new()).await {
+    let opened = match files {
+        // What stays answers meanwhile, and lets its work wait.
+        Files::Watched => engine.open_now().await,
+        Files::Once => engine.open(&CancellationToken::new()).await,
+    };
+    match opened {
         Err(Failure::Open(why @ (Unusable::Damaged { .. } | Unusable::Newer { .. }))) => {
+            Err(OpenError::Engine(why))
+        }
+        // Otherwise everything would fail that nobody touched.
+        Err(Failure::Open(why @ Unusable::Locked { .. })) if files == Files::Once => {
             Err(OpenError::Engine(why))
         }
         // Whatever else it is may pass, and is said by what needs the file.
@@ -378,6 +396,7 @@ const PARSERS: usize = 1;
 
 impl Drop for Instance {
     fn drop(&mut self) {
+        self.leaving.cancel();
         if let Some(watching) = &self.watching {
             watching.stop();
         }
@@ -395,6 +414,7 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
         memory_limit: options.memory_limit,
         threads: options.engine_threads,
         access,
+        patience: options.engine_patience,
         ..duckdb::Options::new(state.engine(), options.root.clone())
     }
 }

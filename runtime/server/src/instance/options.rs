@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A project to be brought to life, and what it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,9 @@ pub struct Options {
     pub engine_threads: Option<NonZeroUsize>,
     /// Bytes of memory that the engine may use; 60 % of the machine's by default.
     pub memory_limit: Option<u64>,
+    /// The time that work waits for the engine's file while another program has it open. Without end by default, which
+    /// suits a process that stays; readers wait 10 seconds at most.
+    pub engine_patience: Duration,
     /// Whether files are watched; they are by default.
     pub files: Files,
 }
@@ -46,6 +50,7 @@ impl Options {
             jobs: None,
             engine_threads: None,
             memory_limit: None,
+            engine_patience: Duration::MAX,
             files: Files::default(),
         }
     }

@@ -30,12 +30,7 @@ pub(crate) async fn stream(
     let last = tokio::select! {
         answered = answered => match answered {
             Ok(last) => last,
-            Err(error) => {
-                let mut refusal = refusal(&error);
-                refusal.message = secrets.redact(&refusal.message).into_owned();
-                refusal.hint = refusal.hint.map(|hint| secrets.redact(&hint).into_owned());
-                Reply::Refused(refusal)
-            }
+            Err(error) => Reply::Refused(redacted(refusal(&error), secrets)),
         },
         () = replies.closed() => return,
     };
@@ -60,7 +55,14 @@ async fn send(rows: &mut Rows, replies: &Replies) -> Result<Reply, QueryError> {
     })))
 }
 
-fn refusal(error: &QueryError) -> Refusal {
+/// The same without secrets.
+pub(super) fn redacted(mut refusal: Refusal, secrets: &Secrets) -> Refusal {
+    refusal.message = secrets.redact(&refusal.message).into_owned();
+    refusal.hint = refusal.hint.map(|hint| secrets.redact(&hint).into_owned());
+    refusal
+}
+
+pub(super) fn refusal(error: &QueryError) -> Refusal {
     match error {
         QueryError::Timeout(_) => {
             Refusal::new(Exit::NotNow, error.to_string()).hint("`--timeout D` gives it more time")

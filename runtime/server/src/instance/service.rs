@@ -7,7 +7,7 @@ use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, data_tests, read, stream_query};
+use super::{Files, Instance, data_tests, export, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
@@ -65,6 +65,12 @@ impl Instance {
                 let timeout = timeout_ms.map(Duration::from_millis);
                 stream_query(&self.engine, self.outputs.secrets(), sql, limit, timeout, replies).await;
                 Ok(())
+            }
+            Request::Export(request) => {
+                let entries = self.entries();
+                let export = self.reading(&entries).export(request)?;
+                let written = export::write(&self.engine, self.outputs.secrets(), &export, replies).await?;
+                end(replies, written).await
             }
             Request::Test(request) => self.test(&request, replies).await,
             Request::Show { name, limit } => self.show(&name, limit, replies).await,

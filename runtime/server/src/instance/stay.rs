@@ -63,6 +63,10 @@ impl Instance {
                 biased;
                 () = asked(control) => return Stayed::Stopped,
                 () = self.lost() => return Stayed::Lost,
+                holder = course.holder.next() => {
+                    course.wait_for(holder).await;
+                    continue;
+                }
                 events = course.observer.next() => events,
             };
             // The controller gave up: what is left is said as after a stop.

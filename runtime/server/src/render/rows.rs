@@ -6,7 +6,10 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::documents::Column;
+use watershed_drivers::volume::Bytes;
+
+use super::units::count;
+use crate::documents::{Column, ExportDocument};
 
 /// A value as text: strings without quotes, nothing for null, everything else as JSON.
 pub(super) fn plain(value: &Value) -> String {
@@ -14,6 +17,15 @@ pub(super) fn plain(value: &Value) -> String {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
+    }
+}
+
+/// One line: a file that rows were written to.
+pub(crate) fn exported(document: &ExportDocument) -> String {
+    let size = Bytes(document.bytes);
+    match document.rows {
+        Some(rows) => format!("{} written to {} ({size})\n", count(rows, "row"), document.file),
+        None => format!("{} written ({size})\n", document.file),
     }
 }
 

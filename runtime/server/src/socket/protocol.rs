@@ -1,6 +1,7 @@
 //! The messages on the socket.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use futures::{SinkExt, StreamExt};
 use serde::de::DeserializeOwned;
@@ -10,9 +11,9 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, GcDocument,
-    GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation, ResourceDocument,
-    ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
+    CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, ExportDocument,
+    GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation,
+    ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
 };
 use crate::exit::Exit;
 
@@ -108,6 +109,8 @@ pub enum Request {
         /// Give up after so long.
         timeout_ms: Option<u64>,
     },
+    /// Rows into a file.
+    Export(ExportRequest),
     /// Run the tests of models on the tables as they stand.
     Test(TestRequest),
     /// The first rows of a resource, or its spec and state.
@@ -172,6 +175,31 @@ pub enum Request {
     },
 }
 
+/// Rows to be written into a file by the process that is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportRequest {
+    /// The rows.
+    pub rows: Rows,
+    /// At most so many of them.
+    pub limit: Option<u64>,
+    /// Give up after so long.
+    pub timeout_ms: Option<u64>,
+    /// The file, with its whole path. Its name says its form.
+    pub file: PathBuf,
+    /// Replace a file that is there.
+    pub force: bool,
+}
+
+/// Rows that are asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rows {
+    /// Of a statement that reads.
+    Query(String),
+    /// Of a resource, by its name.
+    Of(String),
+}
+
 /// The choice of tests to run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestRequest {
@@ -212,6 +240,8 @@ pub enum Reply {
     Event(Box<Event>),
     /// What runs at the moment, for progress.
     Activity(Activity),
+    /// The work waits until this process closes the engine's file.
+    Waiting(String),
     /// Everything has settled for the first time, and the work goes on: how things stand, and why files can't be
     /// watched if they can't.
     Converged(Box<RunDocument>, Option<String>),
@@ -251,6 +281,8 @@ pub enum Answer {
         /// Whether a limit cut the result short.
         more: bool,
     },
+    /// Of `query --out` and `show --out`.
+    Export(ExportDocument),
     /// Of `test`.
     Tests(Box<TestsDocument>),
     /// Of `show` for what has no rows.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::*;
 use crate::CRASH_POINTS;
-use crate::olap::Migration;
+use crate::olap::{Existing, Export, FileFormat, Migration};
 
 /// Tells this test's own program that it is the one to die, and in which folder.
 const FOLDER: &str = "WATERSHED_TEST_CRASH";
@@ -19,8 +19,15 @@ enum Step {
     Retag(u128),
     Migrate(u32),
     Checkpoint,
+    GiveUp,
+    Export(Existing),
     Close,
 }
+
+/// The file that is exported, and what it holds by turns.
+const EXPORTED: &str = "b.csv";
+const FIRST: &str = "x\n2\n";
+const SECOND: &str = "x\n11\n";
 
 fn history() -> Vec<Step> {
     let mut again = table(1, "a", "select 11 as x");
@@ -29,14 +36,18 @@ fn history() -> Vec<Step> {
     vec![
         Step::Build(table(1, "a", "select 1 as x")),
         Step::Build(view(2, "b", "select 2 as x")),
+        Step::GiveUp,
+        Step::Export(Existing::Keep),
         Step::Build(again),
         Step::Rename(1, "b"),
         Step::Rename(2, "a"),
+        Step::Export(Existing::Replace),
         Step::Checkpoint,
         Step::Build(table(2, "a", "select 22 as x")),
         Step::Build(view(3, "b", "select 3 as x")),
         Step::Retag(3),
         Step::Drop(1),
+        Step::GiveUp,
         Step::Migrate(0),
         Step::Migrate(1),
         Step::Close,
@@ -80,6 +91,18 @@ async fn take(step: &Step, engine: &Engine) {
             engine.migrate(&migration, &cancel).await.unwrap();
         }
         Step::Checkpoint => engine.checkpoint(&cancel).await.unwrap(),
+        Step::GiveUp => assert!(engine.give_up_file().await),
+        Step::Export(existing) => {
+            let export = Export {
+                sql: "select x from b".to_owned(),
+                limit: None,
+                timeout: None,
+                file: engine.options().root.join(EXPORTED),
+                format: FileFormat::Csv,
+                existing: *existing,
+            };
+            engine.export(&export, &cancel).await.unwrap();
+        }
         Step::Close => drop(engine.close().await.unwrap()),
     }
 }
@@ -175,6 +198,11 @@ async fn whatever_the_moment_of_death_each_step_is_whole_or_absent() {
                 states[happened],
                 "{point}, visit {visits}"
             );
+            let exported = fs::read_to_string(folder.path().join(EXPORTED)).unwrap_or_default();
+            let steps = &history()[..happened];
+            let exports = steps.iter().filter(|step| matches!(step, Step::Export(_)));
+            let whole = ["", FIRST, SECOND][exports.count()];
+            assert_eq!(exported, whole, "{point}, visit {visits}");
         }
         assert!(visits > 0, "`{point}` was never visited");
     }

@@ -132,9 +132,12 @@ impl Run<'_> {
         kept: Option<BuildId>,
         orphan: Option<Uuid>,
     ) -> Result<Outcome, Error> {
-        let opened = self.opened_spec()?;
-        let sql = statement::sql(&opened, self.name(), &self.model.environment, self.paths())?;
+        let spec = self.opened_spec()?;
+        let sql = statement::sql(&spec, self.name(), &self.model.environment, self.paths())?;
         let tests = self.tests()?;
+        // Outside of the time that a build may take.
+        let opened = self.model.outputs.open(self.cancel()).await;
+        opened.map_err(|failure| failure::of_failure(&failure))?;
         self.refuse_shared_output().await?;
         let started = Instant::now();
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;

@@ -1,0 +1,211 @@
+//! Writing an answer into a file, whole or not at all: the engine writes a part beside it, which takes its name when it
+//! is complete and on the disk.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio_util::sync::CancellationToken;
+
+use super::engine::{Company, Engine};
+use super::failure::{Source, classify};
+use super::query::{ended, reads};
+use super::running::Running;
+use super::schema;
+use super::sys::{Answer, StatementKind};
+use super::work::{Work, disk_full};
+use crate::crash;
+use crate::olap::{
+    Existing, Export, ExportError, Exported, Failure, FileFormat, QueryError, quote_literal, sole_statement,
+};
+
+/// Keeps the parts of one process apart.
+static PARTS: AtomicU64 = AtomicU64::new(0);
+
+impl Engine {
+    pub(super) async fn write_file(
+        &self,
+        export: &Export,
+        cancel: &CancellationToken,
+    ) -> Result<Exported, ExportError> {
+        sole_statement(&export.sql)?;
+        // Before anything is waited for or computed.
+        Target::find(export)?;
+        if !self.is_open() {
+            self.open_for_reader(cancel).await?;
+        }
+        let running = Running::start(cancel, export.timeout);
+        let told = |error| match error {
+            ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
+            other => other,
+        };
+        let pass = match self.enter(&running.cancel, Company::Others).await {
+            Ok(pass) => pass,
+            Err(failure) => {
+                running.finish();
+                return Err(told(failure.into()));
+            }
+        };
+        let job = export.clone();
+        let written = self.work_with(pass, running.clone(), move |work| write(work, &job));
+        written.await.map_err(told)
+    }
+}
+
+/// The whole life of an export, on a blocking thread.
+fn write(work: &Work<'_>, export: &Export) -> Result<Exported, ExportError> {
+    let target = Target::find(export)?;
+    let part = Part::beside(&target.file)?;
+    work.run("BEGIN TRANSACTION READ ONLY", &[])?;
+    let copied = copy(work, export, &part);
+    work.roll_back();
+    let rows = copied?;
+    crash::point("drivers::export::before");
+    let bytes = part.put_in_place(target).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => ExportError::Exists(export.file.clone()),
+        _ => unwritable(&export.file, &error),
+    })?;
+    crash::point("drivers::export::after");
+    Ok(Exported { rows, bytes })
+}
+
+/// Has the engine write the part. Returns the number of rows.
+fn copy(work: &Work<'_>, export: &Export, part: &Part) -> Result<Option<u64>, ExportError> {
+    let sql = sole_statement(&export.sql)?;
+    if !reads(sql) {
+        return Err(QueryError::NotReading.into());
+    }
+    work.check_cancelled()?;
+    let own = Source { prefix: "", sql };
+    let alone = work.connection().prepare(sql);
+    let alone = alone.map_err(|raw| work.fail(&raw, Some(own)))?;
+    if alone.kind() == StatementKind::Other {
+        return Err(QueryError::NotReading.into());
+    }
+    drop(alone);
+    // In parentheses stands whatever may be read from; the line ends a comment.
+    let source = Source {
+        prefix: "COPY (SELECT * FROM (",
+        sql,
+    };
+    let limit = export
+        .limit
+        .map(|limit| format!(" LIMIT {limit}"))
+        .unwrap_or_default();
+    let form = match export.format {
+        FileFormat::Csv => "FORMAT csv, HEADER true",
+        FileFormat::Parquet => "FORMAT parquet",
+    };
+    let path = part.0.to_str().ok_or_else(|| {
+        let message = "its path is not in UTF-8".to_owned();
+        let file = export.file.clone();
+        ExportError::Io { file, message }
+    })?;
+    let file = quote_literal(path);
+    let statement = format!(
+        "{}{sql}\n){limit}) TO {file} ({form}, USE_TMP_FILE false)",
+        source.prefix
+    );
+    let answer = work.connection().run(&statement, &[]).and_then(Answer::collect);
+    let rows = answer.map_err(|raw| match classify(&raw, None).0 {
+        // The part's volume, which may be another than the engine's.
+        Failure::DiskFull { message } => disk_full(message, &part.0),
+        _ => work.fail(&raw, Some(source)),
+    })?;
+    Ok(schema::count(&rows))
+}
+
+/// The place of the file.
+struct Target {
+    /// Links resolved.
+    file: PathBuf,
+    /// Those of a file that is to be replaced.
+    permissions: Option<fs::Permissions>,
+}
+
+impl Target {
+    /// Looks at what stands there.
+    fn find(export: &Export) -> Result<Self, ExportError> {
+        let file = &export.file;
+        match fs::metadata(file) {
+            Ok(found) if !found.is_file() => Err(ExportError::NotAFile(file.clone())),
+            Ok(_) if export.existing == Existing::Keep => Err(ExportError::Exists(file.clone())),
+            Ok(found) => Ok(Self {
+                file: file.canonicalize().map_err(|error| unwritable(file, &error))?,
+                permissions: Some(found.permissions()),
+            }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(unwritable(file, &error)),
+            // A link to nothing is somebody's all the same.
+            Err(_) if file.is_symlink() => Err(ExportError::NotAFile(file.clone())),
+            Err(_) => Ok(Self {
+                file: file.clone(),
+                permissions: None,
+            }),
+        }
+    }
+}
+
+/// A file that is not complete yet; removed when dropped.
+struct Part(PathBuf);
+
+impl Part {
+    /// Makes an empty one in the folder of `file`, where nobody else has one of its name.
+    fn beside(file: &Path) -> Result<Self, ExportError> {
+        let folder = file.parent().unwrap_or(Path::new(""));
+        let number = PARTS.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".watershed-{}-{number}.part", std::process::id());
+        let part = folder.join(name);
+        // One of a process of the same id that was killed is in nobody's use.
+        File::create(&part).map_err(|error| unwritable(file, &error))?;
+        Ok(Self(part))
+    }
+
+    /// Gives it the name of `target`. Returns its size.
+    ///
+    /// # Errors
+    /// [`io::ErrorKind::AlreadyExists`] when a file came to stand there that is not to be replaced.
+    fn put_in_place(self, target: Target) -> io::Result<u64> {
+        let file = File::open(&self.0)?;
+        let bytes = file.metadata()?.len();
+        match target.permissions {
+            Some(permissions) => {
+                file.set_permissions(permissions)?;
+                file.sync_all()?;
+                fs::rename(&self.0, &target.file)?;
+            }
+            None => {
+                file.sync_all()?;
+                match fs::hard_link(&self.0, &target.file) {
+                    Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                        // A file system without links: a file that comes to stand there in between is lost.
+                        if target.file.exists() {
+                            return Err(io::ErrorKind::AlreadyExists.into());
+                        }
+                        fs::rename(&self.0, &target.file)?;
+                    }
+                    linked => linked?,
+                }
+            }
+        }
+        if let Some(folder) = target.file.parent() {
+            // Some file systems can't; the file is there all the same.
+            let _ = File::open(folder).and_then(|folder| folder.sync_all());
+        }
+        Ok(bytes)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Gone already when it has got its name.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+fn unwritable(file: &Path, error: &io::Error) -> ExportError {
+    ExportError::Io {
+        file: file.to_owned(),
+        message: error.to_string(),
+    }
+}

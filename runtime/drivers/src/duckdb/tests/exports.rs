@@ -1,0 +1,182 @@
+//! Answers in files.
+
+use std::time::Duration;
+
+use super::*;
+use crate::olap::{Existing, Export, ExportError, FileFormat};
+
+fn export(bench: &Bench, sql: &str, name: &str) -> Export {
+    let file = bench.folder.path().join(name);
+    Export {
+        sql: sql.to_owned(),
+        limit: None,
+        timeout: None,
+        format: FileFormat::of(&file).unwrap(),
+        file,
+        existing: Existing::Keep,
+    }
+}
+
+/// The names in the bench's folder, without those of the engine.
+fn names(bench: &Bench) -> Vec<String> {
+    let entries = std::fs::read_dir(bench.folder.path()).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with("main.duckdb")).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn an_answer_is_written_in_the_form_that_the_file_s_name_asks_for() {
+    let bench = bench();
+    let sql =
+        "select i as id, 'a,\"b\"' as text, null as nothing from range(3) t(i) order by i desc -- all of it";
+    for name in ["a.csv", "a.PARQUET"] {
+        let exported = bench
+            .engine
+            .export(&export(&bench, sql, name), &bench.cancel)
+            .await
+            .unwrap();
+        let file = bench.folder.path().join(name);
+        assert_eq!(exported.rows, Some(3));
+        assert_eq!(exported.bytes, file.metadata().unwrap().len());
+    }
+    let csv = std::fs::read_to_string(bench.folder.path().join("a.csv")).unwrap();
+    assert_eq!(
+        csv,
+        "id,text,nothing\n2,\"a,\"\"b\"\"\",\n1,\"a,\"\"b\"\"\",\n0,\"a,\"\"b\"\"\",\n"
+    );
+    let parquet = bench
+        .one("select id, text, nothing from read_parquet('a.PARQUET')")
+        .await;
+    assert_eq!(parquet.lines().next(), Some("2|a,\"b\"|NULL"));
+    assert_eq!(names(&bench), ["a.PARQUET", "a.csv"], "no part is left");
+}
+
+#[tokio::test]
+async fn every_statement_that_reads_can_be_written() {
+    let bench = bench();
+    bench
+        .build(table(1, "a", "select range as x from range(10)"))
+        .await
+        .unwrap();
+    let statements = [
+        "from a;",
+        "table a",
+        "values (1), (2)",
+        "with b as (from a) from b",
+        "describe a",
+        "show tables",
+        "summarize a",
+        "pivot a on x in (1, 2) using count(*)",
+    ];
+    for (number, sql) in statements.into_iter().enumerate() {
+        let export = export(&bench, sql, &format!("{number}.csv"));
+        let exported = bench.engine.export(&export, &bench.cancel).await;
+        assert!(
+            exported.as_ref().is_ok_and(|it| it.rows > Some(0)),
+            "{sql}: {exported:?}"
+        );
+    }
+    let mut some = export(&bench, "select x from a order by x desc", "some.csv");
+    some.limit = Some(2);
+    bench.engine.export(&some, &bench.cancel).await.unwrap();
+    let text = std::fs::read_to_string(&some.file).unwrap();
+    assert_eq!(text, "x\n9\n8\n");
+}
+
+#[tokio::test]
+async fn what_does_more_than_read_is_refused() {
+    let bench = bench();
+    bench.build(table(1, "a", "select 1 as x")).await.unwrap();
+    for sql in [
+        "drop table a",
+        "copy a to 'b.csv'",
+        "insert into a values (2) returning x",
+        "select 1) to 'b.csv'; drop table a; select (1",
+        "select 1; select 2",
+        "with b as (select 1) insert into a from b",
+    ] {
+        let refused = bench
+            .engine
+            .export(&export(&bench, sql, "c.csv"), &bench.cancel)
+            .await;
+        assert!(
+            matches!(refused, Err(ExportError::Query(_))),
+            "{sql}: {refused:?}"
+        );
+    }
+    assert_eq!(bench.one("select x from a").await, "1");
+    assert!(names(&bench).is_empty());
+}
+
+#[tokio::test]
+async fn a_file_that_is_there_stays_unless_it_is_to_be_replaced_by_a_whole_one() {
+    let bench = bench();
+    bench.write("a.csv", "mine");
+    let mut again = export(&bench, "select 1 as x", "a.csv");
+    let kept = bench.engine.export(&again, &bench.cancel).await;
+    assert_eq!(kept, Err(ExportError::Exists(again.file.clone())));
+    again.existing = Existing::Replace;
+    let failing = Export {
+        sql: "select error('no') as x from range(10)".to_owned(),
+        ..again.clone()
+    };
+    assert!(bench.engine.export(&failing, &bench.cancel).await.is_err());
+    assert_eq!(std::fs::read_to_string(&again.file).unwrap(), "mine");
+    bench.engine.export(&again, &bench.cancel).await.unwrap();
+    assert_eq!(std::fs::read_to_string(&again.file).unwrap(), "x\n1\n");
+    assert_eq!(names(&bench), ["a.csv"]);
+}
+
+#[tokio::test]
+async fn what_a_link_leads_to_is_replaced_and_the_link_stays() {
+    let bench = bench();
+    bench.write("a.csv", "mine");
+    let mut through = export(&bench, "select 1 as x", "link.csv");
+    std::os::unix::fs::symlink("a.csv", &through.file).unwrap();
+    through.existing = Existing::Replace;
+    bench.engine.export(&through, &bench.cancel).await.unwrap();
+    assert!(through.file.is_symlink());
+    assert_eq!(
+        std::fs::read_to_string(bench.folder.path().join("a.csv")).unwrap(),
+        "x\n1\n"
+    );
+}
+
+#[tokio::test]
+async fn folders_and_places_that_are_not_there_are_refused_before_anything_runs() {
+    let bench = bench();
+    std::fs::create_dir(bench.folder.path().join("folder.csv")).unwrap();
+    let mut into = export(&bench, "select error('it ran')", "folder.csv");
+    into.existing = Existing::Replace;
+    let refused = bench.engine.export(&into, &bench.cancel).await;
+    assert_eq!(refused, Err(ExportError::NotAFile(into.file.clone())));
+    let nowhere = export(&bench, "select error('it ran')", "none/a.csv");
+    let refused = bench.engine.export(&nowhere, &bench.cancel).await;
+    assert!(matches!(refused, Err(ExportError::Io { .. })), "{refused:?}");
+}
+
+#[tokio::test]
+async fn an_export_that_is_cancelled_or_takes_too_long_leaves_nothing() {
+    let bench = bench();
+    let mut long = export(
+        &bench,
+        "select sum(a.range * b.range) as x from range(1000000) a, range(1000000) b",
+        "a.csv",
+    );
+    long.timeout = Some(Duration::from_millis(50));
+    let ended = bench.engine.export(&long, &bench.cancel).await;
+    assert_eq!(
+        ended,
+        Err(ExportError::Query(QueryError::Timeout(Duration::from_millis(50))))
+    );
+    long.timeout = None;
+    let cancel = CancellationToken::new();
+    let (ended, ()) = tokio::join!(bench.engine.export(&long, &cancel), async { cancel.cancel() });
+    assert_eq!(
+        ended,
+        Err(ExportError::Query(QueryError::Failed(Failure::Interrupted)))
+    );
+    assert!(names(&bench).is_empty());
+}

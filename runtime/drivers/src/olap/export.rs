@@ -1,0 +1,98 @@
+//! Writing an answer into a file.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::{Failure, QueryError, SoleError};
+
+/// One answer to be written into a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Exactly one statement that changes nothing.
+    pub sql: String,
+    /// Rows to write at most.
+    pub limit: Option<u64>,
+    /// The longest that it may take.
+    pub timeout: Option<Duration>,
+    /// The file, with its whole path. Its folder is there.
+    pub file: PathBuf,
+    /// The form of the file.
+    pub format: FileFormat,
+    /// The fate of a file that is there already.
+    pub existing: Existing,
+}
+
+/// A form of files that answers are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileFormat {
+    /// Comma-separated values in UTF-8, names of columns first.
+    Csv,
+    /// Apache Parquet.
+    Parquet,
+}
+
+impl FileFormat {
+    /// Returns the form that a file's name asks for; none if it asks for another.
+    pub fn of(file: &Path) -> Option<Self> {
+        let extension = file.extension()?.to_str()?.to_ascii_lowercase();
+        match extension.as_str() {
+            "csv" => Some(Self::Csv),
+            "parquet" => Some(Self::Parquet),
+            _ => None,
+        }
+    }
+}
+
+/// The fate of a file that is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// It stays, and nothing is written.
+    Keep,
+    /// It is replaced when the new one is whole.
+    Replace,
+}
+
+/// A file that was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exported {
+    /// The rows in it, if the engine says.
+    pub rows: Option<u64>,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The errors of writing an answer into a file. Nothing is left of it then, and a file that was there is as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ExportError {
+    /// A file is there already, which is to stay.
+    #[error("`{}` is there already", .0.display())]
+    Exists(PathBuf),
+    /// A folder, a pipe or a device stands there.
+    #[error("`{}` is not a regular file", .0.display())]
+    NotAFile(PathBuf),
+    /// The file can't be written.
+    #[error("can't write `{}`: {message}", file.display())]
+    Io {
+        /// The file.
+        file: PathBuf,
+        /// The message of the system.
+        message: String,
+    },
+    /// The statement can't be run.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+impl From<Failure> for ExportError {
+    fn from(failure: Failure) -> Self {
+        Self::Query(failure.into())
+    }
+}
+
+impl From<SoleError> for ExportError {
+    fn from(error: SoleError) -> Self {
+        Self::Query(error.into())
+    }
+}

@@ -1,0 +1,96 @@
+//! Rows of a query or a resource, written into a file.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use watershed_drivers::duckdb::Engine;
+use watershed_drivers::olap::{Existing, Export, ExportError, Exported, FileFormat, Olap};
+use watershed_reconcilers::secrets::Secrets;
+
+use super::query;
+use super::read::{Reading, Shown};
+use crate::documents::ExportDocument;
+use crate::exit::Exit;
+use crate::socket::{Answer, ExportRequest, Refusal, Replies, Rows};
+
+impl Reading<'_> {
+    /// The export that a request asks for.
+    ///
+    /// # Errors
+    /// When the resource is unknown or has no rows, or files of that name are of no known form.
+    pub(super) fn export(&self, request: ExportRequest) -> Result<Export, Refusal> {
+        let sql = match request.rows {
+            Rows::Of(name) => match self.show(&name)? {
+                Shown::Rows { sql, .. } => sql,
+                Shown::Document(_) => {
+                    return Err(Refusal::new(
+                        Exit::Usage,
+                        format!("`{name}` has no rows to write"),
+                    ));
+                }
+            },
+            Rows::Query(sql) => sql,
+        };
+        let Some(format) = FileFormat::of(&request.file) else {
+            let message = format!(
+                "`{}` is neither a .csv nor a .parquet file",
+                request.file.display()
+            );
+            return Err(Refusal::new(Exit::Usage, message));
+        };
+        Ok(Export {
+            sql,
+            limit: request.limit,
+            timeout: request.timeout_ms.map(Duration::from_millis),
+            format,
+            existing: match request.force {
+                true => Existing::Replace,
+                false => Existing::Keep,
+            },
+            file: request.file,
+        })
+    }
+}
+
+/// Writes the file. Ends early, leaving nothing, when nobody listens any more.
+pub(super) async fn write(
+    engine: &Engine,
+    secrets: &Secrets,
+    export: &Export,
+    replies: &Replies,
+) -> Result<Answer, Refusal> {
+    let cancel = CancellationToken::new();
+    let writing = engine.export(export, &cancel);
+    tokio::pin!(writing);
+    let written = tokio::select! {
+        written = &mut writing => written,
+        () = replies.closed() => {
+            cancel.cancel();
+            writing.await
+        }
+    };
+    written.map_or_else(
+        |error| Err(query::redacted(refusal(&error), secrets)),
+        |exported| Ok(answer(export, exported)),
+    )
+}
+
+fn answer(export: &Export, exported: Exported) -> Answer {
+    Answer::Export(ExportDocument {
+        schema: ExportDocument::SCHEMA.to_owned(),
+        file: export.file.display().to_string(),
+        rows: exported.rows,
+        bytes: exported.bytes,
+    })
+}
+
+fn refusal(error: &ExportError) -> Refusal {
+    match error {
+        ExportError::Exists(_) => Refusal::new(Exit::Usage, error.to_string())
+            .hint("`--force` replaces it when the new one is whole"),
+        ExportError::NotAFile(_) => Refusal::new(Exit::Usage, error.to_string())
+            .hint("without `--out`, `--format csv` writes rows to standard output"),
+        ExportError::Io { .. } => Refusal::new(Exit::NotNow, error.to_string()),
+        ExportError::Query(error) => query::refusal(error),
+    }
+}

@@ -1,0 +1,69 @@
+//! The engine's file between an instance and other programs.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Handle, Hidden, Target};
+use watershed_drivers::duckdb::Engine;
+
+use super::Instance;
+
+/// Nobody has worked in the engine for so long when its file is given up: longer than a person pauses between two edits
+/// that belong together, shorter than it takes to turn to a notebook.
+const REST: Duration = Duration::from_secs(3);
+
+impl Instance {
+    /// Closes the engine's file each time that nobody has worked in it for a moment, so that other programs can open it,
+    /// until the future is dropped. What is to be done next opens it again, and waits for a program that has it open
+    /// then. To be run beside an instance that stays; without it the file is held until the instance is closed.
+    pub async fn share_file(&self) {
+        self.engine.share_file(REST).await;
+    }
+}
+
+/// The processes that work waits for.
+pub(super) struct Holder(watch::Receiver<Option<String>>);
+
+impl Holder {
+    pub(super) fn of(engine: &Engine) -> Self {
+        let mut holder = engine.watch_holder();
+        // One that is waited for already is news too.
+        holder.mark_changed();
+        Self(holder)
+    }
+
+    /// The next one. Cancel-safe.
+    pub(super) async fn next(&mut self) -> String {
+        loop {
+            if self.0.changed().await.is_err() {
+                // The engine has gone.
+                return std::future::pending().await;
+            }
+            if let Some(holder) = self.0.borrow_and_update().clone() {
+                return holder;
+            }
+        }
+    }
+}
+
+/// Asks for everything to be looked at each time that another process is found to have changed the engine's file, as a
+/// start does, until the instance is closed.
+pub(super) async fn look_after_changes(engine: Engine, handle: Handle, leaving: CancellationToken) {
+    let mut changes = engine.watch_changes_by_others();
+    drop(engine);
+    loop {
+        let changed = tokio::select! {
+            () = leaving.cancelled() => return,
+            changed = changes.changed() => changed,
+        };
+        if changed.is_err() {
+            // The engine has gone.
+            return;
+        }
+        for resource in handle.list(Hidden::Show).resources {
+            // One that is gone by now needs no look; a controller that ends looks at nothing.
+            let _ = handle.nudge(Target::Uid(resource.uid)).await;
+        }
+    }
+}
