@@ -52,26 +52,28 @@ mod tests;
 mod timers;
 mod types;
 
-pub use self::consistency::{Compared, Consistency, Finding, Rule};
 pub use self::core::loading::OpenError;
 pub use self::core::{Core, Counters};
-pub use calls::explain::{Explanation, Subject, WhyNot};
-pub use journal::no_op::NoOpRun;
+pub use types::consistency::{Compared, Consistency, Finding, Rule};
 pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use types::effect::{
     Answer, Commit, Effect, Gone, HistoryRow, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
     StopReason, Unreturned, Write,
 };
 pub use types::error::{Error, ErrorKind, Place, Refusal};
+pub use types::explanation::{Explanation, Subject, WhyNot};
 pub use types::hashing::{QuickHash, QuickHasher};
-pub use types::ids::{CallId, CommitId, Epoch, InvocationId, Revision, SpecVersion, StateVersion, Uid};
+pub use types::ids::{
+    CallId, CommitId, Epoch, InvocationId, Refreshes, Revision, SpecVersion, StateVersion, Uid,
+};
 pub use types::input::{Call, CommitError, Input, Returned, Stored, StoredRow};
 pub use types::kind::{
     AtStart, KindOptions, Limits, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy,
 };
 pub use types::name::{Key, Kind, Name, Ref, Required};
+pub use types::no_op::NoOpRun;
 pub use types::reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
-pub use types::row::{Deletion, Marks, Refreshes, Row};
+pub use types::row::{Deletion, Marks, Row};
 pub use types::run::{LastRun, Outcome, Phase, RunResult, Seen, SeenRef, Work};
 pub use types::standing::{Settled, Standing, Status};
 pub use types::time::{Mono, Now, Timestamp};

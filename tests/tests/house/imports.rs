@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::metadata;
+use crate::{list, metadata, text};
 
 /// For each crate of ours, which others of ours it may depend on.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -183,16 +183,6 @@ fn linked(dependency: &serde_json::Value) -> Option<&str> {
 
 fn packages(metadata: &serde_json::Value) -> &[serde_json::Value] {
     list(metadata, "packages")
-}
-
-fn list<'a>(value: &'a serde_json::Value, key: &str) -> &'a [serde_json::Value] {
-    value[key].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn text<'a>(value: &'a serde_json::Value, key: &str) -> &'a str {
-    value[key]
-        .as_str()
-        .unwrap_or_else(|| panic!("cargo metadata has no `{key}`"))
 }
 
 /// The target triple of this machine, as the compiler names it.

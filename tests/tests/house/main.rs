@@ -2,12 +2,14 @@
 //!
 //! | module | rule |
 //! |---|---|
+//! | `circles` | modules import one another in one direction |
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `openings` | summaries begin with a verb or a noun phrase |
 //! | `sources` | files stay short and say what they are |
 //! | `versions` | the engine's version is the same everywhere |
 
+mod circles;
 mod documents;
 mod imports;
 mod openings;
@@ -73,4 +75,16 @@ fn shown(path: &Path) -> String {
 /// The text of a file of the repository.
 fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", shown(path)))
+}
+
+/// A list of what cargo says.
+fn list<'a>(value: &'a serde_json::Value, key: &str) -> &'a [serde_json::Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// A text of what cargo says.
+fn text<'a>(value: &'a serde_json::Value, key: &str) -> &'a str {
+    value[key]
+        .as_str()
+        .unwrap_or_else(|| panic!("cargo metadata has no `{key}`"))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::plan::{Intent, Intents};
+use super::intents::{Intent, Intents};
 use crate::graph::Graph;
 use crate::types::index::Slot;
 use crate::{Batch, Change, Key, Refusal, Uid};

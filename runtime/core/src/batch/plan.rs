@@ -1,9 +1,10 @@
 //! Validating a batch: from edits to a plan, or a refusal with nothing changed.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::cascade::cascade;
+use super::intents::{Intent, Intents};
 use crate::graph::Graph;
 use crate::graph::resource::Life;
 use crate::types::index::Slot;
@@ -34,23 +35,6 @@ pub(crate) struct Plan {
     pub(crate) uids: Vec<Uid>,
     /// Where the edits come from that say so, by the resource that they are about.
     pub(crate) origins: HashMap<Uid, Arc<str>, QuickHash>,
-}
-
-/// Everything that the edits of a batch say of one stored resource.
-#[derive(Debug, Default)]
-pub(crate) struct Intent {
-    pub(crate) update: Update,
-    pub(crate) name: Option<Name>,
-    pub(crate) delete: Option<bool>,
-    pub(crate) create: Option<Box<NewResource>>,
-}
-
-/// The batch sorted by what it is about.
-#[derive(Debug, Default)]
-pub(crate) struct Intents {
-    /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
-    pub(crate) stored: BTreeMap<Slot, Box<Intent>>,
-    new: HashMap<Key, Box<NewResource>, QuickHash>,
 }
 
 /// Checks a whole batch against the catalog as it is.
@@ -270,12 +254,6 @@ fn step(graph: &Graph, slot: Slot, intent: Intent) -> Option<Step> {
             name: intent.name,
             take_up: false,
         }),
-    }
-}
-
-impl Intent {
-    fn says_nothing_else(&self) -> bool {
-        self.update == Update::default() && self.name.is_none()
     }
 }
 

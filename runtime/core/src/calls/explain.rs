@@ -1,10 +1,6 @@
 //! Explanations of why a resource is not running now: as data, the root cause first. Costs what it looks at.
 
 use std::collections::{BTreeSet, HashSet};
-use std::sync::Arc;
-use std::time::Duration;
-
-use serde::{Deserialize, Serialize};
 
 use crate::graph::Graph;
 use crate::graph::lifecycle::At;
@@ -13,10 +9,7 @@ use crate::schedule::scheduler::Scheduler;
 use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
-use crate::{
-    InvocationId, Key, Now, Phase, QuickHash, Reason, Refusal, RetryPolicy, Revision, Settled, Standing,
-    Target, Timestamp, Uid,
-};
+use crate::{Explanation, Now, Phase, QuickHash, Refusal, Revision, Settled, Subject, Target, WhyNot};
 
 /// How many names a list of an explanation holds at most.
 const NAMES_MAX: usize = 16;
@@ -24,123 +17,7 @@ const NAMES_MAX: usize = 16;
 /// What was visited: asked for membership alone, so that its order is never seen.
 type Seen = HashSet<Slot, QuickHash>;
 
-/// A resource that an explanation speaks of.
-///
-/// ```
-/// use watershed_core::{Key, Subject, Uid};
-///
-/// let subject = Subject { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
-/// assert_eq!(subject.key.to_string(), "page/home");
-/// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Subject {
-    /// Its uid.
-    pub uid: Uid,
-    /// What it is called now.
-    pub key: Key,
-}
-
-/// One thing that keeps a resource from running, or says that nothing does.
-///
-/// ```
-/// use watershed_core::{Settled, WhyNot};
-///
-/// let is_at_rest = |why: &WhyNot| matches!(why, WhyNot::Settled(Settled::Idle));
-/// assert!(is_at_rest(&WhyNot::Settled(Settled::Idle)));
-/// assert!(!is_at_rest(&WhyNot::ControllerFull(64)));
-/// ```
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WhyNot {
-    /// It runs.
-    Runs {
-        /// Which invocation.
-        invocation: InvocationId,
-        /// What that does.
-        phase: Phase,
-        /// Whether it was cancelled and has not returned.
-        cancelled: bool,
-    },
-    /// It has settled: nothing asks for it, or this keeps it out.
-    Settled(Settled),
-    /// Its members go round in a circle; the text spells it out.
-    Cycle(Arc<str>),
-    /// It is tried again after so long.
-    RetryIn(Duration),
-    /// What it speaks of is not durable yet.
-    AwaitsCommit(Revision),
-    /// Resources of kinds that come first have not settled yet; one of them.
-    Gate(Subject),
-    /// Deletes come first.
-    DeletesFirst {
-        /// How many there are.
-        count: usize,
-        /// Those that run, as far as there is room.
-        running: Vec<Subject>,
-    },
-    /// Renames come before regular work.
-    RenamesFirst {
-        /// How many there are.
-        count: usize,
-        /// Those that run, as far as there is room.
-        running: Vec<Subject>,
-    },
-    /// As many invocations as the controller allows are running.
-    ControllerFull(usize),
-    /// As many of its kind.
-    KindFull(usize),
-    /// As many as its pool has places.
-    PoolFull(Arc<str>),
-    /// An invocation below has not returned.
-    RunsBelow(Subject),
-    /// An invocation that began under one of its names has not returned.
-    NameInUse(Subject),
-    /// It is about to start, or to settle.
-    Next,
-}
-
-/// Why a resource is not running now.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// let new = NewResource::new(uid, "page", "home", *b"hello");
-/// let call = Call::Apply(Edit::create(new).into());
-/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
-///
-/// // What was just asked for waits until the store has it.
-/// let explanation = core.explain(&Key::new("page", "home").into()).expect("it is there");
-/// assert_eq!(explanation.standing, Standing::Pending);
-/// assert_eq!(explanation.because, WhyNot::AwaitsCommit(Revision(1)));
-/// assert_eq!(explanation.reason.map(|reason| reason.why), Some(Why::Created));
-/// # Ok::<(), OpenError>(())
-/// ```
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Explanation {
-    /// The resource.
-    pub subject: Subject,
-    /// Where it stands.
-    pub standing: Standing,
-    /// Why it is pending or running.
-    pub reason: Option<Arc<Reason>>,
-    /// The ancestor that all of it waits for, if it waits for one.
-    pub waits_for: Option<Subject>,
-    /// What keeps that ancestor, or the resource itself, from running.
-    pub because: WhyNot,
-    /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
-    pub blocked_by: Vec<Subject>,
-    /// When it asked to be run again.
-    pub next_reconcile: Option<Timestamp>,
-    /// Failures in a row.
-    pub attempts: u32,
-    /// Whether and when it is tried again after one: its own policy, or that of its kind.
-    pub retry: RetryPolicy,
-}
-
-/// What an explanation looks at.
+/// The components that an explanation looks at.
 pub(crate) struct Explainer<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) scheduler: &'a Scheduler,

@@ -2,75 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
+use super::Findings;
 use super::Parts;
-use super::{Finding, Findings, Rule};
-use crate::Core;
 use crate::graph::resource::Life;
-use crate::{QuickHash, Revision, Stored, StoredRow, Subject, Uid};
-
-/// How far a stored catalog could be compared with the loaded one.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// core.handle(now, Input::Call { id: CallId(1), by: None, call: Call::Check(None) }, &mut effects);
-/// # core.flush(now, &mut effects);
-/// # let checked = effects.into_iter().find_map(|effect| match effect {
-/// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
-/// #     _ => None,
-/// # });
-/// # let checked = checked.expect("it was asked for");
-/// assert_eq!(checked.compared, Compared::Not, "no stored catalog was handed in");
-/// # Ok::<(), OpenError>(())
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Compared {
-    /// It was not.
-    Not,
-    /// Row by row where neither had changed since; the catalog moved on between the two looks.
-    Partly,
-    /// Whole: both are of one revision.
-    Whole,
-}
-
-/// What a check came to.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// core.handle(now, Input::Call { id: CallId(1), by: None, call: Call::Check(None) }, &mut effects);
-/// # core.flush(now, &mut effects);
-/// # let checked = effects.into_iter().find_map(|effect| match effect {
-/// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
-/// #     _ => None,
-/// # });
-/// # let checked = checked.expect("it was asked for");
-/// assert_eq!(checked.findings, []);
-/// assert!(checked.rules.contains(&Rule::NoRunOnCycles));
-/// # Ok::<(), OpenError>(())
-/// ```
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Consistency {
-    /// The catalog's revision.
-    pub revision: Revision,
-    /// Its resources, deleted ones included whose delete is unfinished.
-    pub resources: usize,
-    /// The rules that were checked.
-    pub rules: Vec<Rule>,
-    /// How far the store was looked at.
-    pub compared: Compared,
-    /// What does not hold; at most 20 of each rule.
-    pub findings: Vec<Finding>,
-}
+use crate::{Compared, Consistency, QuickHash, Rule, Stored, StoredRow, Subject, Uid};
 
 impl Parts<'_> {
     /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
@@ -110,7 +45,7 @@ impl Parts<'_> {
     /// Checks every rule, and compares what a store holds with what the machine holds.
     pub(crate) fn check_against(&self, stored: Option<&Stored>) -> Consistency {
         let mut findings = self.check();
-        let mut rules: Vec<Rule> = Core::checked_rules().collect();
+        let mut rules: Vec<Rule> = Parts::rules().collect();
         let compared = match stored {
             None => Compared::Not,
             Some(stored) => {

@@ -32,7 +32,7 @@ use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
     Answer, CallId, Consistency, Effect, Explanation, Finding, Input, InvocationId, Limits, Now, Phase,
-    Refusal, Revision, Settled, StopReason, Stored, Target,
+    Refusal, Revision, Rule, Settled, StopReason, Stored, Target,
 };
 
 /// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
@@ -217,6 +217,11 @@ impl Core {
     /// Checks every rule, and compares what a store holds with what the machine holds.
     pub fn check_against(&self, stored: Option<&Stored>) -> Consistency {
         self.parts().check_against(stored)
+    }
+
+    /// The rules that are checked, in their order.
+    pub fn checked_rules() -> impl Iterator<Item = Rule> {
+        Parts::rules()
     }
 
     fn parts(&self) -> Parts<'_> {

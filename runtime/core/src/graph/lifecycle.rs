@@ -10,8 +10,8 @@
 
 use std::ops::Deref;
 
+use super::stages::{Pending, Running};
 use crate::Settled;
-use crate::graph::resource::{Pending, Running};
 
 /// The stage of a resource. Only an [`Event`] changes it.
 #[derive(Debug)]

@@ -18,6 +18,7 @@ pub(crate) mod resource;
 pub(crate) mod settling;
 mod sight;
 mod slots;
+pub(crate) mod stages;
 mod status;
 mod targets;
 

@@ -126,3 +126,19 @@ number! {
     /// One transaction asked of the store. A commit that is tried again keeps its id.
     CommitId
 }
+
+/// The two counters that a refresh raises and a reconciler compares with those in its state.
+///
+/// ```
+/// use watershed_core::Refreshes;
+///
+/// let (seen, now) = (Refreshes::default(), Refreshes { plain: 0, full: 1 });
+/// assert!(now.full > seen.full, "everything is to be done again");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub struct Refreshes {
+    /// Do the work again.
+    pub plain: u64,
+    /// Do it again and forget incremental state.
+    pub full: u64,
+}

@@ -1,15 +1,18 @@
 //! The vocabulary of the core: what goes in, what comes out, and what is stored. Values without behaviour of their own.
 
 pub(crate) mod bytes;
+pub(crate) mod consistency;
 pub(crate) mod edit;
 pub(crate) mod effect;
 pub(crate) mod error;
+pub(crate) mod explanation;
 pub(crate) mod hashing;
 pub(crate) mod ids;
 pub(crate) mod index;
 pub(crate) mod input;
 pub(crate) mod kind;
 pub(crate) mod name;
+pub(crate) mod no_op;
 pub(crate) mod reason;
 pub(crate) mod row;
 pub(crate) mod run;

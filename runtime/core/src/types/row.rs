@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::types::edit::no_labels;
 use crate::{
-    Error, Key, Kind, LastRun, Name, Ref, RetryPolicy, Revision, SpecVersion, StateVersion, Timestamp, Uid,
+    Error, Key, Kind, LastRun, Name, Ref, Refreshes, RetryPolicy, Revision, SpecVersion, StateVersion,
+    Timestamp, Uid,
 };
 
 /// That a resource is to be deleted.
@@ -56,22 +57,6 @@ impl Marks {
     pub fn is_renamed(&self) -> bool {
         !self.former_names.is_empty()
     }
-}
-
-/// The two counters that a refresh raises and a reconciler compares with those in its state.
-///
-/// ```
-/// use watershed_core::Refreshes;
-///
-/// let (seen, now) = (Refreshes::default(), Refreshes { plain: 0, full: 1 });
-/// assert!(now.full > seen.full, "everything is to be done again");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Refreshes {
-    /// Do the work again.
-    pub plain: u64,
-    /// Do it again and forget incremental state.
-    pub full: u64,
 }
 
 /// A resource with all of its stored columns, except the instance, which is the store's.

@@ -1,0 +1,29 @@
+//! The edits of a batch, sorted by what they are about.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::types::index::Slot;
+use crate::{Key, Name, NewResource, QuickHash, Update};
+
+/// Everything that the edits of a batch say of one stored resource.
+#[derive(Debug, Default)]
+pub(crate) struct Intent {
+    pub(crate) update: Update,
+    pub(crate) name: Option<Name>,
+    pub(crate) delete: Option<bool>,
+    pub(crate) create: Option<Box<NewResource>>,
+}
+
+/// The batch sorted by what it is about.
+#[derive(Debug, Default)]
+pub(crate) struct Intents {
+    /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
+    pub(crate) stored: BTreeMap<Slot, Box<Intent>>,
+    pub(super) new: HashMap<Key, Box<NewResource>, QuickHash>,
+}
+
+impl Intent {
+    pub(super) fn says_nothing_else(&self) -> bool {
+        self.update == Update::default() && self.name.is_none()
+    }
+}

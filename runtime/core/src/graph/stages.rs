@@ -1,0 +1,111 @@
+//! Pending resources and running invocations: all that a stage has.
+
+use std::sync::Arc;
+
+use crate::types::index::NameId;
+use crate::types::reason::Cancels;
+use crate::{InvocationId, Mono, Phase, Priority, Reason, Seen, Timestamp, Why};
+
+/// Asked for.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Pending {
+    pub(crate) reason: Arc<Reason>,
+    /// A caller cancelled what was pending; it is released without an invocation.
+    pub(crate) cancelled: bool,
+    /// The highest of its requests, or inherited from a request for a resource below.
+    pub(crate) priority: Priority,
+    /// The same without what it owes to its parents alone: those don't inherit it back.
+    pub(crate) inheritable: Priority,
+    /// How often it was promoted for having waited for a place, and since when it has.
+    pub(crate) promoted: u32,
+    pub(crate) ready_since: Option<Mono>,
+    /// Since when it has waited for a run that completes.
+    pub(crate) since: Mono,
+    /// What runs below it and is cancelled by such a request has been cancelled. Nothing more starts there.
+    pub(crate) swept: Cancels,
+}
+
+impl Pending {
+    pub(crate) fn new(reason: Arc<Reason>, since: Mono) -> Self {
+        let priority = reason.priority();
+        Self {
+            inheritable: match reason.why {
+                Why::Parent => Priority::Background,
+                _ => priority,
+            },
+            priority,
+            reason,
+            cancelled: false,
+            promoted: 0,
+            ready_since: None,
+            since,
+            swept: Cancels::None,
+        }
+    }
+
+    /// Takes over a priority, if it is higher; returns whether it was.
+    pub(crate) fn inherit(&mut self, priority: Priority) -> bool {
+        let higher = priority < self.inheritable;
+        self.inheritable = self.inheritable.min(priority);
+        self.priority = self.priority.min(priority);
+        higher
+    }
+}
+
+/// Who cancelled an invocation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Cancelled {
+    No,
+    /// By a request or an edit: it runs again.
+    ToRunAgain,
+    /// `cancel(name)`: it does not, unless something asks again.
+    ByCaller,
+    /// It took too long: it has failed once it returns.
+    ByDeadline,
+    /// The controller is shutting down.
+    ByShutdown,
+}
+
+/// The names that a resource had when its invocation started.
+#[derive(Clone, Debug)]
+pub(crate) struct Under {
+    pub(crate) name: NameId,
+    /// Those that it claimed beside its own.
+    pub(crate) claims: Box<[NameId]>,
+}
+
+impl Under {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = NameId> + '_ {
+        std::iter::once(self.name).chain(self.claims.iter().copied())
+    }
+
+    pub(crate) fn contains(&self, name: NameId) -> bool {
+        self.iter().any(|one| one == name)
+    }
+}
+
+/// An invocation that has not returned.
+#[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
+pub(crate) struct Running {
+    pub(crate) invocation: InvocationId,
+    pub(crate) phase: Phase,
+    pub(crate) reason: Arc<Reason>,
+    pub(crate) started_at: Timestamp,
+    /// The same on the other clock, and since when its resource had waited for it.
+    pub(crate) begun: Mono,
+    pub(crate) waited_since: Mono,
+    pub(crate) cancelled: Cancelled,
+    /// Set when something asked for the resource meanwhile.
+    pub(crate) again: Option<Arc<Reason>>,
+    /// Every name that the resource had at the start.
+    pub(crate) under: Under,
+    /// What it sees; none for deletes and renames.
+    pub(crate) seen: Option<Seen>,
+    /// Whether it answers a request of the resource's own.
+    pub(crate) answers: bool,
+    /// Whether it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
+    pub(crate) busy: bool,
+    pub(crate) progress: Option<Arc<str>>,
+}

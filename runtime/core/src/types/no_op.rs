@@ -1,0 +1,73 @@
+//! The last run of a resource, where it was a no-op.
+
+use std::sync::Arc;
+
+use crate::{Epoch, InvocationId, LastRun, Phase, Reason, Row, RunResult, Seen, Timestamp, Uid, Work};
+
+/// The last run of a resource, where it found nothing to do.
+///
+/// ```
+/// use std::sync::Arc;
+/// use watershed_core::{Epoch, InvocationId, NoOpRun, Reason, RunResult, Timestamp, Uid, Why, Work};
+///
+/// let run = NoOpRun {
+///     uid: Uid(uuid::Uuid::from_u128(1)),
+///     id: InvocationId(5),
+///     epoch: Epoch(2),
+///     reason: Arc::new(Reason::bare(Why::Resync)),
+///     started_at: Timestamp(1_000),
+///     ended_at: Timestamp(1_020),
+///     work: Work::Checked,
+///     runs_total: 3,
+/// };
+/// assert_eq!(run.as_last_run(None).result, RunResult::Done(Work::Checked));
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct NoOpRun {
+    /// The resource that ran.
+    pub uid: Uid,
+    /// Its number, unique together with the epoch.
+    pub id: InvocationId,
+    /// The epoch that it ran under.
+    pub epoch: Epoch,
+    /// Why it ran.
+    pub reason: Arc<Reason>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it returned.
+    pub ended_at: Timestamp,
+    /// What it did: nothing, or a check.
+    pub work: Work,
+    /// How often the resource has run, this time included.
+    pub runs_total: u64,
+}
+
+impl NoOpRun {
+    /// Returns true if a row knows of a later run, or of this one.
+    pub fn is_in(&self, row: &Row) -> bool {
+        let last = row.last_run.as_ref().map(|run| (run.epoch, run.id));
+        last >= Some((self.epoch, self.id))
+    }
+
+    /// Writes down the run in a row that does not know of it.
+    pub fn show_in(&self, row: &mut Row) {
+        let seen = row.last_run.as_ref().and_then(|run| run.seen.clone());
+        row.runs_total = self.runs_total;
+        row.last_success = Some(self.ended_at);
+        row.last_run = Some(Arc::new(self.as_last_run(seen)));
+    }
+
+    /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
+    pub fn as_last_run(&self, seen: Option<Seen>) -> LastRun {
+        LastRun {
+            id: self.id,
+            epoch: self.epoch,
+            phase: Phase::Reconcile,
+            reason: self.reason.clone(),
+            started_at: self.started_at,
+            ended_at: self.ended_at,
+            result: RunResult::Done(self.work),
+            seen,
+        }
+    }
+}

@@ -1,0 +1,434 @@
+//! Modules import one another in one direction: no circle but that of a parent and its children.
+//!
+//! The graph is read from paths (`crate::`, `super::`, `self::`) in declarations of use and in code; a name that a module
+//! passes on with `pub use` leads to the module that defines it. The core has no circle. For each other crate,
+//! `circles.txt` holds the number of modules that are on one; it may only fall (`WATERSHED_BLESS=1` lowers it).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
+
+use crate::{files, list, metadata, read, root, text};
+
+/// The bounds, relative to the repository.
+const BOUNDS: &str = "tests/tests/house/circles.txt";
+
+/// Crates without any circle, whatever the bounds say.
+const WITHOUT: &[&str] = &["watershed-core"];
+
+/// A module's path within its crate; the root's is empty.
+type Module = Vec<String>;
+
+#[test]
+fn modules_import_one_another_in_one_direction() {
+    let bounds = bounds();
+    let mut lowered = String::from("# crate, modules on circles\n");
+    let mut wrong = String::new();
+    for package in list(&metadata(&["--no-deps"]), "packages") {
+        let name = text(package, "name");
+        let folder = Path::new(text(package, "manifest_path")).with_file_name("src");
+        let circles = circles(&Source::of_crate(&folder));
+        let count: usize = circles.iter().map(BTreeSet::len).sum();
+        let bound = bounds.get(name).copied().unwrap_or_default();
+        let bound = if WITHOUT.contains(&name) { 0 } else { bound };
+        if count > bound {
+            let _ = writeln!(wrong, "{name}: {count} modules on circles, at most {bound}:");
+            for circle in &circles {
+                let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+                let _ = writeln!(wrong, "    {}", modules.join(", "));
+            }
+        } else if count < bound && env::var_os("WATERSHED_BLESS").is_none() {
+            let _ = writeln!(
+                wrong,
+                "{name}: {count}, not {bound}: lower the bound (WATERSHED_BLESS=1 does)"
+            );
+        }
+        if count.min(bound) > 0 {
+            let _ = writeln!(lowered, "{name} {}", count.min(bound));
+        }
+    }
+    if env::var_os("WATERSHED_BLESS").is_some() {
+        fs::write(root().join(BOUNDS), lowered).expect("the bounds can be written");
+    }
+    assert!(
+        wrong.is_empty(),
+        "modules import one another in a circle\n{wrong}"
+    );
+}
+
+#[test]
+fn circles_are_found_through_groups_parents_and_names_that_are_passed_on() {
+    let source = |files: &[(&str, &str)]| {
+        let parse = |(path, text): &(&str, &str)| (module_of(Path::new(path)), Source::parse(text));
+        Source(files.iter().map(parse).collect())
+    };
+    let found = |files: &[(&str, &str)]| -> Vec<String> {
+        let circles = circles(&source(files));
+        let names = |circle: &BTreeSet<Module>| {
+            let names: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            names.join(" ")
+        };
+        circles.iter().map(names).collect()
+    };
+    let lib = ("lib.rs", "mod a; mod b; pub use b::{Deep, Other as Thing};");
+    assert_eq!(
+        found(&[
+            lib,
+            ("a.rs", "use crate::Thing;"),
+            ("b.rs", "use crate::a::{self, X};")
+        ]),
+        ["a b"]
+    );
+    assert_eq!(
+        found(&[
+            lib,
+            ("a.rs", "fn f() { crate::b::g() }"),
+            ("b.rs", "fn g() { super::a::f() }")
+        ]),
+        ["a b"]
+    );
+    let one_way = [
+        lib,
+        ("a.rs", "use crate::Thing;"),
+        ("b.rs", "// crate::a\nconst S: &str = \"crate::a\";"),
+    ];
+    assert!(found(&one_way).is_empty());
+    let family = [("p/mod.rs", "mod c;\nuse c::X;"), ("p/c.rs", "use super::Y;")];
+    assert!(found(&family).is_empty());
+    let tests = [
+        lib,
+        ("a.rs", "use crate::b::X;"),
+        ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a::Y;\n}\n"),
+    ];
+    assert!(found(&tests).is_empty());
+}
+
+/// The bound of each crate that has one.
+fn bounds() -> BTreeMap<String, usize> {
+    let text = read(&root().join(BOUNDS));
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let bound = |line: &str| {
+        let (name, count) = line.split_once(' ')?;
+        Some((name.to_owned(), count.parse().ok()?))
+    };
+    lines.filter_map(bound).collect()
+}
+
+/// The paths that one module names.
+#[derive(Default)]
+struct Paths {
+    /// As they are written, without the item's own name where that is another module's.
+    used: Vec<Vec<String>>,
+    /// Names that it passes on, with their paths.
+    passed_on: BTreeMap<String, Vec<String>>,
+}
+
+/// The modules of a crate with the paths that each names.
+struct Source(BTreeMap<Module, Paths>);
+
+impl Source {
+    /// Reads every file of a crate but its tests.
+    fn of_crate(folder: &Path) -> Self {
+        let mut modules = BTreeMap::new();
+        for path in files("rs") {
+            let Ok(inside) = path.strip_prefix(folder) else {
+                continue;
+            };
+            let is_test =
+                |part: &std::ffi::OsStr| part == "tests" || part == "tests.rs" || part == "testing.rs";
+            if !inside.iter().any(is_test) && !inside.starts_with("bin") {
+                modules.insert(module_of(inside), Self::parse(&read(&path)));
+            }
+        }
+        Self(modules)
+    }
+
+    fn parse(text: &str) -> Paths {
+        let code = without_tests(&code_of(text));
+        let words = words(&code);
+        let mut paths = Paths::default();
+        let mut at = 0;
+        while at < words.len() {
+            if words[at] == "use" {
+                let is_public = at > 0 && (words[at - 1] == "pub" || words[at - 1] == ")");
+                let mut tree = Vec::new();
+                at = use_tree(&words, at + 1, &[], &mut tree);
+                for (path, name) in tree {
+                    if is_public {
+                        paths.passed_on.insert(name, path.clone());
+                    }
+                    paths.used.push(path);
+                }
+            } else if matches!(words[at], "crate" | "super" | "self") {
+                let mut path = vec![words[at].to_owned()];
+                while words.get(at + 1) == Some(&"::") && words.get(at + 2).is_some_and(|word| is_name(word))
+                {
+                    path.push(words[at + 2].to_owned());
+                    at += 2;
+                }
+                if path.len() > 1 {
+                    paths.used.push(path);
+                }
+                at += 1;
+            } else {
+                at += 1;
+            }
+        }
+        paths
+    }
+
+    /// The path from the root of the crate; none for what another crate has.
+    fn absolute(&self, module: &[String], path: &[String]) -> Option<Module> {
+        match path.first()?.as_str() {
+            "crate" => Some(path[1..].to_vec()),
+            "self" => Some([module, &path[1..]].concat()),
+            "super" => {
+                let above = path.iter().take_while(|part| *part == "super").count();
+                let kept = module.len().checked_sub(above)?;
+                Some([&module[..kept], &path[above..]].concat())
+            }
+            first => {
+                let child = [module, &[first.to_owned()]].concat();
+                self.0.contains_key(&child).then(|| [module, path].concat())
+            }
+        }
+    }
+
+    /// The module that defines what a path from the root leads to.
+    fn defining(&self, path: &[String], depth: usize) -> Module {
+        let mut module = Module::new();
+        for (index, part) in path.iter().enumerate() {
+            let child = [&module[..], std::slice::from_ref(part)].concat();
+            if self.0.contains_key(&child) {
+                module = child;
+                continue;
+            }
+            let passed_on = self.0.get(&module).and_then(|paths| paths.passed_on.get(part));
+            let leads_to = passed_on.and_then(|to| self.absolute(&module, to));
+            return match leads_to.filter(|to| to != path && depth < 8) {
+                Some(to) => self.defining(&[&to[..], &path[index + 1..]].concat(), depth + 1),
+                None => module,
+            };
+        }
+        module
+    }
+
+    /// The modules that one imports from, its parents and children left out.
+    fn imports(&self, module: &Module) -> BTreeSet<Module> {
+        let paths = self.0[module].used.iter();
+        let targets = paths.filter_map(|path| Some(self.defining(&self.absolute(module, path)?, 0)));
+        targets
+            .filter(|target| !target.starts_with(module) && !module.starts_with(target))
+            .collect()
+    }
+}
+
+/// The groups of modules of which each reaches every other.
+fn circles(source: &Source) -> Vec<BTreeSet<Module>> {
+    let imports: BTreeMap<&Module, BTreeSet<Module>> = source
+        .0
+        .keys()
+        .map(|module| (module, source.imports(module)))
+        .collect();
+    let reached_from = |module: &Module| {
+        let (mut reached, mut open) = (BTreeSet::new(), vec![module.clone()]);
+        while let Some(next) = open.pop() {
+            for target in imports.get(&next).into_iter().flatten() {
+                if reached.insert(target.clone()) {
+                    open.push(target.clone());
+                }
+            }
+        }
+        reached
+    };
+    let reached: BTreeMap<&Module, BTreeSet<Module>> = imports
+        .keys()
+        .map(|module| (*module, reached_from(module)))
+        .collect();
+    let mut circles: BTreeSet<BTreeSet<Module>> = BTreeSet::new();
+    for (module, targets) in &reached {
+        if targets.contains(*module) {
+            let back = targets.iter().filter(|target| reached[target].contains(*module));
+            circles.insert(back.cloned().collect());
+        }
+    }
+    circles.into_iter().collect()
+}
+
+/// The module of a file, by its path below `src`.
+fn module_of(path: &Path) -> Module {
+    let path = path.with_extension("");
+    let mut parts: Module = path
+        .iter()
+        .map(|part| part.to_string_lossy().into_owned())
+        .collect();
+    if matches!(parts.last().map(String::as_str), Some("lib" | "main" | "mod")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// Reads a tree of use from `at` on; returns where it ends. Each of its paths comes with the name that it gets.
+fn use_tree(
+    words: &[&str],
+    mut at: usize,
+    prefix: &[String],
+    into: &mut Vec<(Vec<String>, String)>,
+) -> usize {
+    let mut path = prefix.to_vec();
+    loop {
+        match words.get(at).copied() {
+            Some("::") => at += 1,
+            Some("{") => {
+                at += 1;
+                while let Some(word) = words.get(at).copied() {
+                    match word {
+                        "}" => return at + 1,
+                        "," => at += 1,
+                        _ => at = use_tree(words, at, &path, into),
+                    }
+                }
+                return at;
+            }
+            Some("as") => {
+                let name = words.get(at + 1).copied().unwrap_or_default();
+                into.push((path, name.to_owned()));
+                return at + 2;
+            }
+            Some("self") if !path.is_empty() => at += 1,
+            Some(word) if is_name(word) => {
+                path.push(word.to_owned());
+                at += 1;
+            }
+            Some("*") => at += 1,
+            _ => {
+                let name = path.last().cloned().unwrap_or_default();
+                into.push((path, name));
+                return at;
+            }
+        }
+    }
+}
+
+fn is_name(word: &str) -> bool {
+    word.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}
+
+/// The names and signs of code, `::` as one.
+fn words(code: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = code.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let in_word = |sign: char| sign.is_alphanumeric() || sign == '_';
+        let end = if in_word(first) {
+            rest.find(|sign| !in_word(sign)).unwrap_or(rest.len())
+        } else if rest.starts_with("::") {
+            2
+        } else {
+            first.len_utf8()
+        };
+        let (word, after) = rest.split_at(end);
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// The text without comments and literals.
+fn code_of(text: &str) -> String {
+    let mut code = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let skipped = if rest.starts_with("//") {
+            rest.find('\n').unwrap_or(rest.len())
+        } else if rest.starts_with("/*") {
+            rest.find("*/").map_or(rest.len(), |end| end + 2)
+        } else if let Some(end) =
+            raw_string(rest).filter(|_| !code.ends_with(|sign: char| sign.is_alphanumeric()))
+        {
+            end
+        } else if first == '"' {
+            string(rest)
+        } else if first == '\'' {
+            character(rest)
+        } else {
+            code.push(first);
+            rest = &rest[first.len_utf8()..];
+            continue;
+        };
+        code.push(' ');
+        rest = &rest[skipped..];
+    }
+    code
+}
+
+/// The length of the raw string that a text begins with.
+fn raw_string(text: &str) -> Option<usize> {
+    let opening = text.strip_prefix('b').unwrap_or(text).strip_prefix('r')?;
+    let hashes = opening.len() - opening.trim_start_matches('#').len();
+    let body = opening[hashes..].strip_prefix('"')?;
+    let closing = format!("\"{}", "#".repeat(hashes));
+    let before = text.len() - body.len();
+    Some(
+        body.find(&closing)
+            .map_or(text.len(), |end| before + end + closing.len()),
+    )
+}
+
+/// The length of the string that a text begins with.
+fn string(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, sign) in text.char_indices().skip(1) {
+        match sign {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '"' => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The length of the character, or of the sign of a lifetime, that a text begins with.
+fn character(text: &str) -> usize {
+    let mut signs = text.char_indices().skip(1);
+    match signs.next() {
+        Some((_, '\\')) => text[3..].find('\'').map_or(1, |end| 3 + end + 1),
+        Some((at, sign)) if text[at + sign.len_utf8()..].starts_with('\'') => at + sign.len_utf8() + 1,
+        _ => 1,
+    }
+}
+
+/// The code without modules that are compiled for tests alone.
+fn without_tests(code: &str) -> String {
+    let mut kept = String::with_capacity(code.len());
+    let mut rest = code;
+    while let Some(at) = rest.find("#[cfg(test)]") {
+        let (before, marked) = rest.split_at(at);
+        kept.push_str(before);
+        let ends = marked.find(['{', ';']);
+        let end = match ends.filter(|end| marked[*end..].starts_with('{')) {
+            Some(opening) => closing(marked, opening),
+            None => ends.map_or(marked.len(), |end| end + 1),
+        };
+        rest = &marked[end..];
+    }
+    kept + rest
+}
+
+/// The place behind the brace that closes the one at `opening`.
+fn closing(code: &str, opening: usize) -> usize {
+    let mut depth = 0_usize;
+    for (at, sign) in code[opening..].char_indices() {
+        match sign {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 {
+            return opening + at + 1;
+        }
+    }
+    code.len()
+}
