@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use super::Core;
-use crate::batch::plan::Step;
 use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Life, Pending, Running};
 use crate::types::index::Slot;
@@ -45,26 +44,6 @@ impl Core {
             for other in self.graph.claimants(name) {
                 self.stop_counting(other);
                 self.graph.enqueue(other);
-            }
-        }
-    }
-
-    /// What a batch may have marked, if abandoned invocations could keep it out.
-    pub(super) fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
-        let slot = |step: &Step| match step {
-            Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
-            Step::Create(_) => None,
-        };
-        let steps = steps.iter().filter(|_| self.graph.abandoned() > 0);
-        steps.filter_map(slot).collect()
-    }
-
-    /// Deletes and renames that can't run hold nobody back. Known only once every name of the batch is bound.
-    pub(super) fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
-        for &slot in marked {
-            let counts = self.graph.get(slot).is_some_and(|it| it.op_counts());
-            if counts && self.graph.kept_out(slot).is_some() {
-                self.stop_counting(slot);
             }
         }
     }

@@ -95,7 +95,7 @@ impl<'a> Applying<'a> {
                 self.unbind_if_live(step);
             }
         }
-        let marked = self.core.marked_by(&steps);
+        let marked = self.marked_by(&steps);
         for step in steps {
             match step {
                 Step::Create(new) => self.create(*new),
@@ -113,7 +113,7 @@ impl<'a> Applying<'a> {
         for slot in std::mem::take(&mut self.tally.to_bind) {
             self.core.graph.bind(slot);
         }
-        self.core.free_what_is_kept_out(&marked);
+        self.free_what_is_kept_out(&marked);
         let policies = std::mem::take(&mut self.tally.policies);
         self.ask_for_changed();
         for slot in policies {
@@ -121,6 +121,26 @@ impl<'a> Applying<'a> {
         }
         self.core.wake_for_freed_names();
         self.core.graph.end_batch();
+    }
+
+    /// What a batch may have marked, if abandoned invocations could keep it out.
+    fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
+        let slot = |step: &Step| match step {
+            Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),
+            Step::Create(_) => None,
+        };
+        let steps = steps.iter().filter(|_| self.core.graph.abandoned() > 0);
+        steps.filter_map(slot).collect()
+    }
+
+    /// Deletes and renames that can't run hold nobody back. Known only once every name of the batch is bound.
+    fn free_what_is_kept_out(&mut self, marked: &[Slot]) {
+        for &slot in marked {
+            let counts = self.core.graph.get(slot).is_some_and(|it| it.op_counts());
+            if counts && self.core.graph.kept_out(slot).is_some() {
+                self.core.stop_counting(slot);
+            }
+        }
     }
 
     /// Notes which names change hands, dissolves the cycles that are touched, and unbinds what is renamed.

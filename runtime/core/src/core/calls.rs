@@ -13,109 +13,114 @@ use crate::{
 
 impl Core {
     pub(super) fn call(&mut self, id: CallId, by: Option<InvocationId>, call: Call) {
-        let answer = self
-            .take_call(id, by, call)
+        let answer = Calling { core: self, id, by }
+            .take(call)
             .unwrap_or_else(|refusal| Some(Answer::Refused(refusal)));
         if let Some(answer) = answer {
             self.answer(id, answer);
         }
     }
+}
 
+/// A call that is being carried out.
+struct Calling<'a> {
+    core: &'a mut Core,
+    id: CallId,
+    /// The invocation that it comes from, if it comes from one.
+    by: Option<InvocationId>,
+}
+
+impl Calling<'_> {
     /// Carries a call out; gives back its answer, unless that comes later.
-    fn take_call(
-        &mut self,
-        id: CallId,
-        by: Option<InvocationId>,
-        call: Call,
-    ) -> Result<Option<Answer>, Refusal> {
-        if !self.is_serving() && !matches!(call, Call::WriteState { .. }) {
+    fn take(&mut self, call: Call) -> Result<Option<Answer>, Refusal> {
+        if !self.core.is_serving() && !matches!(call, Call::WriteState { .. }) {
             return Err(Refusal::ShuttingDown);
         }
         if let Call::WriteState { state, expected } = call {
             return self
-                .write_state(by, state, expected)
+                .write_state(state, expected)
                 .map(|version| Some(Answer::StateWritten(version)));
         }
-        let (own, cause) = self.caller(id, by)?;
+        let (own, cause) = self.caller()?;
         match call {
             Call::Apply(batch) => self
                 .apply(&batch, own, &cause)
                 .map(|applied| Some(Answer::Applied(applied))),
             Call::Reconcile(target) => {
-                let slot = self.graph.resolve(&target)?;
-                Ok(self.request(id, by, slot, Why::Requested, cause))
+                let slot = self.core.graph.resolve(&target)?;
+                Ok(self.request(slot, Why::Requested, cause))
             }
             Call::Refresh { target, full } => {
-                let slot = self.graph.resolve(&target)?;
+                let slot = self.core.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
-                self.write(slot, |row| {
+                self.core.write(slot, |row| {
                     if full {
                         row.refreshes.full += 1
                     } else {
                         row.refreshes.plain += 1
                     }
                 });
-                self.graph[slot].hold = self.journal.revision();
-                Ok(self.request(id, by, slot, Why::Refresh, cause))
+                self.core.graph[slot].hold = self.core.journal.revision();
+                Ok(self.request(slot, Why::Refresh, cause))
             }
             Call::Nudge(target) => {
-                let slot = self.graph.resolve(&target)?;
-                self.nudge(slot);
+                let slot = self.core.graph.resolve(&target)?;
+                self.core.nudge(slot);
                 Ok(Some(Answer::Done))
             }
             Call::NudgeAll => {
-                self.nudge_what_is_due_soon();
+                self.core.nudge_what_is_due_soon();
                 Ok(Some(Answer::Done))
             }
             Call::Cancel(target) => {
-                let slot = self.graph.resolve(&target)?;
+                let slot = self.core.graph.resolve(&target)?;
                 self.cancel(slot);
                 Ok(Some(Answer::Done))
             }
             Call::Retry(target) => {
-                let slot = self.graph.resolve_with_deleted(&target)?;
-                self.retry_by_hand(slot, cause);
+                let slot = self.core.graph.resolve_with_deleted(&target)?;
+                self.core.retry_by_hand(slot, cause);
                 Ok(Some(Answer::Done))
             }
             Call::Pause(target) => {
-                let slot = self.graph.resolve(&target)?;
+                let slot = self.core.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
-                self.pause(slot);
+                self.core.pause(slot);
                 Ok(Some(Answer::Done))
             }
             Call::Resume(target) => {
-                let slot = self.graph.resolve(&target)?;
+                let slot = self.core.graph.resolve(&target)?;
                 self.refuse_unreadable(slot)?;
-                self.resume(slot, cause);
+                self.core.resume(slot, cause);
                 Ok(Some(Answer::Done))
             }
             Call::ReconcileOnce(target) => {
-                let slot = self.graph.resolve(&target)?;
-                if self.graph[slot].row.paused {
-                    self.graph[slot].extra_mut().forced = true;
+                let slot = self.core.graph.resolve(&target)?;
+                if self.core.graph[slot].row.paused {
+                    self.core.graph[slot].extra_mut().forced = true;
                 }
-                Ok(self.request(id, by, slot, Why::Requested, cause))
+                Ok(self.request(slot, Why::Requested, cause))
             }
             Call::Explain(target) => {
-                let explanation = self.explain(&target)?;
+                let explanation = self.core.explain(&target)?;
                 // It speaks of this moment, committed or not, and waits for nothing.
-                self.out.push(Effect::Answer {
-                    call: id,
+                self.core.out.push(Effect::Answer {
+                    call: self.id,
                     answer: Answer::Explained(Box::new(explanation)),
                 });
                 Ok(None)
             }
             Call::Check(stored) => {
-                let checked = self.check_against(stored.as_deref());
-                self.out.push(Effect::Answer {
-                    call: id,
+                let checked = self.core.check_against(stored.as_deref());
+                self.core.out.push(Effect::Answer {
+                    call: self.id,
                     answer: Answer::Checked(Box::new(checked)),
                 });
                 Ok(None)
             }
-            Call::WaitUntilIdle if by.is_some() => Err(Refusal::FromInside),
+            Call::WaitUntilIdle if self.by.is_some() => Err(Refusal::FromInside),
             Call::WaitUntilIdle => {
-                self.waiters.wait_until_idle(id);
+                self.core.waiters.wait_until_idle(self.id);
                 Ok(None)
             }
             Call::WriteState { .. } => Ok(None),
@@ -123,19 +128,23 @@ impl Core {
     }
 
     fn refuse_unreadable(&self, slot: Slot) -> Result<(), Refusal> {
-        match self.graph[slot].unreadable() {
-            Some(_) => Err(Refusal::Unreadable(self.graph[slot].row.key())),
+        match self.core.graph[slot].unreadable() {
+            Some(_) => Err(Refusal::Unreadable(self.core.graph[slot].row.key())),
             None => Ok(()),
         }
     }
 
     /// Who calls: the resource whose invocation it is, if any, and the cause to be recorded.
-    fn caller(&self, id: CallId, by: Option<InvocationId>) -> Result<(Option<Slot>, Cause), Refusal> {
-        let Some(invocation) = by else {
-            return Ok((None, Cause::Call(id)));
+    fn caller(&self) -> Result<(Option<Slot>, Cause), Refusal> {
+        let Some(invocation) = self.by else {
+            return Ok((None, Cause::Call(self.id)));
         };
-        let slot = self.graph.run(invocation).ok_or(Refusal::InvocationCancelled)?;
-        let resource = &self.graph[slot];
+        let slot = self
+            .core
+            .graph
+            .run(invocation)
+            .ok_or(Refusal::InvocationCancelled)?;
+        let resource = &self.core.graph[slot];
         let cancelled = resource.run().is_none_or(|run| run.cancelled != Cancelled::No);
         if cancelled || resource.life == Life::Gone {
             return Err(Refusal::InvocationCancelled);
@@ -150,49 +159,43 @@ impl Core {
     }
 
     /// Request 4. From inside an invocation it is recorded, and nothing more is answered: waiting is refused.
-    fn request(
-        &mut self,
-        id: CallId,
-        by: Option<InvocationId>,
-        slot: Slot,
-        why: Why,
-        cause: Cause,
-    ) -> Option<Answer> {
-        let caller = by.and_then(|by| self.graph.run(by));
-        let reason = Reason::because(why, cause).after(self.graph.reason_of_run(caller));
-        self.ask(slot, &Arc::new(reason));
-        self.answer(id, Answer::Recorded(self.graph[slot].row.uid));
-        if by.is_none() {
-            self.open_handle(id, slot);
+    fn request(&mut self, slot: Slot, why: Why, cause: Cause) -> Option<Answer> {
+        let caller = self.by.and_then(|by| self.core.graph.run(by));
+        let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
+        self.core.ask(slot, &Arc::new(reason));
+        self.core
+            .answer(self.id, Answer::Recorded(self.core.graph[slot].row.uid));
+        if self.by.is_none() {
+            self.core.open_handle(self.id, slot);
         }
         None
     }
 
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
-        if let Some(pending) = self.graph[slot].pending_mut() {
+        if let Some(pending) = self.core.graph[slot].pending_mut() {
             pending.cancelled = true;
-            self.graph.enqueue(slot);
+            self.core.graph.enqueue(slot);
         } else {
-            self.cancel_run(slot, Cancelled::ByCaller);
+            self.core.cancel_run(slot, Cancelled::ByCaller);
         }
     }
 
     fn write_state(
         &mut self,
-        by: Option<InvocationId>,
         state: Arc<[u8]>,
         expected: Option<StateVersion>,
     ) -> Result<StateVersion, Refusal> {
-        let slot = by
-            .and_then(|by| self.graph.run(by))
+        let slot = self
+            .by
+            .and_then(|by| self.core.graph.run(by))
             .ok_or(Refusal::InvocationCancelled)?;
-        let row = &self.graph[slot].row;
+        let row = &self.core.graph[slot].row;
         // From its cancel on it may still write, until it is abandoned (C8).
-        let writes = self.graph[slot]
+        let writes = self.core.graph[slot]
             .run()
-            .is_some_and(|run| Some(run.invocation) == by);
-        if self.graph[slot].life == Life::Gone || !writes {
+            .is_some_and(|run| Some(run.invocation) == self.by);
+        if self.core.graph[slot].life == Life::Gone || !writes {
             return Err(Refusal::InvocationCancelled);
         }
         if let Some(expected) = expected.filter(|expected| *expected != row.state_version) {
@@ -202,24 +205,24 @@ impl Core {
                 found: row.state_version,
             });
         }
-        let (_, format) = self.graph.formats(slot);
+        let (_, format) = self.core.graph.formats(slot);
         if row.state.as_deref() == Some(&*state) && row.state_format == format {
             return Ok(row.state_version);
         }
-        self.write(slot, |row| {
+        self.core.write(slot, |row| {
             row.state = Some(state);
             row.state_format = format;
             row.state_version = row.state_version.next();
         });
-        Ok(self.graph[slot].row.state_version)
+        Ok(self.core.graph[slot].row.state_version)
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
-        let mut plan = plan(&self.graph, batch)?;
+        let mut plan = plan(&self.core.graph, batch)?;
         let uids = std::mem::take(&mut plan.uids);
-        Applying::carry_out(self, plan, own, cause);
+        Applying::carry_out(self.core, plan, own, cause);
         Ok(Applied {
-            revision: self.journal.revision(),
+            revision: self.core.journal.revision(),
             uids,
         })
     }

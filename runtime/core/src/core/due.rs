@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Core;
 use crate::timers::{Due, Timer};
 use crate::types::index::Slot;
-use crate::{Effect, Reason, Timestamp, Why};
+use crate::{Effect, Reason, Why};
 
 impl Core {
     /// Does what is due.
@@ -43,13 +43,6 @@ impl Core {
         if let Some(next) = self.timers.for_host(self.now) {
             self.out.push(Effect::Timer(next));
         }
-    }
-
-    /// The requeue time that a run of this resource really gets: not before the kind's interval after its start, so
-    /// that a time in the past can't make it run without a pause.
-    pub(super) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
-        let interval = self.graph.options(slot).map(|options| options.requeue_interval);
-        wanted.max(started_at.after(interval.unwrap_or_default()))
     }
 
     /// A requeue time is used up when it falls due. Once the controller is stopping it is dropped: it stands in the row,

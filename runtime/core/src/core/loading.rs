@@ -12,6 +12,7 @@ use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Life, Resource};
 use crate::journal::Journal;
 use crate::schedule::barrier::Barrier;
+use crate::schedule::retries::{Retries, plan_resync};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::starvation::Starvation;
 use crate::schedule::verdict::rest;
@@ -75,6 +76,7 @@ impl Core {
             scheduler: Scheduler::new(&limits),
             barrier: Barrier::new(limits.drain_limit),
             starvation: Starvation::new(limits.starvation_slack),
+            retries: Retries::new(limits.jitter),
             timers: Timers::default(),
             journal: Journal::new(&limits, stored.epoch, stored.revision),
             waiters: Waiters::default(),
@@ -96,19 +98,31 @@ impl Core {
             let deletion = stored.row.marks.deletion.map(|deletion| deletion.revision);
             (deletion, stored.row.name.prefix())
         });
-        core.make_room(&rows);
-        let mut loaded = Loaded::default();
+        let mut loading = Loading {
+            core,
+            loaded: Loaded::default(),
+        };
+        loading.make_room(&rows);
         for row in rows {
-            core.load(row, &mut loaded)?;
+            loading.load(row)?;
         }
-        core.link_loaded(&loaded);
-        core.ask_at_start();
+        loading.link();
+        loading.ask_at_start();
+        let mut core = loading.core;
         core.run_timers();
         core.pump();
         let effects = std::mem::take(&mut core.out);
         Ok((core, effects))
     }
+}
 
+/// A stored catalog that is being taken.
+struct Loading {
+    core: Core,
+    loaded: Loaded,
+}
+
+impl Loading {
     /// Makes room for as many names of each kind as are there.
     fn make_room(&mut self, rows: &[StoredRow]) {
         let mut counts: BTreeMap<&Kind, usize> = BTreeMap::new();
@@ -116,28 +130,28 @@ impl Core {
             *counts.entry(&stored.row.kind).or_default() += 1;
         }
         for (kind, count) in counts {
-            self.graph.reserve_names(kind, count);
+            self.core.graph.reserve_names(kind, count);
         }
     }
 
     /// Takes one row, and notes what else is to be done for it: most of a large catalog needs nothing more, and is
     /// looked at once only.
-    fn load(&mut self, stored: StoredRow, loaded: &mut Loaded) -> Result<(), OpenError> {
+    fn load(&mut self, stored: StoredRow) -> Result<(), OpenError> {
         let StoredRow { row, unreadable } = stored;
-        if row.revision > self.journal.revision() {
+        if row.revision > self.core.journal.revision() {
             return Err(OpenError::RowFromTheFuture(row.uid));
         }
-        if self.graph.find(row.uid).is_some() {
+        if self.core.graph.find(row.uid).is_some() {
             return Err(OpenError::DuplicateUid(row.uid));
         }
-        let kind = self.graph.intern_kind(&row.kind);
-        let name = self.graph.intern(kind, &row.name);
+        let kind = self.core.graph.intern_kind(&row.kind);
+        let name = self.core.graph.intern(kind, &row.name);
         let life = if row.marks.is_deleted() {
             Life::Deleted
         } else {
             Life::Live
         };
-        if let (Some(first), Life::Live) = (self.graph.live_uid(name), life) {
+        if let (Some(first), Life::Live) = (self.core.graph.live_uid(name), life) {
             return Err(OpenError::DuplicateName {
                 key: row.key(),
                 first,
@@ -153,70 +167,76 @@ impl Core {
         if let Some(error) = unreadable {
             resource.extra_mut().unreadable = Some(Arc::new(error));
         }
-        let slot = self.graph.insert(resource);
-        self.note(slot, loaded);
-        self.graph.measure_stored(slot);
-        self.graph.set_owner(slot, None, self.graph[slot].row.owner);
+        let slot = self.core.graph.insert(resource);
+        self.note(slot);
+        self.core.graph.measure_stored(slot);
+        self.core
+            .graph
+            .set_owner(slot, None, self.core.graph[slot].row.owner);
         match life {
-            Life::Live => self.graph.bind(slot),
-            Life::Deleted | Life::Gone => self.graph.claim(slot),
+            Life::Live => self.core.graph.bind(slot),
+            Life::Deleted | Life::Gone => self.core.graph.claim(slot),
         }
         if requeue.is_some() {
-            self.timers.set_requeue(slot, requeue);
+            self.core.timers.set_requeue(slot, requeue);
         }
-        let standing = match self.graph.unrunnable(slot) {
+        let standing = match self.core.graph.unrunnable(slot) {
             Some(why) => why,
-            None => rest(&self.graph, &self.timers, slot),
+            None => rest(&self.core.graph, &self.core.timers, slot),
         };
-        self.on(slot, Event::Settled(standing));
+        self.core.on(slot, Event::Settled(standing));
         Ok(())
     }
 
-    fn note(&self, slot: Slot, loaded: &mut Loaded) {
-        let resource = &self.graph[slot];
+    fn note(&mut self, slot: Slot) {
+        let resource = &self.core.graph[slot];
         let row = &resource.row;
         if row.marks.is_deleted() || row.marks.is_renamed() {
-            loaded.marked.push(slot);
+            self.loaded.marked.push(slot);
         }
         if !resource.is_live() {
             return;
         }
         if !row.refs.is_empty() {
-            loaded.with_refs.push(slot);
+            self.loaded.with_refs.push(slot);
         }
-        let options = self.graph.options(slot);
+        let options = self.core.graph.options(slot);
         if options.is_some_and(|options| options.first || options.resync.is_some()) {
-            loaded.of_special_kinds.push(slot);
+            self.loaded.of_special_kinds.push(slot);
         }
         if row.error.as_ref().is_some_and(|error| &*error.code == CYCLE_CODE) {
-            loaded.on_cycle_before.push(slot);
+            self.loaded.on_cycle_before.push(slot);
         }
     }
 
-    fn link_loaded(&mut self, loaded: &Loaded) {
+    fn link(&mut self) {
+        let loaded = std::mem::take(&mut self.loaded);
         for &slot in &loaded.with_refs {
-            self.graph.attach(slot);
+            self.core.graph.attach(slot);
         }
         for &slot in &loaded.of_special_kinds {
-            self.plan_resync(slot);
-            self.scheduler.gate_if_first(&mut self.graph, slot);
+            plan_resync(&self.core.graph, &mut self.core.timers, self.core.now.mono, slot);
+            self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
         }
-        let changes = self.graph.find_cycles(&loaded.with_refs, &BTreeSet::new());
-        let is_on_none = |slot: &Slot| self.graph[*slot].cycle.is_none();
+        let changes = self.core.graph.find_cycles(&loaded.with_refs, &BTreeSet::new());
+        let is_on_none = |slot: &Slot| self.core.graph[*slot].cycle.is_none();
         let stale: Vec<Slot> = loaded
             .on_cycle_before
             .iter()
             .copied()
             .filter(is_on_none)
             .collect();
-        self.journal
-            .write_cycle_errors(&mut self.graph, self.now.wall, (&changes.regrouped, &stale));
-        let is_deleted = |slot: &Slot| self.graph[*slot].life == Life::Deleted;
+        self.core.journal.write_cycle_errors(
+            &mut self.core.graph,
+            self.core.now.wall,
+            (&changes.regrouped, &stale),
+        );
+        let is_deleted = |slot: &Slot| self.core.graph[*slot].life == Life::Deleted;
         let deleted: Vec<Slot> = loaded.marked.iter().copied().filter(is_deleted).collect();
         self.order_loaded_deletes(&deleted);
         for &slot in &loaded.marked {
-            self.claim_former_names(slot);
-            self.begin_op(slot);
+            self.core.claim_former_names(slot);
+            self.core.begin_op(slot);
         }
     }
 
@@ -224,36 +244,37 @@ impl Core {
     fn order_loaded_deletes(&mut self, deleted: &[Slot]) {
         let order: Vec<(Slot, Vec<Slot>)> = deleted
             .iter()
-            .filter(|slot| self.graph.can_run(**slot))
-            .map(|slot| (*slot, self.graph.stored_targets(*slot)))
+            .filter(|slot| self.core.graph.can_run(**slot))
+            .map(|slot| (*slot, self.core.graph.stored_targets(*slot)))
             .collect();
-        self.barrier.order_deletes(&mut self.graph, &order);
+        self.core.barrier.order_deletes(&mut self.core.graph, &order);
     }
 
     fn ask_at_start(&mut self) {
         let reason = Arc::new(Reason::bare(Why::Start));
-        let asked: Vec<Slot> = self.graph.iter().map(|(slot, _)| slot).collect();
+        let asked: Vec<Slot> = self.core.graph.iter().map(|(slot, _)| slot).collect();
         let mut unasked = HashSet::new();
         for slot in asked {
-            if !self.graph[slot].is_live() {
-                self.set_pending(slot, reason.clone());
-            } else if !self.graph.can_run(slot) || self.is_settled_as_stored(slot) {
+            if !self.core.graph[slot].is_live() {
+                self.core.set_pending(slot, reason.clone());
+            } else if !self.core.graph.can_run(slot) || self.is_settled_as_stored(slot) {
                 unasked.insert(slot);
             } else {
-                self.ask(slot, &reason);
+                self.core.ask(slot, &reason);
             }
         }
         for slot in unasked {
-            if !self.graph[slot].is_unsettled() {
-                self.scheduler.leave_gate(&mut self.graph, slot);
+            if !self.core.graph[slot].is_unsettled() {
+                self.core.scheduler.leave_gate(&mut self.core.graph, slot);
             }
         }
     }
 
     /// `ask_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
-        let resource = &self.graph[slot];
+        let resource = &self.core.graph[slot];
         let asks = self
+            .core
             .graph
             .options(slot)
             .is_none_or(|options| options.at_start == AtStart::AskAlways);
@@ -264,6 +285,6 @@ impl Core {
             return false;
         };
         let Some(seen) = &last.seen else { return false };
-        matches!(last.result, RunResult::Done(_)) && *seen == self.graph.see(slot)
+        matches!(last.result, RunResult::Done(_)) && *seen == self.core.graph.see(slot)
     }
 }

@@ -25,6 +25,7 @@ use crate::graph::Graph;
 use crate::graph::lifecycle::Event;
 use crate::journal::Journal;
 use crate::schedule::barrier::Barrier;
+use crate::schedule::retries::Retries;
 use crate::schedule::scheduler::{Next, Scheduler};
 use crate::schedule::starvation::Starvation;
 use crate::schedule::verdict::{Verdict, Verdicts};
@@ -57,6 +58,7 @@ pub struct Core {
     scheduler: Scheduler,
     barrier: Barrier,
     starvation: Starvation,
+    retries: Retries,
     timers: Timers,
     journal: Journal,
     waiters: Waiters,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Core;
 use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Cancelled, Life, Op, Running};
+use crate::schedule::retries::{attempts_after, deadline_error, plan_resync};
 use crate::schedule::verdict::rest;
 use crate::timers::Timer;
 use crate::types::index::Slot;
@@ -34,7 +35,7 @@ impl Core {
         self.scheduler.places_mut().leave(kind);
         self.timers.clear_run(run.invocation);
         let result = match result {
-            _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(self.deadline_error(slot))),
+            _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
             Returned::Done(outcome) => Ok(outcome),
             Returned::Failed(error) => Err(Arc::new(error)),
             Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
@@ -145,10 +146,12 @@ impl Conclusion<'_> {
             self.write_reconcile(ended, &result);
         }
         self.core.graph.measure(slot, run.started_at, self.core.now.wall);
-        let exhausted = self
-            .core
-            .plan_retry(slot, result.as_ref().err().map(|error| &**error));
-        self.core.plan_resync(slot);
+        let core = &mut *self.core;
+        let failure = result.as_ref().err().map(|error| &**error);
+        let exhausted = core
+            .retries
+            .plan(&mut core.graph, &mut core.timers, core.now.mono, (slot, failure));
+        plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
         if let Some(extra) = &mut self.core.graph[slot].extra {
             (extra.forced, extra.missed) = (false, false);
         }
@@ -181,13 +184,18 @@ impl Conclusion<'_> {
             Err(error) => error.retrigger.map(Some),
         };
         if let Some(wanted) = requeue {
-            let at = wanted.map(|wanted| self.core.requeue_time(slot, run.started_at, wanted));
+            let at = wanted.map(|wanted| self.core.graph.requeue_time(slot, run.started_at, wanted));
             self.core.timers.set_requeue(slot, at);
         }
         let next = self.core.timers.requeue(slot);
         let (now, done) = (self.core.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
-        let attempts = self.core.attempts_after(slot, !done);
+        let attempts = attempts_after(
+            &self.core.graph,
+            &mut self.core.timers,
+            self.core.now.mono,
+            (slot, !done),
+        );
         self.core.write(slot, |row| {
             row.runs_total += 1;
             row.error = error;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Core;
 use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Cancelled, Running, Under};
+use crate::schedule::retries::set_deadline;
 use crate::types::index::Slot;
 use crate::{Effect, InvocationId, Phase, Reason, Start, Why};
 
@@ -20,7 +21,7 @@ impl Core {
             Some(pending) => (pending.reason.clone(), pending.since),
             None => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
         };
-        self.set_deadline(slot, invocation);
+        set_deadline(&self.graph, &mut self.timers, self.now.mono, (slot, invocation));
         let resource = &mut self.graph[slot];
         let answers = phase == Phase::Reconcile && std::mem::take(&mut resource.own);
         let running = Running {

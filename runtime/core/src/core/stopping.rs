@@ -1,13 +1,12 @@
 //! Stopping: in order when shut down, at once when the store fails or the lease is lost.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::Core;
+use crate::calls::refusals::refuse_all;
 use crate::graph::resource::Cancelled;
 use crate::timers::Timer;
-use crate::types::index::Slot;
-use crate::{Answer, CallId, Effect, InvocationId, Refusal, RunOutcome, Settlement, StopReason, Unreturned};
+use crate::{Answer, Effect, Refusal, RunOutcome, Settlement, StopReason};
 
 /// How long the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
 const HASTY_PATIENCE: Duration = Duration::from_secs(1);
@@ -91,7 +90,7 @@ impl Core {
         }
         if self.service == Service::Committing && self.journal.is_clean() {
             self.service = Service::Stopped;
-            let unreturned = self.unreturned();
+            let unreturned = self.graph.unreturned();
             self.out.push(Effect::Stopped {
                 reason: StopReason::Shutdown,
                 unreturned,
@@ -105,66 +104,9 @@ impl Core {
         self.journal.publish(&mut self.graph, &mut self.out);
         self.journal.release_answers(&mut self.out);
         self.cancel_everything();
-        let waiting = self.journal.take_answers();
-        let in_doubt: BTreeSet<CallId> = waiting
-            .iter()
-            .filter_map(|(call, in_doubt)| in_doubt.then_some(*call))
-            .collect();
-        let waiting = waiting.into_iter().map(|(call, _)| call);
-        let idle = self.waiters.take_idle();
-        let mut calls: Vec<CallId> = waiting.chain(idle).collect();
-        let handles = self.waiters.take_open();
-        if !lease_lost {
-            calls.extend(handles.iter().map(|(call, _, _)| *call));
-        }
-        calls.sort_unstable();
-        calls.dedup();
-        for call in &calls {
-            let refusal = if lease_lost && !in_doubt.contains(call) {
-                Refusal::LeaseLost
-            } else {
-                Refusal::OutcomeUnknown
-            };
-            self.out.push(Effect::Answer {
-                call: *call,
-                answer: Answer::Refused(refusal),
-            });
-        }
-        for (call, outcome, settled) in handles
-            .into_iter()
-            .filter(|(call, _, _)| calls.binary_search(call).is_err())
-        {
-            if outcome {
-                self.out.push(Effect::Answer {
-                    call,
-                    answer: Answer::Outcome(RunOutcome::LeaseLost),
-                });
-            }
-            if settled {
-                self.out.push(Effect::Answer {
-                    call,
-                    answer: Answer::Settled(Settlement::LeaseLost),
-                });
-            }
-        }
+        refuse_all(&mut self.journal, &mut self.waiters, lease_lost, &mut self.out);
         self.service = Service::Stopped;
-        let unreturned = self.unreturned();
+        let unreturned = self.graph.unreturned();
         self.out.push(Effect::Stopped { reason, unreturned });
-    }
-
-    fn unreturned(&self) -> Vec<Unreturned> {
-        let describe = |(invocation, slot): (InvocationId, Slot)| {
-            let resource = &self.graph[slot];
-            let phase = resource.unreturned()?.phase;
-            Some(Unreturned {
-                invocation,
-                uid: resource.row.uid,
-                key: resource.row.key(),
-                phase,
-            })
-        };
-        let mut unreturned: Vec<_> = self.graph.runs().filter_map(describe).collect();
-        unreturned.sort_unstable_by_key(|one| one.invocation);
-        unreturned
     }
 }

@@ -6,7 +6,9 @@ use super::Graph;
 use super::lifecycle::At;
 use super::resource::Link;
 use crate::types::index::{NameId, Slot};
-use crate::{Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Why};
+use crate::{
+    Parents, Reason, RefView, Required, RetryPolicy, RunResult, Seen, SeenRef, Settled, Timestamp, Why,
+};
 
 impl Graph {
     /// Returns true if a reconciler is registered and the stored bytes could be read.
@@ -160,5 +162,12 @@ impl Graph {
     pub(crate) fn is_held_by_pause(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         resource.row.paused && !resource.extra().forced
+    }
+
+    /// The requeue time that a run of this resource really gets: not before the kind's interval after its start, so
+    /// that a time in the past can't make it run without a pause.
+    pub(crate) fn requeue_time(&self, slot: Slot, started_at: Timestamp, wanted: Timestamp) -> Timestamp {
+        let interval = self.options(slot).map(|options| options.requeue_interval);
+        wanted.max(started_at.after(interval.unwrap_or_default()))
     }
 }

@@ -3,7 +3,7 @@
 use super::Graph;
 use super::resource::Life;
 use crate::types::index::{NameId, Slot};
-use crate::{Cause, Kind, Name, Refusal, Subject, Target};
+use crate::{Cause, InvocationId, Kind, Name, Refusal, Subject, Target, Unreturned};
 
 impl Graph {
     /// The live resource that is meant.
@@ -89,5 +89,22 @@ impl Graph {
             uid: row.uid,
             key: row.key(),
         }
+    }
+
+    /// Returns the invocations that have not returned, in order.
+    pub(crate) fn unreturned(&self) -> Vec<Unreturned> {
+        let describe = |(invocation, slot): (InvocationId, Slot)| {
+            let resource = &self.slots[slot];
+            let phase = resource.unreturned()?.phase;
+            Some(Unreturned {
+                invocation,
+                uid: resource.row.uid,
+                key: resource.row.key(),
+                phase,
+            })
+        };
+        let mut unreturned: Vec<_> = self.runs().filter_map(describe).collect();
+        unreturned.sort_unstable_by_key(|one| one.invocation);
+        unreturned
     }
 }

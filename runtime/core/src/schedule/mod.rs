@@ -4,6 +4,7 @@ pub(crate) mod barrier;
 pub(crate) mod delete_order;
 pub(crate) mod places;
 mod ready;
+pub(crate) mod retries;
 pub(crate) mod scheduler;
 pub(crate) mod starvation;
 pub(crate) mod verdict;

@@ -1,0 +1,59 @@
+//! The answers to all open calls when the core stops at once.
+
+use std::collections::BTreeSet;
+
+use super::waiters::Waiters;
+use crate::journal::Journal;
+use crate::{Answer, CallId, Effect, Refusal, RunOutcome, Settlement};
+
+/// Answers every call that is open. Those whose commit may have taken place are told that it is not known; the others that
+/// the lease is lost, if it is.
+pub(crate) fn refuse_all(
+    journal: &mut Journal,
+    waiters: &mut Waiters,
+    lease_lost: bool,
+    out: &mut Vec<Effect>,
+) {
+    let waiting = journal.take_answers();
+    let in_doubt: BTreeSet<CallId> = waiting
+        .iter()
+        .filter_map(|(call, in_doubt)| in_doubt.then_some(*call))
+        .collect();
+    let waiting = waiting.into_iter().map(|(call, _)| call);
+    let idle = waiters.take_idle();
+    let mut calls: Vec<CallId> = waiting.chain(idle).collect();
+    let handles = waiters.take_open();
+    if !lease_lost {
+        calls.extend(handles.iter().map(|(call, _, _)| *call));
+    }
+    calls.sort_unstable();
+    calls.dedup();
+    for call in &calls {
+        let refusal = if lease_lost && !in_doubt.contains(call) {
+            Refusal::LeaseLost
+        } else {
+            Refusal::OutcomeUnknown
+        };
+        out.push(Effect::Answer {
+            call: *call,
+            answer: Answer::Refused(refusal),
+        });
+    }
+    for (call, outcome, settled) in handles
+        .into_iter()
+        .filter(|(call, _, _)| calls.binary_search(call).is_err())
+    {
+        if outcome {
+            out.push(Effect::Answer {
+                call,
+                answer: Answer::Outcome(RunOutcome::LeaseLost),
+            });
+        }
+        if settled {
+            out.push(Effect::Answer {
+                call,
+                answer: Answer::Settled(Settlement::LeaseLost),
+            });
+        }
+    }
+}

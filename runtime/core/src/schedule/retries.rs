@@ -1,0 +1,141 @@
+//! Failures by the clock: when a reconcile is tried again, and when its failures are forgotten. Resyncs and deadlines too.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::graph::Graph;
+use crate::graph::resource::Failure;
+use crate::timers::backoff::backoff;
+use crate::timers::{Timer, Timers};
+use crate::types::index::Slot;
+use crate::{Error, ErrorKind, InvocationId, Mono, RetryPolicy, Row};
+
+/// The code of the error of an invocation that took too long.
+pub(crate) const DEADLINE_CODE: &str = "deadline";
+
+/// The waits before further attempts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Retries {
+    /// The seed by which they are spread; none under test.
+    jitter: Option<u64>,
+}
+
+impl Retries {
+    pub(crate) fn new(jitter: Option<u64>) -> Self {
+        Self { jitter }
+    }
+
+    /// A reconcile has completed: what was to be tried again no longer is, unless this failure asks for it. Gives
+    /// back whether the attempts are used up.
+    pub(crate) fn plan(
+        &self,
+        graph: &mut Graph,
+        timers: &mut Timers,
+        now: Mono,
+        (slot, error): (Slot, Option<&Error>),
+    ) -> bool {
+        clear(graph, timers, slot);
+        let Some(error) = error.filter(|error| error.kind == ErrorKind::Transient) else {
+            return false;
+        };
+        graph[slot].extra_mut().failure = Some(Failure {
+            at: now,
+            retry_after: error.retry_after,
+        });
+        self.set(graph, timers, now, slot)
+    }
+
+    /// Sets when the failure that stands is tried again, if its policy has it so. Gives back whether the attempts are
+    /// used up.
+    pub(crate) fn set(&self, graph: &Graph, timers: &mut Timers, now: Mono, slot: Slot) -> bool {
+        let policy = graph.retry_policy(slot);
+        let (
+            Some(failure),
+            RetryPolicy::Backoff {
+                base, cap, attempts, ..
+            },
+        ) = (graph[slot].extra().failure, policy)
+        else {
+            return false;
+        };
+        let failures = graph[slot].row.attempts;
+        if failures >= attempts {
+            return true;
+        }
+        let spread = self.spread(&graph[slot].row, backoff(base, cap, failures));
+        let wait = failure.retry_after.unwrap_or(spread);
+        let at = failure.at.after(wait).max(now);
+        timers.set(Timer::Retry(slot), at);
+        false
+    }
+
+    /// The same wait every time under test; else somewhere in its second half.
+    fn spread(&self, row: &Row, wait: Duration) -> Duration {
+        let Some(seed) = self.jitter else {
+            return wait;
+        };
+        let mut hasher = DefaultHasher::new();
+        (seed, row.uid, row.attempts).hash(&mut hasher);
+        let part = u32::try_from(hasher.finish() % 1_000).unwrap_or(0);
+        wait / 2 + wait / 2_000 * part
+    }
+}
+
+/// Returns how many failures in a row are to be remembered after a reconcile, and until when if it succeeded.
+pub(crate) fn attempts_after(
+    graph: &Graph,
+    timers: &mut Timers,
+    now: Mono,
+    (slot, failed): (Slot, bool),
+) -> u32 {
+    let attempts = graph[slot].row.attempts;
+    if failed {
+        timers.clear(Timer::Forgive(slot));
+        return attempts.saturating_add(1);
+    }
+    match graph.retry_policy(slot) {
+        RetryPolicy::Backoff { reset_after, .. } if attempts > 0 && !reset_after.is_zero() => {
+            if timers.due(Timer::Forgive(slot)).is_none() {
+                timers.set(Timer::Forgive(slot), now.after(reset_after));
+            }
+            attempts
+        }
+        _ => 0,
+    }
+}
+
+fn clear(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
+    timers.clear(Timer::Retry(slot));
+    if let Some(extra) = &mut graph[slot].extra {
+        extra.failure = None;
+    }
+}
+
+/// A completed reconcile puts the next look for drift off.
+pub(crate) fn plan_resync(graph: &Graph, timers: &mut Timers, now: Mono, slot: Slot) {
+    if let Some(interval) = graph.options(slot).and_then(|options| options.resync) {
+        timers.set(Timer::Resync(slot), now.after(interval));
+    }
+}
+
+/// Bounds how long an invocation that starts now may take.
+pub(crate) fn set_deadline(
+    graph: &Graph,
+    timers: &mut Timers,
+    now: Mono,
+    (slot, invocation): (Slot, InvocationId),
+) {
+    if let Some(deadline) = graph.options(slot).and_then(|options| options.deadline) {
+        timers.set(Timer::Deadline(invocation), now.after(deadline));
+    }
+}
+
+/// Returns the error of an invocation that took too long.
+pub(crate) fn deadline_error(graph: &Graph, slot: Slot) -> Error {
+    let deadline = graph.options(slot).and_then(|options| options.deadline);
+    let seconds = deadline.unwrap_or_default().as_secs_f64();
+    let mut error = Error::transient(DEADLINE_CODE, format!("it did not finish within {seconds} s"));
+    error.hint = Some(Arc::from("its kind bounds how long one invocation may take"));
+    error
+}
