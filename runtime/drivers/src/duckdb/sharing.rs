@@ -115,7 +115,7 @@ impl Engine {
             if self.is_open() {
                 return Ok(());
             }
-            let locked = match self.open_now().await {
+            let locked = match self.try_to_open(cancel).await {
                 Err(Failure::Open(locked @ OpenError::Locked { .. })) => locked,
                 opened => return opened,
             };
@@ -140,9 +140,12 @@ impl Engine {
     /// # Cancel safety
     /// As [`open`](Self::open).
     pub async fn open_now(&self) -> Result<(), Failure> {
-        let cancel = CancellationToken::new();
+        self.try_to_open(&CancellationToken::new()).await
+    }
+
+    async fn try_to_open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         // Work alone in the engine may have closed the file for a moment.
-        let pass = self.enter(&cancel, super::engine::Company::Others).await?;
+        let pass = self.enter(cancel, super::engine::Company::Others).await?;
         let engine = self.clone();
         on_blocking_thread(move || {
             let _pass = pass;
