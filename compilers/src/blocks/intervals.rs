@@ -35,7 +35,7 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Option<Intervals> {
         .unwrap_or_default();
     if let Some(node) = node.filter(|_| !has_one_part(&duration)) {
         let message = format!("\"{duration}\" is no duration of one part");
-        let hint = "write `P1D`, `P1W` or `PT1H`, say";
+        let hint = "for example, write `P1D`, `P1W` or `PT1H`";
         block
             .findings()
             .add_with_hint(node.at, Code::InvalidValue, message, hint);

@@ -78,7 +78,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     match &driver {
         None => {
             let at = reader.fields.at();
-            let hint = "add `driver: duckdb`, say";
+            let hint = "for example, add `driver: duckdb`";
             reader
                 .findings()
                 .add_with_hint(at, Code::MissingKey, "a connector needs a `driver`", hint);
@@ -152,7 +152,7 @@ fn driver_is_known(reader: &mut Reader<'_, '_>, node: &Node, driver: &str) {
     let name = reader.about.name.to_owned();
     let findings = reader.findings();
     if DRIVERS.contains(&driver) {
-        let message = format!("connector \"{name}\" is kept: driver \"{driver}\" is not supported yet");
+        let message = format!("connector \"{name}\": driver \"{driver}\" is not supported yet");
         findings.add(node.at, Code::NotSupportedYet, message);
         return;
     }

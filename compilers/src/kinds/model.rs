@@ -143,7 +143,7 @@ impl Reader<'_, '_> {
                     at,
                     Code::MissingKey,
                     message,
-                    "add `connector: local_file`, say",
+                    "for example, add `connector: local_file`",
                 );
                 String::new()
             }

@@ -154,7 +154,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
         if let Some(word) = statement_word(&statement.text).filter(|_| analysis.outcome() == Outcome::Scanned)
         {
             let at = crate::draft::block::first_line(&block.text, &block.place);
-            let message = format!("a model is a query, and this is a statement that begins with {word}");
+            let message = format!("a model must be a SELECT; this statement begins with {word}");
             let hint = Some("write the SELECT alone: the table is made by the model".to_owned());
             return Some(Finding {
                 at,
@@ -376,7 +376,7 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
             draft.kind, draft.name
         );
         let hint = Some(format!(
-            "it stands in `{}`, which comes first; rename one of them",
+            "already declared in `{}`; rename one of them",
             winner.path
         ));
         let code = Code::NameCollision;

@@ -382,7 +382,7 @@ impl Group<'_> {
         }
         if inferred.is_none() {
             let message = "the file does not say what it declares, and its folder does not tell";
-            let hint = "add `type: model`, say";
+            let hint = "for example, add `type: model`";
             self.findings
                 .add_with_hint(self.start(), Code::NoKind, message, hint);
         }

@@ -56,7 +56,7 @@ fn explain(text: &str, error: &TemplateError) -> RenderError {
             line: Text::new(text).position(*offset).0,
         },
         None => RenderError {
-            message: format!("the template reads \"{key}\", which is not there"),
+            message: format!("the template uses \"{key}\", which is not defined"),
             hint: None,
             line: 1,
         },

@@ -128,3 +128,23 @@ fn resource<'a>(document: &'a Value, name: &str) -> &'a Value {
     let found = resources.clone().find(|resource| resource["name"] == name);
     found.unwrap_or_else(|| panic!("no `{name}` in {document}"))
 }
+
+#[test]
+fn a_fixed_resource_is_counted_once() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.sql", "SELECT 1 AS n\n"),
+        ("models/b.sql", "SELECT 2 AS n\n"),
+        ("models/c.sql", "SELECT 3 AS n\n"),
+    ]);
+    project.run(0);
+    project.edit("models/a.sql", "1 AS n", "nope AS n");
+    project.run(1);
+    project.edit("models/a.sql", "nope AS n", "1 AS n");
+    let said = project.call(&["run"]);
+    assert!(
+        said.stdout.contains(": 3 resources, 1 fixed, 2 unchanged ("),
+        "{}",
+        said.stdout
+    );
+}

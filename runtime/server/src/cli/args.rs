@@ -9,8 +9,8 @@ use clap_complete::engine::ArgValueCompleter;
 use super::completions::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 
-/// Brings a folder of SQL and YAML to life: tables are built in the right order, rebuilt when what they depend on
-/// changes, dropped when their file goes.
+/// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
+/// what they depend on changes, dropped when their file goes.
 #[derive(Debug, Parser)]
 #[command(
     name = "watershed",
@@ -75,7 +75,7 @@ pub(super) enum Command {
     Logs(Logs),
     /// Show numbers: what is pending, runs and failed, how long things take.
     Stats(Stats),
-    /// Look whether the program itself holds together.
+    /// Check the program's own consistency.
     Debug(Debug),
     /// Look for damage in what the project keeps, and set it aside.
     Doctor(Doctor),
@@ -285,7 +285,7 @@ pub(super) struct Init {
 /// What a new project begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Template {
-    /// One source, one model.
+    /// Two models.
     #[default]
     Empty,
     /// Flights out of New York: three sources, six models, questions answered.

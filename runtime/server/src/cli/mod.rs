@@ -247,6 +247,69 @@ fn apologise_on_panic() {
 
 #[cfg(test)]
 mod tests {
+    /// The text of a document of the repository.
+    fn page(path: &str) -> String {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        std::fs::read_to_string(root.join(path)).unwrap()
+    }
+
+    #[test]
+    fn the_documents_name_every_command_and_no_other() {
+        let command = super::command();
+        let ours: Vec<&str> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(clap::Command::get_name)
+            .collect();
+        let (readme, cli) = (page("README.md"), page("docs/cli.md"));
+        for name in &ours {
+            let named = |text: &str| {
+                [
+                    format!("`{name}`"),
+                    format!("`{name} "),
+                    format!("watershed {name}"),
+                ]
+                .iter()
+                .any(|form| text.contains(form.as_str()))
+            };
+            assert!(named(&readme), "README.md does not name `{name}`");
+            assert!(named(&cli), "docs/cli.md does not name `{name}`");
+        }
+        // The commands of the table in the page for scripts.
+        let table = cli
+            .split("## Commands")
+            .nth(1)
+            .and_then(|rest| rest.split("## ").next());
+        let rows = table
+            .unwrap_or_default()
+            .lines()
+            .filter(|line| line.starts_with("| "));
+        let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
+        for name in cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)) {
+            let first = name.split(' ').next().unwrap_or_default();
+            assert!(
+                ours.contains(&first),
+                "docs/cli.md names `{name}`, which is no command"
+            );
+        }
+    }
+
+    #[test]
+    fn nothing_that_is_a_command_is_told_to_be_missing() {
+        let command = super::command();
+        let readme = page("README.md");
+        let status = readme.split("| there | not there yet |").nth(1).unwrap();
+        let rows = status.lines().skip(2).take_while(|line| line.starts_with('|'));
+        let cells = rows.filter_map(|row| row.trim_end_matches('|').rsplit('|').next());
+        let missing: Vec<&str> = cells.flat_map(|cell| cell.split(',').map(str::trim)).collect();
+        for name in command.get_subcommands().map(clap::Command::get_name) {
+            assert!(
+                !missing.contains(&format!("`{name}`").as_str()),
+                "`{name}` is there"
+            );
+        }
+    }
+
     #[test]
     fn the_command_line_contradicts_itself_nowhere() {
         super::command().debug_assert();

@@ -24,7 +24,7 @@ impl FromStr for Variable {
         let starts_well = chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');
         if !starts_well || !chars.all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
             return Err(format!(
-                "`{key}` is no name of a variable; letters, digits, `_` and `.` are"
+                "`{key}` is not a valid variable name; use letters, digits, `_` and `.`"
             ));
         }
         Ok(Self {

@@ -156,7 +156,7 @@ async fn there(
         let owner = connection
             .owner()
             .map_or_else(|| "another process".to_owned(), ToString::to_string);
-        console.note(&format!("{owner} owns the folder and was asked to converge\n"));
+        console.note(&format!("{owner} is already running here; asked it to update\n"));
     }
     let replies = session::ask(connection, request).await;
     let presenter = Presenter::new(console, format, location.root.clone());

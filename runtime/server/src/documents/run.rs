@@ -92,7 +92,7 @@ pub struct Summary {
     /// Results of the tests of these resources when they were last run.
     #[serde(default)]
     pub tests: TestCounts,
-    /// The number of resources that had failed when the command began and have not any more.
+    /// The number of resources that had failed when the command began and have not any more, without a build.
     #[serde(default)]
     pub fixed: u64,
     /// Resources that are paused: nothing is done for them until they are resumed, and they may be behind.

@@ -1,4 +1,4 @@
-//! Whether the controller holds together, for people.
+//! The consistency of the controller, for people.
 
 use super::palette::{BAD, DIM, GOOD, HINT, STRONG};
 use super::units::count;
@@ -17,7 +17,7 @@ pub(crate) fn check(document: &CheckDocument) -> String {
         out.push_str(&format!("  {}{}\n", about.unwrap_or_default(), finding.message));
     }
     let looked = format!(
-        "{} at revision {}, {}",
+        "{} at revision {}, {} checked",
         count(document.resources, "resource"),
         document.revision,
         count(document.rules.len() as u64, "rule")
@@ -26,14 +26,14 @@ pub(crate) fn check(document: &CheckDocument) -> String {
         (Compared::Whole, true) => "the stored catalog is the loaded one",
         (Compared::Partly, _) => "the stored catalog is the loaded one as far as neither moved on",
         (Compared::Not, _) => "the stored catalog was not looked at",
-        (Compared::Whole, false) => "what is stored was loaded and compared",
+        (Compared::Whole, false) => "the stored catalog was loaded and compared",
     };
     let name = format!(
         "{STRONG}{}{STRONG:#} ({})",
         document.project, document.environment
     );
     if document.findings.is_empty() {
-        return format!("{GOOD}✓{GOOD:#} {name} holds together: {looked}\n  {DIM}{compared}{DIM:#}\n");
+        return format!("{GOOD}✓{GOOD:#} {name} consistent: {looked}\n  {DIM}{compared}{DIM:#}\n");
     }
     let number = count(document.findings.len() as u64, "finding");
     out.push_str(&format!("\n{BAD}✗{BAD:#} {name}: {number} in {looked}\n"));

@@ -87,10 +87,7 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
     if let Some(success) = resource.last_success_at
         && matches!(resource.health, Health::Failed | Health::Blocked | Health::Stale)
     {
-        line(
-            "output",
-            format!("the last good one stays, of {}", ago(success, now)),
-        );
+        line("output", format!("last good build kept ({})", ago(success, now)));
     }
     if let Some(next) = resource.next_run_at {
         line("next run", ahead(next, now));

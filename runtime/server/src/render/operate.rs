@@ -27,16 +27,12 @@ pub(crate) fn operated(document: &OperateDocument) -> String {
 fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'static str, Style, String) {
     let running = resource.phase == Phase::Running;
     match (document.command, resource.changed) {
-        (Operation::Pause, true) if running => (
-            "paused",
-            WARN,
-            "what runs ends; nothing follows it until it is resumed".to_owned(),
-        ),
+        (Operation::Pause, true) if running => ("paused", WARN, "the current run will finish".to_owned()),
         (Operation::Pause, true) => ("paused", WARN, format!("`watershed resume {name}` lets it go on")),
         (Operation::Pause, false) => ("paused", DIM, "it was paused already".to_owned()),
         (Operation::Resume, true) => {
             let then = match (resource.phase, document.live) {
-                (Phase::Running, _) => "it runs",
+                (Phase::Running, _) => "running",
                 (Phase::Pending, _) => "it waits for its turn",
                 (Phase::Idle, true) => "nothing had asked for it meanwhile",
                 (Phase::Idle, false) => "`watershed run` brings it up to date",
@@ -54,8 +50,12 @@ fn told(document: &OperateDocument, resource: &Operated, name: &str) -> (&'stati
             WARN,
             format!("`watershed reconcile {name}` asks for it again"),
         ),
-        (Operation::Cancel, false) if document.live => ("idle", DIM, "nothing of it ran".to_owned()),
-        (Operation::Cancel, false) => ("idle", DIM, "nobody runs the project, so nothing ran".to_owned()),
+        (Operation::Cancel, false) if document.live => ("idle", DIM, "was not running".to_owned()),
+        (Operation::Cancel, false) => (
+            "idle",
+            DIM,
+            "was not running; no process runs the project".to_owned(),
+        ),
     }
 }
 
@@ -67,7 +67,7 @@ pub(crate) fn stats(document: &StatsDocument) -> String {
     );
     match document.process {
         Some(process) => out.push_str(&format!(", run by process {process}\n")),
-        None => out.push_str(": nobody runs it; this is what is stored\n"),
+        None => out.push_str(": not running; showing the stored state\n"),
     }
     let mut rows = vec![
         row("resources", document.resources, Style::new(), at_rest(document)),

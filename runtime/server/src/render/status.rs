@@ -129,7 +129,8 @@ fn verdict(document: &RunDocument) -> String {
         .filter(|health| number(*health) > 0)
         .map(|health| {
             let style = health_style(health);
-            format!("{style}{} {}{style:#}", number(health), health.as_str())
+            let count = super::units::grouped(number(health) as u64);
+            format!("{style}{count} {}{style:#}", health.as_str())
         })
         .collect();
     let parts: Vec<String> = parts

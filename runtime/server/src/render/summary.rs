@@ -226,16 +226,18 @@ fn verdict(document: &RunDocument) -> String {
     }
     let findings = findings(document);
     let outcomes = &document.summary.outcomes;
-    let checked = works_of(document, Work::Checked).min(outcomes.unchanged);
+    let fixed = document.summary.fixed.min(outcomes.unchanged);
+    let untouched = outcomes.unchanged - fixed;
+    let checked = works_of(document, Work::Checked).min(untouched);
     let numbers = [
         (works_of(document, Work::Built), "built"),
         (works_of(document, Work::Renamed), "renamed"),
-        (document.summary.fixed, "fixed"),
+        (fixed, "fixed"),
         (checked, "checked"),
         (outcomes.failed, "failed"),
         (outcomes.skipped, "skipped"),
         (outcomes.cancelled, "cancelled"),
-        (outcomes.unchanged.saturating_sub(checked), "unchanged"),
+        (untouched - checked, "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
     if document.not_applied.is_some() && is_whole(document) {

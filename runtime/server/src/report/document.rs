@@ -13,7 +13,7 @@ use super::summary::{Done, outcomes};
 use super::{Entry, Hidden, kinds, resource};
 use crate::documents::{
     Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceError,
-    ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time,
+    ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time, Work,
 };
 use crate::exit::Exit;
 
@@ -97,7 +97,9 @@ impl Account<'_> {
             let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
             told.tests.iter().for_each(|test| tests.add(test));
-            fixed += u64::from(self.before.had_failed(row.uid) && told.error.is_none());
+            let is_fixed = self.before.had_failed(row.uid) && told.error.is_none();
+            // What was built or renamed is counted as that.
+            fixed += u64::from(is_fixed && matches!(told.work, Work::None | Work::Checked));
             resources.push(told);
             ended.push(self.done.outcome(row.uid, stand.health));
         }

@@ -14,7 +14,7 @@ use crate::documents::{
     WhyNot, Work,
 };
 
-/// Causes that are told at once: more than a person mends before looking again.
+/// Causes that are told at once: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
 
 /// Whether a controller works on what was read.
@@ -313,8 +313,8 @@ impl<'a> Inquiry<'a> {
                 )
             }
             (WhyNot::Failed, Some(at)) if !retryable => match self.life {
-                Life::Live => format!("mend `{}`; it is built when that is saved", at.path),
-                Life::AtRest => format!("mend `{}`, then `watershed run`", at.path),
+                Life::Live => format!("fix `{}`; it is built when that is saved", at.path),
+                Life::AtRest => format!("fix `{}`, then `watershed run`", at.path),
             },
             _ => format!("`watershed retry {id}` tries it now"),
         };
