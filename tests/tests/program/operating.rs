@@ -117,7 +117,11 @@ fn hands_that_are_laid_on_what_is_not_there_say_so() {
     }
     let said = project.call(&["cancel", "root"]);
     ends(&said, 0);
-    assert!(said.stdout.contains("nobody runs the project"), "{}", said.stdout);
+    assert!(
+        said.stdout.contains("no process runs the project"),
+        "{}",
+        said.stdout
+    );
     ends(&project.call(&["status", "--format", "prometheus"]), 2);
 }
 
