@@ -410,7 +410,7 @@ impl<V> Item<V> {
         self.record.as_ref().is_some_and(|record| record.unmade)
     }
 
-    /// Whether dependents were turned to this replacement already.
+    /// Returns true if dependents were turned to this replacement already.
     pub(crate) fn is_turned_to(&self) -> bool {
         self.record
             .as_ref()

@@ -195,7 +195,7 @@ pub struct Planner<'a, V: Value> {
     relations: relation::Relations,
     /// Items that an operation failed on since the call began.
     failed_now: BTreeSet<Ref>,
-    /// How many there were when the course was laid last.
+    /// The number of failures when the course was laid last.
     failed_before: usize,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,

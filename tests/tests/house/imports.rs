@@ -37,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-reconcilers",
         ],
     ),
+    ("folders", &["watershed-controller"]),
     ("site", &["watershed-controller", "watershed-stategraph"]),
 ];
 

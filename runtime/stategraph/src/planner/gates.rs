@@ -130,8 +130,8 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Whether a target is to get another value and did not: what was created against the present one would be
-    /// recreated, by this call or the next.
+    /// Returns true for a target that is to get another value and did not yet: what is created against the present
+    /// one is recreated, by this call or the next.
     fn is_still_to_change(&self, target: Id) -> bool {
         let node = self.node(target);
         let is_open = matches!(node.up.stage, Stage::Waiting | Stage::Running | Stage::Stopped);

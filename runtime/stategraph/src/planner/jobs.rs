@@ -222,8 +222,8 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Whether the call is about an item or about this target of it: what happened elsewhere is left to calls
-    /// about that (S9).
+    /// Returns true if the call is about an item or about this target of it: a change elsewhere is left to calls about
+    /// that part (S9).
     fn is_concerned_by(&self, id: Id, target: Id) -> bool {
         self.intent.is_inside(self.ref_of(id)) || self.intent.is_inside(self.ref_of(target))
     }

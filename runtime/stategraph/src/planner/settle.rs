@@ -157,7 +157,7 @@ impl<V: Value> Planner<'_, V> {
         self.over(done, stage);
     }
 
-    /// Whether an item depends on values of its targets: they may have changed since its replacement was made.
+    /// Returns true if an item depends on values of its targets, which may have changed since its replacement was made.
     fn may_be_recreated(&self, slot: Slot) -> bool {
         let item = self.current.item(slot);
         item.is_some_and(|item| item.spec.needs.iter().any(Dependency::recreates_when_modified))

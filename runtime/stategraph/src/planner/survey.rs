@@ -202,9 +202,8 @@ impl<V: Value> Planner<'_, V> {
         unmet
     }
 
-    /// Whether an item outside of the part that is converged lacks a dependency already, whatever the call
-    /// does: what follows from that is left to a call that is about the item (S9). One that could not be
-    /// deleted is still to go.
+    /// Returns true if an item outside of the part that is converged lacks a dependency before the call: the
+    /// consequences are left to a call about the item (S9). An item that could not be deleted is still to go.
     pub(super) fn was_broken_before(&self, id: Id, need: &Dependency, positions: Range<usize>) -> bool {
         if self.intent.is_inside(self.ref_of(id)) || need.is_deleted_with_external() {
             return false;
@@ -217,7 +216,7 @@ impl<V: Value> Planner<'_, V> {
                 .any(|target| self.held_before(target, need.predicate()))
     }
 
-    /// Whether a target, or the one that is to be replaced, is there and as it must be.
+    /// Returns true if a target, or the one that is to be replaced, is there and as it must be.
     fn held_before(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let reference = self.ref_of(target);
         let item = self.current.item(self.node(target).slot);

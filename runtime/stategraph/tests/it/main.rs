@@ -8,6 +8,7 @@ mod exhaustive;
 mod groups;
 mod kept;
 mod naive;
+mod parts;
 mod pictures;
 mod proof;
 mod random;

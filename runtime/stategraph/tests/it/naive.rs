@@ -292,7 +292,7 @@ impl World {
         (old.is_some() || new.is_some()) && old.into_iter().chain(new).all(|thing| holds(need, &thing.value))
     }
 
-    /// Whether an item or what is to replace it is there as it must be.
+    /// Returns true if an item or its replacement is there as it must be.
     pub(crate) fn held_before(&self, target: &Ref, need: &Dependency) -> bool {
         let both = [self.things.get(target), self.things.get(&target.alias())];
         both.into_iter().flatten().any(|thing| holds(need, &thing.value))
@@ -312,7 +312,7 @@ impl World {
         })
     }
 
-    /// Whether anything was turned to the replacement of an item.
+    /// Returns true if anything was turned to the replacement of an item.
     pub(crate) fn is_turned_to(&self, target: &Ref) -> bool {
         self.turned.iter().any(|(_, turned)| turned == target)
     }

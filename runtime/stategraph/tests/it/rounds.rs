@@ -16,10 +16,9 @@ use watershed_stategraph::{
 };
 
 use crate::naive::{Thing, World, show, things};
+use crate::parts::{draw_extent, draw_in_parts};
 use crate::proof::for_first_seeds;
-use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, r, rng, types};
-
-const PARTS: [&str; 3] = ["one", "two", "two/inner"];
+use crate::worlds::{Drawing, draw_externals, needs_recreate, r, rng, types};
 
 /// What is true of the world and what is known of it, over many calls.
 struct Life {
@@ -58,11 +57,6 @@ struct Call {
 
 fn one_in(rng: &mut SmallRng, count: u32) -> bool {
     count > 0 && rng.random_ratio(1, count)
-}
-
-fn part_of(reference: &Ref) -> Option<&'static str> {
-    let at = reference.name().bytes().map(usize::from).sum::<usize>() % 4;
-    PARTS.get(at).copied()
 }
 
 impl Life {
@@ -159,7 +153,7 @@ impl Life {
         wanted
     }
 
-    /// What items outside of a part lack already.
+    /// The dependencies that items outside of a part lack already.
     fn broken_before(&self, extent: &Extent) -> BTreeSet<(Ref, usize)> {
         let outside = self
             .world
@@ -521,33 +515,6 @@ fn show_places(graph: &Graph<Json>) -> String {
     graph.items().map(line).collect()
 }
 
-/// An intended graph whose items are in parts, some of them in another one than before.
-fn draw_in_parts(rng: &mut SmallRng, refs: &[Ref], drawing: &Drawing) -> Graph<Json> {
-    let mut graph = draw(rng, refs, drawing);
-    for reference in refs {
-        let part = if rng.random_ratio(1, 10) {
-            PARTS.get(rng.random_range(0..4)).copied()
-        } else {
-            part_of(reference)
-        };
-        if let Some(part) = part.filter(|_| graph.get(reference).is_some()) {
-            graph.move_to(reference, part).unwrap();
-            if rng.random_bool(0.3) {
-                graph.add_group(part, format!("described by {}", reference.name()));
-            }
-        }
-    }
-    graph
-}
-
-fn draw_extent(rng: &mut SmallRng, refs: &[Ref]) -> Extent {
-    match rng.random_range(0..10) {
-        0..=3 => Extent::Everything,
-        4..=8 => Extent::Group(GroupPath::from(PARTS[rng.random_range(0..PARTS.len())])),
-        _ => Extent::Item(refs[rng.random_range(0..refs.len())].clone()),
-    }
-}
-
 fn round(seed: u64) {
     let mut rng = rng(seed);
     let drawing = Drawing {
@@ -593,10 +560,4 @@ fn round(seed: u64) {
 #[test]
 fn s9_whatever_fails_calls_about_parts_keep_every_rule() {
     for_first_seeds("parts", 200, round);
-}
-
-#[test]
-fn parts_are_not_empty() {
-    let parts: BTreeSet<_> = (0..10).map(|at| part_of(&r(&format!("t/{at:02}")))).collect();
-    assert_eq!(parts.len(), 4);
 }
