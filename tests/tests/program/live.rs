@@ -276,7 +276,10 @@ fn every_command_asks_the_process_that_goes_on() {
         "an attached run sees what was saved before it: {}",
         run.stdout
     );
-    let who = format!("`watershed start` (process {}) owns the folder", start.process());
+    let who = format!(
+        "`watershed start` (process {}) is already running here",
+        start.process()
+    );
     assert!(run.stderr.contains(&who), "{}", run.stderr);
 }
 
