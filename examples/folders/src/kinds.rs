@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use watershed_controller::{Context, Error, Outcome, Reconciler, json_message};
 
-/// How often what people did to the disk is looked at and put right.
+/// The interval at which changes by people are found and undone.
 const LOOK: Duration = Duration::from_secs(5);
 
 /// A file as asked for.
@@ -77,7 +77,7 @@ impl Reconciler for Files {
     }
 }
 
-/// What was to be removed may be gone already.
+/// Ignores that a path to be removed is gone already.
 fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
     removed.or_else(|error| {
         if error.kind() == ErrorKind::NotFound {

@@ -27,7 +27,7 @@ use watershed_controller::{
 
 use crate::kinds::{File, Files, Folders};
 
-/// How long a request waits for what it asked for.
+/// The longest that a request waits for its result.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 #[tokio::main]
@@ -57,7 +57,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(controller.shutdown(PATIENCE).await?)
 }
 
-/// What fails is tried again, from a tenth of a second to a minute later.
+/// Returns options with retries, from a tenth of a second to a minute apart.
 fn options(kind: &str) -> KindOptions {
     let mut options = KindOptions::new(kind);
     options.retry = RetryPolicy::Backoff {
@@ -167,7 +167,7 @@ async fn watch(State(handle): State<Handle>) -> Sse<impl futures::Stream<Item = 
     Sse::new(events).keep_alive(KeepAlive::default())
 }
 
-/// What a client is told that asked for something impossible.
+/// Returns the answer to a request that is impossible.
 fn refused(error: impl std::fmt::Display) -> Refused {
     (StatusCode::CONFLICT, error.to_string())
 }
