@@ -2,7 +2,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use uuid::Uuid;
-use watershed_core::{Gone, Marks, Refreshes, SpecVersion, StateVersion};
+use watershed_core::{Gone, SpecVersion};
 
 use super::*;
 
@@ -16,33 +16,9 @@ pub(crate) fn uid(number: u64) -> Uid {
 
 pub(crate) fn row(number: u64, name: &str, revision: u64) -> Arc<Row> {
     Arc::new(Row {
-        uid: uid(number),
-        kind: "thing".into(),
-        name: name.into(),
-        refs: Arc::default(),
-        owner: None,
-        paths: Arc::default(),
-        labels: Arc::default(),
-        marks: Marks::default(),
         revision: Revision(revision),
         spec_version: SpecVersion(1),
-        state_version: StateVersion(0),
-        error: None,
-        next_reconcile: None,
-        attempts: 0,
-        retry: None,
-        paused: false,
-        hidden: false,
-        refreshes: Refreshes::default(),
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
-        spec_format: 0,
-        state_format: 0,
-        runs_total: 0,
-        last_run: None,
-        last_success: None,
-        spec: Arc::default(),
-        state: None,
+        ..Row::new(uid(number), "thing", name)
     })
 }
 

@@ -6,15 +6,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
-use watershed_controller::{
-    Error, ErrorKind, Key, Name, Place, Ref, Refreshes, Revision, Row, SpecVersion, StateVersion, Timestamp,
-    Uid,
-};
+use watershed_controller::{Error, ErrorKind, Key, Place, Ref, Row, SpecVersion, Timestamp, Uid};
 use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 use watershed_reconcilers::project_parser::touched::Scope;
 use watershed_reconcilers::secrets::Secrets;
-
-use watershed_core::Marks;
 
 use super::Options;
 use crate::documents::{self, Command, CompileDocument, Diagnostic, RunDocument};
@@ -262,41 +257,26 @@ fn row(project: &Project, declared: &Resource, built: Built) -> Row {
         spec => spec.encode().into(),
     };
     Row {
-        uid: Uid(uuid::Uuid::now_v7()),
-        kind: declared.kind.as_str().into(),
-        name: Name::new(declared.name.as_str()),
         refs: declared
             .refs
             .iter()
             .map(|r| Ref::completed(r.kind.as_str(), r.name.as_str()))
             .collect(),
-        owner: None,
         paths: declared
             .paths
             .iter()
             .map(|path| Arc::from(path.as_str()))
             .collect(),
-        labels: Arc::default(),
-        marks: Marks::default(),
-        revision: Revision(0),
         spec_version: SpecVersion(1),
-        state_version: StateVersion(0),
         error: error(project, declared).map(Arc::new),
-        next_reconcile: None,
-        attempts: 0,
-        retry: None,
-        paused: false,
-        hidden: false,
-        refreshes: Refreshes::default(),
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
         spec_format: 1,
-        state_format: 0,
-        runs_total: 0,
-        last_run: None,
         last_success: (built == Built::Unknown).then_some(Timestamp(0)),
         spec,
-        state: None,
+        ..Row::new(
+            Uid(uuid::Uuid::now_v7()),
+            declared.kind.as_str(),
+            declared.name.as_str(),
+        )
     }
 }
 

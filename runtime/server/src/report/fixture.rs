@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use watershed_core::{
-    Epoch, Error, ErrorKind, InvocationId, LastRun, Marks, Name, Phase, Reason, Ref, Refreshes, Revision,
-    Row, RunResult, Seen, SpecVersion, StateVersion, Timestamp, Uid, Why, Work,
+    Epoch, Error, ErrorKind, InvocationId, LastRun, Phase, Reason, Ref, Refreshes, Revision, Row, RunResult,
+    Seen, SpecVersion, StateVersion, Timestamp, Uid, Why, Work,
 };
 
 use super::Entry;
@@ -15,33 +15,17 @@ pub(crate) fn model(name: &str, refs: &[&str]) -> Row {
         name.bytes().fold(7, |sum, byte| sum * 31 + u128::from(byte)),
     ));
     Row {
-        uid,
-        kind: "model".into(),
-        name: Name::new(name),
         refs: refs.iter().map(|name| Ref::completed("model", *name)).collect(),
-        owner: None,
         paths: [Arc::from(format!("models/{name}.sql"))].into(),
-        labels: Arc::default(),
-        marks: Marks::default(),
         revision: Revision(1),
         spec_version: SpecVersion(1),
         state_version: StateVersion(1),
-        error: None,
-        next_reconcile: None,
-        attempts: 0,
-        retry: None,
-        paused: false,
-        hidden: false,
-        refreshes: Refreshes::default(),
-        created_at: Timestamp(0),
-        updated_at: Timestamp(0),
         spec_format: 1,
         state_format: 1,
         runs_total: 1,
         last_run: Some(Arc::new(run(1, RunResult::Done(Work::Built)))),
         last_success: Some(Timestamp(10)),
-        spec: Arc::default(),
-        state: None,
+        ..Row::new(uid, "model", name)
     }
 }
 

@@ -16,33 +16,16 @@ use super::*;
 fn row(number: u128, name: &str) -> watershed_core::Row {
     let new = NewResource::new(Uid(Uuid::from_u128(number)), "thing", name, b"spec".to_vec());
     watershed_core::Row {
-        uid: new.uid,
-        kind: new.kind,
-        name: new.name,
         refs: vec![watershed_core::Ref::completed("thing", "other")].into(),
-        owner: None,
         paths: new.paths,
         labels: new.labels,
-        marks: watershed_core::Marks::default(),
         revision: Revision(1),
         spec_version: watershed_core::SpecVersion(1),
-        state_version: watershed_core::StateVersion(0),
-        error: None,
-        next_reconcile: None,
-        attempts: 0,
-        retry: None,
-        paused: false,
-        hidden: false,
-        refreshes: watershed_core::Refreshes::default(),
         created_at: watershed_core::Timestamp(1),
         updated_at: watershed_core::Timestamp(1),
         spec_format: 1,
-        state_format: 0,
-        runs_total: 0,
-        last_run: None,
-        last_success: None,
         spec: new.spec,
-        state: None,
+        ..watershed_core::Row::new(new.uid, new.kind, new.name)
     }
 }
 
