@@ -94,8 +94,8 @@ impl Page {
     }
 }
 
-/// Microseconds as seconds with three digits.
-pub(crate) fn seconds(micros: u64) -> String {
+/// Returns microseconds as seconds with three digits, as a value of [`Page::family`].
+pub fn seconds(micros: u64) -> String {
     format!("{}.{:03}", micros / 1_000_000, micros % 1_000_000 / 1_000)
 }
 

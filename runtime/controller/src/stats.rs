@@ -7,7 +7,7 @@ use serde::Serialize;
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
-pub use crate::page::Page;
+pub use crate::page::{Page, seconds};
 use crate::shared::Shared;
 use crate::sync::AtomicU64;
 pub use crate::waiting::{Queue, Waiting};
@@ -366,20 +366,6 @@ impl Stats {
             page.seconds("last_convergence_duration_seconds", help, last.took_ms * 1_000);
         }
     }
-}
-
-/// One more number in the same format, for those who add their own to the page: `watershed_` and the name.
-///
-/// ```
-/// use watershed_controller::stats::gauge;
-///
-/// let text = gauge("shop_carts", "Open carts.", &[("shop", "north")], 7);
-/// assert!(text.ends_with("watershed_shop_carts{shop=\"north\"} 7\n"));
-/// ```
-pub fn gauge(name: &str, help: &str, labels: &[(&str, &str)], value: u64) -> String {
-    let mut page = Page::new(labels);
-    page.gauge(name, help, value);
-    page.into_text()
 }
 
 /// The word for why something is settled, as documents have it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use watershed_controller::Stats;
-use watershed_controller::stats::Page;
+use watershed_controller::stats::{Page, seconds};
 
 use super::document::Project;
 use super::health::Standings;
@@ -119,12 +119,13 @@ fn each(page: &mut Page, listed: &[(&Entry, Health)]) {
         "Whether the last run of a resource failed by itself.",
         &failed,
     );
-    let succeeded = family(|entry, _| Some(seconds(entry.row.last_success?.0)));
+    let succeeded = family(|entry, _| Some(seconds(micros(entry.row.last_success?.0))));
     let help = "Time when a run of a resource last succeeded.";
     tell("resource_last_success_timestamp_seconds", help, &succeeded);
     let took = family(|entry, _| {
         let run = entry.row.last_run.as_ref()?;
-        Some(seconds(run.ended_at.0.saturating_sub(run.started_at.0)))
+        let took = run.ended_at.0.saturating_sub(run.started_at.0);
+        Some(seconds(micros(took)))
     });
     tell(
         "resource_last_run_duration_seconds",
@@ -135,10 +136,4 @@ fn each(page: &mut Page, listed: &[(&Entry, Health)]) {
 
 fn micros(millis: i64) -> u64 {
     u64::try_from(millis).unwrap_or(0).saturating_mul(1_000)
-}
-
-/// Milliseconds as seconds with three digits.
-fn seconds(millis: i64) -> String {
-    let millis = u64::try_from(millis).unwrap_or(0);
-    format!("{}.{:03}", millis / 1_000, millis % 1_000)
 }
