@@ -8,10 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine};
+use super::engine::Engine;
 use super::failure::{Source, classify};
 use super::query::{ended, reads};
-use super::running::Running;
 use super::schema;
 use super::sys::{Answer, StatementKind};
 use super::work::{Work, disk_full};
@@ -32,24 +31,13 @@ impl Engine {
         sole_statement(&export.sql)?;
         // Before anything is waited for or computed.
         Target::find(export)?;
-        if !self.is_open() {
-            self.open_for_reader(cancel).await?;
-        }
-        let running = Running::start(cancel, export.timeout);
-        let told = |error| match error {
-            ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
-            other => other,
-        };
-        let pass = match self.enter(&running.cancel, Company::Others).await {
-            Ok(pass) => pass,
-            Err(failure) => {
-                running.finish();
-                return Err(told(failure.into()));
-            }
-        };
+        let (running, pass) = self.begin_reading(export.timeout, cancel).await?;
         let job = export.clone();
         let written = self.work_with(pass, running.clone(), move |work| write(work, &job));
-        written.await.map_err(told)
+        written.await.map_err(|error| match error {
+            ExportError::Query(error) => ExportError::Query(ended(&running, export.timeout, error)),
+            other => other,
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::engine::{Company, Engine, on_blocking_thread};
+use super::engine::{Company, Engine, Pass, on_blocking_thread};
 use super::failure::Source;
 use super::running::Running;
 use super::sys::{Answer, StatementKind};
@@ -30,23 +30,32 @@ const READING_WORDS: [&str; 10] = [
 ];
 
 impl Engine {
+    /// Begins a statement that a person waits for: opens the file, and takes a place beside other work.
+    pub(super) async fn begin_reading(
+        &self,
+        timeout: Option<Duration>,
+        cancel: &CancellationToken,
+    ) -> Result<(Running, Pass), QueryError> {
+        if !self.is_open() {
+            self.open_for_reader(cancel).await?;
+        }
+        let running = Running::start(cancel, timeout);
+        match self.enter(&running.cancel, Company::Others).await {
+            Ok(pass) => Ok((running, pass)),
+            Err(failure) => {
+                running.finish();
+                Err(ended(&running, timeout, failure.into()))
+            }
+        }
+    }
+
     pub(super) async fn start_query(
         &self,
         query: Query,
         cancel: &CancellationToken,
     ) -> Result<Rows, QueryError> {
         sole_statement(&query.sql)?;
-        if !self.is_open() {
-            self.open_for_reader(cancel).await?;
-        }
-        let running = Running::start(cancel, query.timeout);
-        let pass = match self.enter(&running.cancel, Company::Others).await {
-            Ok(pass) => pass,
-            Err(failure) => {
-                running.finish();
-                return Err(ended(&running, query.timeout, failure.into()));
-            }
-        };
+        let (running, pass) = self.begin_reading(query.timeout, cancel).await?;
         let (sink, rows_of) = row_channel(running.cancel.clone());
         let (columns_in, columns_out) = oneshot::channel();
         let engine = self.clone();

@@ -256,7 +256,9 @@ impl Folder {
         timeout: Option<Duration>,
         replies: &Replies,
     ) -> Result<(), Refusal> {
-        let (engine, secrets) = self.asked_engine().await?;
+        // The engine answers also where the catalog can't be read.
+        let entries = self.entries().await.unwrap_or_default();
+        let (engine, secrets) = self.asked_engine(&entries).await?;
         stream_query(&engine, &secrets, sql, limit, timeout, replies).await;
         close(&engine).await;
         Ok(())
@@ -265,20 +267,18 @@ impl Folder {
     async fn export(&self, request: ExportRequest, replies: &Replies) -> Result<Answer, Refusal> {
         let entries = self.entries().await?;
         let export = self.reading(&entries, |reading| reading.export(request))?;
-        let (engine, secrets) = self.asked_engine().await?;
+        let (engine, secrets) = self.asked_engine(&entries).await?;
         let written = export::write(&engine, &secrets, &export, replies).await;
         close(&engine).await;
         written
     }
 
     /// The engine for a statement of a person's, and the secrets that its errors must not quote.
-    async fn asked_engine(&self) -> Result<(Engine, Secrets), Refusal> {
+    async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Refusal> {
         let engine = self.engine()?;
         let secrets = compiled::secrets_in_files(&self.options).await;
-        if let Ok(entries) = self.entries().await {
-            let sessions = catalog::sessions(&entries, &self.options.environment, &secrets);
-            engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());
-        }
+        let sessions = catalog::sessions(entries, &self.options.environment, &secrets);
+        engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());
         Ok((engine, secrets))
     }
 }

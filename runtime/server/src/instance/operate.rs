@@ -1,7 +1,6 @@
 //! The operator's hands: why something is not running, stop and go, numbers.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
@@ -70,7 +69,7 @@ impl Instance {
 
     /// Returns the time when all was well last: now, if it has been so since everything settled.
     fn last_success(&self, stats: &Stats) -> Option<Time> {
-        let kept = crate::success::last(&self.folder())?;
+        let kept = crate::success::last(self.state_path())?;
         let settled = stats.last_convergence.as_ref().map_or(0, |last| last.at.0);
         let rests = stats.running == 0 && stats.pending.values().sum::<u64>() == 0;
         Some(if rests && kept.millis() >= settled {
@@ -83,13 +82,8 @@ impl Instance {
     /// Keeps the time of a convergence of the whole project, if it ended well.
     pub(super) fn note_success(&self, exit_code: u8) {
         if exit_code == Exit::Converged.code() {
-            crate::success::note(&self.folder(), Time::now());
+            crate::success::note(self.state_path(), Time::now());
         }
-    }
-
-    /// The environment's folder.
-    fn folder(&self) -> PathBuf {
-        self.logs.parent().map_or_else(PathBuf::new, Path::to_path_buf)
     }
 }
 
