@@ -425,16 +425,19 @@ pub(super) struct OwnerEnded;
 
 /// A refused request, as the program ends with it.
 pub(super) fn failure(refusal: Refusal) -> Failure {
-    let mut failure = Failure::new(exit_of(refusal.exit_code), refusal.message.clone());
-    if let Some(fault) = refusal.fault {
-        let message = refusal.message;
-        failure.error = Mistake {
-            message,
-            fault,
-            text: None,
-        }
-        .into();
-    }
+    let (exit, message) = (exit_of(refusal.exit_code), refusal.message);
+    let mut failure = match refusal.fault {
+        Some(fault) => Failure {
+            exit,
+            error: anyhow::Error::new(Mistake {
+                message,
+                fault,
+                text: None,
+            }),
+            hint: None,
+        },
+        None => Failure::new(exit, message),
+    };
     if refusal.owner_ended {
         failure.error = failure.error.context(OwnerEnded);
     }

@@ -16,8 +16,8 @@ use crate::instance::{CloseError, Instance, OpenError, Runtime};
 use crate::socket::{Address, ConnectError, Connection, Listener, Replies, Reply, Request, replies};
 use crate::state_folder::{Lock, Patience};
 
-/// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer than any look
-/// takes, shorter than a person's patience.
+/// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer
+/// than any look takes, shorter than a person's patience.
 pub(super) const WAIT: Duration = Duration::from_secs(10);
 /// How long work has to return when an instance is closed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -189,18 +189,15 @@ pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
             hint: Some(DAMAGED.to_owned()),
         },
         OpenError::Engine(error) => {
-            let failure = watershed_drivers::olap::Failure::Open(error);
+            use watershed_drivers::olap;
+            let exit = match error {
+                olap::OpenError::Locked { .. } => Exit::NotNow,
+                _ => Exit::StateFolder,
+            };
+            let failure = olap::Failure::Open(error);
             let hint = failure.hint();
-            let is_locked = matches!(
-                failure,
-                watershed_drivers::olap::Failure::Open(watershed_drivers::olap::OpenError::Locked { .. })
-            );
             Failure {
-                exit: if is_locked {
-                    Exit::NotNow
-                } else {
-                    Exit::StateFolder
-                },
+                exit,
                 error: failure.into(),
                 hint,
             }
