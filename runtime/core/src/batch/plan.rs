@@ -10,7 +10,7 @@ use crate::graph::resource::Life;
 use crate::types::index::Slot;
 use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, QuickHash, Refusal, Uid, Update};
 
-/// What is to be done to one resource.
+/// The change of a batch to one resource.
 #[derive(Debug)]
 pub(crate) enum Step {
     Create(Box<NewResource>),
@@ -33,7 +33,7 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
     /// For each edit, the resource that it is about.
     pub(crate) uids: Vec<Uid>,
-    /// Where the edits come from that say so, by the resource that they are about.
+    /// The origins of edits that name one, by resource.
     pub(crate) origins: HashMap<Uid, Arc<str>, QuickHash>,
 }
 

@@ -11,10 +11,10 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Explanation, Now, Phase, QuickHash, Refusal, Revision, Settled, Subject, Target, WhyNot};
 
-/// How many names a list of an explanation holds at most.
+/// The most names in a list of an explanation.
 const NAMES_MAX: usize = 16;
 
-/// What was visited: asked for membership alone, so that its order is never seen.
+/// The visited slots: used for membership alone, so that their order is never seen.
 type Seen = HashSet<Slot, QuickHash>;
 
 /// The components that an explanation looks at.
@@ -23,7 +23,7 @@ pub(crate) struct Explainer<'a> {
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) barrier: &'a Barrier,
     pub(crate) timers: &'a Timers,
-    /// What is committed.
+    /// The committed revision.
     pub(crate) durable: Revision,
     pub(crate) now: Now,
 }

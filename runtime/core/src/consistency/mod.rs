@@ -86,7 +86,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) timers: &'a Timers,
     pub(crate) journal: &'a Journal,
     pub(crate) waiters: &'a Waiters,
-    /// Whether the core takes calls and starts work.
+    /// True while the core takes calls and starts work.
     pub(crate) serves: bool,
 }
 

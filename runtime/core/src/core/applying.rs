@@ -19,14 +19,14 @@ use crate::{
     Cause, Deletion, Name, NewResource, QuickHash, Reason, Row, Settled, SpecVersion, Uid, Update, Why,
 };
 
-/// What a batch has come upon so far.
+/// The findings of a batch so far.
 #[derive(Debug, Default)]
 struct Tally {
     /// Names with the live resource that each had before; by uid, for a slot may be used again.
     names: BTreeMap<NameId, Option<Uid>>,
     /// Resources to be asked for, why, and whether their refs changed.
     asks: Vec<(Slot, Why, bool)>,
-    /// Where new edges may close a cycle, and what was on one.
+    /// Ends of new edges, which may close a cycle, and resources that were on one.
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
     to_bind: Vec<Slot>,
@@ -34,11 +34,11 @@ struct Tally {
     policies: Vec<Slot>,
 }
 
-/// Who makes a batch, and what is told of where it comes from.
+/// The author of a batch and the origins of its edits.
 #[derive(Debug)]
 struct Author<'a> {
     cause: &'a Cause,
-    /// Why the invocation runs that makes it, if one does.
+    /// The reason of the invocation that makes the batch, if one does.
     before: Option<Arc<Reason>>,
     origins: HashMap<Uid, Arc<str>, QuickHash>,
     /// The last reason that was made. What a batch asks for in the same way shares one.

@@ -26,7 +26,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Verdicts<'a> {
     graph: &'a Graph,
     timers: &'a Timers,
-    /// What is committed.
+    /// The committed revision.
     durable: Revision,
 }
 
