@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{
-    Call, Error, ErrorKind, Input, Mono, OnOwned, OnTimedAncestor, Phase, RetryPolicy, Uid,
-};
+use watershed_core::{Call, Error, ErrorKind, Input, Mono, OnOwned, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
@@ -179,40 +177,16 @@ impl World {
 
     /// Invocations that have taken too long are cancelled and have failed, unless something above them fell due before
     /// that and cancelled them to run again.
-    pub(crate) fn deadlines_pass(&mut self) {
-        let mono = self.now.mono;
-        let running = self.running.iter().filter(|(_, run)| !run.cancelled);
-        let late =
-            running.filter_map(|(id, run)| Some((*id, run.uid, run.deadline.filter(|at| *at <= mono)?)));
-        for (invocation, uid, deadline) in Vec::from_iter(late) {
-            let was_cancelled = self.was_cancelled_from_above(uid, deadline);
-            if let Some(run) = self.running.get_mut(&invocation) {
-                run.overdue = !was_cancelled;
+    pub(crate) fn deadlines_pass(&mut self, at: Mono) {
+        for run in self.running.values_mut() {
+            if run.deadline_to_come().is_none_or(|it| it > at) {
+                continue;
             }
-            self.must_cancel.insert(uid);
-            self.may_cancel.insert(uid);
+            run.deadline = None;
+            run.overdue = !self.must_cancel.contains(&run.uid);
+            self.must_cancel.insert(run.uid);
+            self.may_cancel.insert(run.uid);
         }
-    }
-
-    /// Returns true if a timer of a resource above was due by then, and cancels what runs here.
-    fn was_cancelled_from_above(&self, uid: Uid, by: Mono) -> bool {
-        let options = self.options(uid);
-        let consents = options.is_some_and(|it| it.on_timed_ancestor == OnTimedAncestor::Cancel);
-        if !consents || self.run_of(uid).is_none_or(|run| run.phase != Phase::Reconcile) {
-            return false;
-        }
-        let live = self.catalog.items.keys().copied();
-        let live: Vec<Uid> = live
-            .filter(|other| *other != uid && self.catalog.is_live(*other))
-            .collect();
-        let mut due = live.into_iter().filter(|other| {
-            let past = self.past.get(other);
-            let times = past.map(|past| [past.retry_at, past.resync_at, past.nudge_at]);
-            let op = self.ops.get(other).and_then(|op| op.retry_at);
-            let mut times = times.into_iter().flatten().flatten().chain(op);
-            times.any(|at| at <= by) && self.catalog.descendants(*other).contains(&uid)
-        });
-        due.next().is_some()
     }
 
     /// Retries, resyncs and the forgetting of failures.

@@ -193,18 +193,11 @@ impl World {
         self.input(Input::Time)
     }
 
-    /// Times fall due.
+    /// What is due on either clock falls due, each at its own time: that decides what came first where one step spans
+    /// several times.
     fn time_falls_due(&mut self) {
-        // One that is given up on meanwhile waits again from then on: that may change what is put off.
-        loop {
-            let given_up = self.running.values().filter(|run| !run.abandoned);
-            let given_up = given_up.filter_map(|run| run.abandon_at).min();
-            let given_up = given_up.filter(|at| *at <= self.now.mono);
-            self.alarms_ring(given_up.unwrap_or(self.now.mono));
-            let Some(given_up) = given_up else { break };
-            for run in self.running.values_mut() {
-                run.abandoned |= run.abandon_at.is_some_and(|at| at <= given_up);
-            }
+        while let Some(at) = self.first_alarm().filter(|at| *at <= self.now.mono) {
+            self.alarms_ring(at);
         }
         let wall = self.now.wall;
         for uid in self.due(|past| past.requeue.is_some_and(|at| at <= wall)) {
@@ -212,18 +205,21 @@ impl World {
         }
     }
 
-    /// What is due on the clock that never jumps, by then.
-    fn alarms_ring(&mut self, mono: Mono) {
-        self.deadlines_pass();
-        self.retries_fall_due(mono);
-        for uid in self.due(|past| past.nudge_at.is_some_and(|at| at <= mono)) {
-            if self.catalog.is_live(uid) {
-                self.past(uid).nudge_at = None;
-                self.note_nudge(uid);
-            }
-        }
+    /// When the first is due on the clock that never jumps.
+    fn first_alarm(&self) -> Option<Mono> {
+        let live = self.past.iter().filter(|(uid, _)| self.catalog.is_live(**uid));
+        let alarms =
+            live.flat_map(|(_, past)| [past.nudge_at, past.retry_at, past.forgive_at, past.resync_at]);
+        let ops = self.ops.values().map(|op| op.retry_at);
+        let open = self.running.values();
+        let runs = open.flat_map(|run| [run.deadline_to_come(), run.end_to_come()]);
+        alarms.chain(ops).chain(runs).flatten().min()
+    }
+
+    /// What is due at that time, in the order in which the core takes what is due at once.
+    fn alarms_ring(&mut self, at: Mono) {
         let failed = self.ops.iter();
-        let failed = failed.filter(|(_, op)| op.retry_at.is_some_and(|at| at <= mono));
+        let failed = failed.filter(|(_, op)| op.retry_at.is_some_and(|it| it <= at));
         let failed: Vec<Uid> = failed.map(|(uid, _)| *uid).collect();
         for uid in failed {
             let later = if self.catalog.is_live(uid) {
@@ -234,6 +230,17 @@ impl World {
             if let Some(op) = self.ops.get_mut(&uid) {
                 op.retry_at = later;
             }
+        }
+        for uid in self.due(|past| past.nudge_at.is_some_and(|it| it <= at)) {
+            if self.catalog.is_live(uid) {
+                self.past(uid).nudge_at = None;
+                self.note_nudge(uid);
+            }
+        }
+        self.retries_fall_due(at);
+        self.deadlines_pass(at);
+        for run in self.running.values_mut() {
+            run.abandoned |= run.abandon_at.is_some_and(|it| it <= at);
         }
     }
 

@@ -37,6 +37,18 @@ pub(crate) struct Run {
     pub(crate) sees_refs_of: u64,
 }
 
+impl Run {
+    /// When it will have taken too long.
+    pub(crate) fn deadline_to_come(&self) -> Option<Mono> {
+        self.deadline.filter(|_| !self.cancelled)
+    }
+
+    /// When it will be given up on.
+    pub(crate) fn end_to_come(&self) -> Option<Mono> {
+        self.abandon_at.filter(|_| !self.abandoned)
+    }
+}
+
 /// An unfinished delete or rename.
 #[derive(Clone, Debug)]
 pub(crate) struct Op {
