@@ -433,8 +433,8 @@ impl SchedulerModel {
 
 #[test]
 fn what_starts_first_is_what_a_naive_scheduler_starts() {
-    let first = crate::first_seed();
     let budget = crate::Budget::of_this_run();
+    let first = crate::first_seed(budget);
     println!("worlds from seed {first} on");
     let mut orders: BTreeMap<usize, u64> = BTreeMap::new();
     let steps = |seed: u64| (seed - first) * STEPS_PER_WORLD as u64;

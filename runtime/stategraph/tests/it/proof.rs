@@ -1,7 +1,7 @@
 //! How long random suites run, and from which seed: `WATERSHED_PROOF`.
 //!
-//! Unset, each takes a few seconds, from the same seed every time; `ci` gives each a minute of one core from a
-//! fresh seed; a number is that of the rounds, and `all` stands for those of a full proof. The seeds of
+//! Unset, each takes a few seconds, and with `ci` a minute of one core, from the same seed every time; a number is
+//! that of the rounds, from a fresh seed, and `all` stands for those of a full proof. The seeds of
 //! `seeds.txt` are replayed first. `WATERSHED_SEED` runs one seed alone, or with `WATERSHED_PROOF` the rounds
 //! from that seed on.
 
@@ -41,11 +41,14 @@ pub(crate) fn share() -> Share {
     }
 }
 
-/// Where the seeds of a suite begin: anywhere, but in an ordinary run.
+/// Where the seeds of a suite begin: anywhere in a proof by hand, so that what fresh seeds find stops nobody whose
+/// change has nothing to do with it.
 pub(crate) fn first_seed() -> u64 {
-    match std::env::var_os("WATERSHED_PROOF") {
-        None => 0,
-        Some(_) => given_seed().unwrap_or_else(|| RandomState::new().hash_one("seed") >> 16),
+    match share() {
+        Share::Time(_) => given_seed().unwrap_or_default(),
+        Share::Rounds(_) | Share::All => {
+            given_seed().unwrap_or_else(|| RandomState::new().hash_one("seed") >> 16)
+        }
     }
 }
 
