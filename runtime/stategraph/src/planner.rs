@@ -360,10 +360,12 @@ impl<'a, V: Value> Planner<'a, V> {
         }
         self.succeeded_before = self.succeeded;
         self.failed_before = self.failed_now.len();
+        let open = self.current.attention().filter(|_| self.intent.extent.is_part());
         let seeds = self
             .course
             .unfinished()
             .chain(std::mem::take(&mut self.dirty))
+            .chain(open)
             .collect();
         self.tasks.clear();
         self.survey(seeds);

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Planner;
-use super::course::{Id, Job, Part, Stage, Verdict};
+use super::course::{Id, IdSet, Job, Part, Stage, Verdict};
 use super::lay::Tie;
 use crate::dependency::Dependency;
 use crate::item::{Item, Operation, Spec, State};
@@ -41,12 +41,25 @@ impl<V: Value> Planner<'_, V> {
         (!self.closes_cycle(id, &intent, &footing)).then_some(footing)
     }
 
-    /// Whether something that is left alone depends on the item, which could then not be replaced.
+    /// Returns true if something that is left alone depends on the item, which could then not be replaced: directly, or
+    /// through others that would have to be deleted and cannot be.
     fn is_leant_on(&mut self, id: Id) -> bool {
-        let dependents = self.current_dependents(id);
-        dependents.into_iter().any(|dependent| {
-            self.node(dependent).verdict == Verdict::Untouched && self.tie(dependent, id) == Some(Tie::Relies)
-        })
+        let (mut seen, mut queue) = (IdSet::default(), vec![id]);
+        while let Some(id) = queue.pop() {
+            for dependent in self.current_dependents(id) {
+                if !self.stands(dependent) || self.tie(dependent, id) != Some(Tie::Relies) {
+                    continue;
+                }
+                let node = self.node(dependent);
+                if node.verdict == Verdict::Untouched {
+                    return true;
+                }
+                if node.job.has_down() && seen.insert(dependent) {
+                    queue.push(dependent);
+                }
+            }
+        }
+        false
     }
 
     /// An item that is only turned to a replacement needs one.
@@ -170,7 +183,7 @@ impl<V: Value> Planner<'_, V> {
         }
         let alias = self
             .alias_of(self.ref_of(target))
-            .filter(|alias| alias.is_created());
+            .filter(|alias| alias.is_created() && alias.state != State::Failed(Operation::Delete));
         if let Some(alias) = alias.filter(|_| node.job == Job::Hold) {
             return Some(&alias.spec.value);
         }

@@ -92,13 +92,21 @@ impl<V: Value> Planner<'_, V> {
             node.above = Chain::default();
             let keeps =
                 node.job == Job::Hold || (node.verdict == Verdict::Untouched && node.intent.is_some());
-            if node.job.is_active() {
+            let (is_active, is_replaced) = (node.job.is_active(), node.job == Job::Replace);
+            if is_active {
                 self.course.active.push(id);
             }
-            if keeps {
+            if keeps || (is_replaced && self.has_other_replacement(id)) {
                 self.course.leftovers.push(id);
             }
         }
+    }
+
+    /// Returns true if an item has a replacement that is finished, although it is not what is intended now.
+    fn has_other_replacement(&self, id: Id) -> bool {
+        let node = self.node(id);
+        let both = self.alias_of(self.ref_of(id)).zip(node.intent.as_ref());
+        both.is_some_and(|(alias, intent)| !super::same(&alias.spec, intent))
     }
 
     /// An item's own tasks, one after the other.

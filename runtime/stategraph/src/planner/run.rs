@@ -228,7 +228,9 @@ impl<V: Value> Planner<'_, V> {
         if item.reference.is_alias() {
             return;
         }
-        let (reference, spec) = (item.reference.clone(), Arc::clone(&item.spec));
+        // Where others were turned to its replacement already, that is what it is to be.
+        let kept = self.intent.graph().and_then(|graph| graph.get(&item.reference));
+        let (reference, spec) = (item.reference.clone(), Arc::clone(&kept.unwrap_or(item).spec));
         let path = self.current.path_of(slot).cloned().unwrap_or_default();
         self.current.displace(&reference, path, spec);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::graph::{Graph, GroupPath, Slot};
-use crate::item::{Item, State};
+use crate::item::{Item, Operation, State};
 use crate::reference::Ref;
 use crate::value::Value;
 
@@ -200,10 +200,11 @@ fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath,
     let item = current
         .get(reference)
         .filter(|item| item.state != State::Deleting && !item.is_unmade());
-    // One whose replacement is there already is as good as there, and is what others were turned to.
+    // A replacement is what stays once others were turned to it, or the delete of the old one was tried.
     let alias = current.alias_of(reference).filter(|alias| alias.is_created());
-    let turned_to = alias.filter(|alias| alias.is_turned_to());
-    let item = turned_to.or(item).or(alias)?;
+    let is_going = item.is_some_and(|item| item.state == State::Failed(Operation::Delete));
+    let staying = alias.filter(|alias| alias.is_turned_to() || is_going);
+    let item = staying.or(item).or(alias)?;
     let path = current.group_of(&item.reference).cloned().unwrap_or_default();
     let origin = item.origin;
     let item = Item::from_spec(reference.clone(), Arc::clone(&item.spec));

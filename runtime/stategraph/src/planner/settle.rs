@@ -154,7 +154,32 @@ impl<V: Value> Planner<'_, V> {
         if done.part == Part::Up && stage == Stage::Done {
             self.remember_switch(done.node);
         }
+        if done.part == Part::Up && stage == Stage::Failed {
+            self.note_other_witnesses(slot);
+        }
         self.over(done, stage);
+    }
+
+    /// Looks again at dependents that were created against the value that this item was to get and did not: they are
+    /// recreated against the one that stays (S6).
+    fn note_other_witnesses(&mut self, slot: Slot) {
+        let Some(item) = self.current.item(slot).filter(|item| item.is_created()) else {
+            return;
+        };
+        let now = item.spec.value.fingerprint();
+        let is_other = |dependent: &Slot| {
+            let seen = self
+                .current
+                .item(*dependent)
+                .and_then(|one| one.witnessed(&item.reference));
+            seen.is_some_and(|seen| seen != now)
+        };
+        let dependents = self.current.dependents_of(slot).iter().copied();
+        let others: Vec<Slot> = dependents.filter(is_other).collect();
+        for other in others {
+            let base = self.base_slot(other);
+            self.dirty.insert(base);
+        }
     }
 
     /// Returns true if an item depends on values of its targets, which may have changed since its replacement was made.
@@ -220,8 +245,10 @@ impl<V: Value> Planner<'_, V> {
         item.reference = alias.base();
         item.state = State::Created;
         item.record(|record| (record.switched, record.failure, record.next) = (Vec::new(), None, None));
+        let reference = item.reference.clone();
         let group = self.current.intern_group(&path);
         self.current.place(group, item);
+        self.current.no_longer_displaced(&reference);
     }
 
     /// Marks an item as failed in an operation.
@@ -282,13 +309,36 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn note_switch(&mut self, reference: Ref, spec: &Spec<V>) {
-        for (_, target) in spec.targets() {
-            let Some(slot) = self.current.slot(&target.alias()) else {
+        for (at, target) in spec.targets() {
+            let alias = self.current.slot(&target.alias());
+            let Some(slot) = alias.filter(|&alias| !self.is_given_up(target, alias)) else {
                 continue;
             };
+            if spec.needs[at].is_order_only() {
+                continue;
+            }
             self.current.alter(slot, |alias| {
                 alias.record(|record| record.switched.push(reference.clone()));
             });
+        }
+    }
+
+    /// Returns true if a replacement goes and its item stays: what comes up meanwhile rests on the item.
+    fn is_given_up(&self, reference: &Ref, alias: Slot) -> bool {
+        let node = self
+            .current
+            .slot(reference)
+            .and_then(|slot| self.course.known(slot));
+        match node.map(|id| self.node(id).job) {
+            Some(Job::Replace | Job::Adopt) => false,
+            Some(Job::DropAlias | Job::DeleteBoth) => true,
+            _ => {
+                let is_going = |alias: &Item<V>| {
+                    matches!(alias.state, State::Deleting | State::Failed(Operation::Delete))
+                        && !alias.is_turned_to()
+                };
+                self.current.item(alias).is_some_and(is_going)
+            }
         }
     }
 

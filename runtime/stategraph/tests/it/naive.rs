@@ -317,6 +317,12 @@ impl World {
         self.turned.iter().any(|(_, turned)| turned == target)
     }
 
+    /// Returns true if an item has a replacement that is to stay: it is what is wanted, or others were turned to it.
+    fn is_replaced(&self, target: &Ref) -> bool {
+        let alias = self.things.get(&target.alias());
+        alias.is_some_and(|alias| self.is_turned_to(target) || self.wanted.get(target) == Some(alias))
+    }
+
     /// What exists and depends on an item, without another target that would do.
     fn leaning_on(&self, reference: &Ref) -> Vec<&Ref> {
         let leans = |thing: &Thing| {
@@ -493,6 +499,10 @@ impl World {
         let (operation, new) = self.running.remove(reference).unwrap();
         if !succeeded {
             self.failed.insert(reference.base());
+            // The old one counts as one whose modify failed: a delete that was to be tried again is not.
+            if operation == Operation::Create && reference.is_alias() {
+                self.recreating.remove(&reference.base());
+            }
             // What a recreation took down stays down until its delete is tried again, if it ever is.
             let is_tried_again = reference.type_name() != "y";
             if operation == Operation::Delete && new.is_some() && is_tried_again {
@@ -516,7 +526,7 @@ impl World {
             (Operation::Create | Operation::Modify, Some(new)) => {
                 let targets: Vec<Ref> = hard(&new).flat_map(Dependency::targets).cloned().collect();
                 for target in targets {
-                    if self.things.contains_key(&target.alias()) {
+                    if self.is_replaced(&target) {
                         self.turned.insert((reference.clone(), target));
                     }
                 }
@@ -535,6 +545,10 @@ impl World {
     /// Changes of dependencies alone are no operation: the model takes them over where values agree.
     pub(crate) fn relink(&mut self, current: &Graph<Json>) {
         let aliases: BTreeSet<Ref> = self.things.keys().filter(|one| one.is_alias()).cloned().collect();
+        let aliases: BTreeSet<Ref> = aliases
+            .into_iter()
+            .filter(|one| self.is_replaced(&one.base()))
+            .collect();
         for (reference, thing) in &mut self.things {
             let item = current.get(reference).filter(|item| item.value() == &thing.value);
             let item = item.filter(|_| !self.running.contains_key(reference));
@@ -576,7 +590,7 @@ impl World {
             stuck
                 .flat_map(|thing| &thing.needs)
                 .flat_map(Dependency::targets)
-                .any(|target| target == one)
+                .any(|target| *target == one.base())
         };
         let gone = |one: &&Ref| {
             let excused = self.failed.contains(&one.base()) || stuck.contains(&one.base());

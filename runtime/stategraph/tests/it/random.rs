@@ -13,11 +13,11 @@ use crate::worlds::{Drawing, draw, draw_externals, needs_recreate, refs, rng, ty
 fn compare(before: &Graph<Json>, intended: Option<&Graph<Json>>, after: &Graph<Json>, outcome: &Outcome) {
     let (found, end) = (things(after), outcome.world.end());
     // Items that are left alone may lean on others, which then stay as well.
-    let left_alone = outcome
-        .world
-        .stuck()
-        .iter()
-        .any(|one| outcome.world.before.contains_key(one));
+    let left_alone = outcome.world.stuck().iter().any(|one| {
+        [one.clone(), one.alias()]
+            .iter()
+            .any(|one| outcome.world.before.contains_key(one))
+    });
     if let Some(undone) = outcome.world.left_undone().filter(|_| left_alone) {
         panic!("{undone}\n{}", tell(before, intended, after, outcome));
     }

@@ -116,7 +116,10 @@ impl Life {
         }
         let inside = |one: &Ref| self.is_inside(extent, one);
         let mut wanted: BTreeMap<_, _> = intended.into_iter().filter(|(one, _)| inside(one)).collect();
-        let rest = self.world.things.iter().chain(&self.world.displaced);
+        // One that is being deleted for another call is gone by then.
+        let is_going = |one: &Ref| matches!(self.world.running.get(one), Some((Operation::Delete, _)));
+        let staying = self.world.things.iter().filter(|(one, _)| !is_going(one));
+        let rest = staying.chain(&self.world.displaced);
         for (reference, thing) in rest.filter(|(one, _)| !inside(one) && !one.is_alias()) {
             wanted.entry(reference.clone()).or_insert_with(|| thing.clone());
         }
@@ -137,14 +140,17 @@ impl Life {
             };
             wanted.entry(item.reference().base()).or_insert(thing);
         }
-        // One that is being replaced is there as its replacement, once others were turned to that.
+        // One that is being replaced is there as its replacement, once others were turned to that or the delete of
+        // the old one was tried.
         for (alias, thing) in self
             .world
             .things
             .iter()
             .filter(|(one, _)| one.is_alias() && !inside(one))
         {
-            if self.world.is_turned_to(&alias.base()) {
+            let old = self.current.get(&alias.base()).map(Item::state);
+            let is_going = matches!(old, Some(State::Failed(Operation::Delete)));
+            if is_going || self.world.is_turned_to(&alias.base()) {
                 wanted.insert(alias.base(), thing.clone());
             } else {
                 wanted.entry(alias.base()).or_insert_with(|| thing.clone());
@@ -329,7 +335,8 @@ impl Life {
                 if let Some(thing) = self.world.things.get(&item).cloned() {
                     let path = self.current.group_of(&item).cloned().unwrap_or_default();
                     self.displaced_from.insert(item.clone(), path);
-                    self.world.displaced.insert(item, thing);
+                    let wanted = self.world.wanted.get(&item).cloned();
+                    self.world.displaced.insert(item, wanted.unwrap_or(thing));
                 }
             }
             (Operation::Create | Operation::Modify, Some(new)) => {
