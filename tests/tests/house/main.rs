@@ -3,6 +3,7 @@
 //! | module | rule |
 //! |---|---|
 //! | `circles` | modules import one another in one direction |
+//! | `fields` | fields of the core are private to their folder |
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `openings` | summaries begin with a verb or a noun phrase |
@@ -10,7 +11,9 @@
 //! | `versions` | the engine's version is the same everywhere |
 
 mod circles;
+mod code;
 mod documents;
+mod fields;
 mod imports;
 mod openings;
 mod sources;

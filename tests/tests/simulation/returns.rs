@@ -193,7 +193,7 @@ impl World {
         self.input(Input::Time)
     }
 
-    /// What is due on either clock falls due, each at its own time: that decides what came first where one step spans
+    /// Has everything due on either clock fall due, each at its own time: that decides the order where one step spans
     /// several times.
     fn time_falls_due(&mut self) {
         while let Some(at) = self.first_alarm().filter(|at| *at <= self.now.mono) {
@@ -205,7 +205,7 @@ impl World {
         }
     }
 
-    /// When the first is due on the clock that never jumps.
+    /// The time of the first alarm on the clock that never jumps.
     fn first_alarm(&self) -> Option<Mono> {
         let live = self.past.iter().filter(|(uid, _)| self.catalog.is_live(**uid));
         let alarms =
@@ -216,7 +216,7 @@ impl World {
         alarms.chain(ops).chain(runs).flatten().min()
     }
 
-    /// What is due at that time, in the order in which the core takes what is due at once.
+    /// Has the alarms of one time ring, in the order in which the core takes them.
     fn alarms_ring(&mut self, at: Mono) {
         let failed = self.ops.iter();
         let failed = failed.filter(|(_, op)| op.retry_at.is_some_and(|it| it <= at));

@@ -38,12 +38,12 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// When it will have taken too long.
+    /// The time at which it will have taken too long.
     pub(crate) fn deadline_to_come(&self) -> Option<Mono> {
         self.deadline.filter(|_| !self.cancelled)
     }
 
-    /// When it will be given up on.
+    /// The time at which it will be given up on.
     pub(crate) fn end_to_come(&self) -> Option<Mono> {
         self.abandon_at.filter(|_| !self.abandoned)
     }

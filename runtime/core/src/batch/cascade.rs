@@ -21,10 +21,10 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Re
         _ => None,
     };
     let created: HashSet<Key> = batch.edits.iter().filter_map(created).collect();
-    let goes = |slot: &Slot| !created.contains(&graph[*slot].row.key());
+    let goes = |slot: &Slot| !created.contains(&graph[*slot].row().key());
     let mut open: Vec<Slot> = intents.deleted().filter(goes).collect();
     while let Some(owner) = open.pop() {
-        let uid = graph[owner].row.uid;
+        let uid = graph[owner].row().uid;
         for slot in graph.owned_by(uid) {
             let resource = &graph[slot];
             if !resource.is_live() || resource.unreadable().is_some() {
@@ -32,7 +32,7 @@ pub(crate) fn cascade(graph: &Graph, batch: &Batch, intents: &mut Intents) -> Re
             }
             match intents.stored.get(&slot) {
                 Some(intent) if intent.delete.is_some() || intent.leaves(uid) => continue,
-                Some(_) => return Err(Refusal::Contradiction(resource.row.key())),
+                Some(_) => return Err(Refusal::Contradiction(resource.row().key())),
                 None => intents.stored.insert(slot, Box::new(Intent::to_delete())),
             };
             if goes(&slot) {

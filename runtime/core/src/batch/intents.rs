@@ -8,17 +8,17 @@ use crate::{Key, Name, NewResource, QuickHash, Update};
 /// Everything that the edits of a batch say of one stored resource.
 #[derive(Debug, Default)]
 pub(crate) struct Intent {
-    pub(crate) update: Update,
-    pub(crate) name: Option<Name>,
-    pub(crate) delete: Option<bool>,
-    pub(crate) create: Option<Box<NewResource>>,
+    pub(super) update: Update,
+    pub(super) name: Option<Name>,
+    pub(super) delete: Option<bool>,
+    pub(super) create: Option<Box<NewResource>>,
 }
 
 /// The batch sorted by what it is about.
 #[derive(Debug, Default)]
 pub(crate) struct Intents {
     /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
-    pub(crate) stored: BTreeMap<Slot, Box<Intent>>,
+    pub(super) stored: BTreeMap<Slot, Box<Intent>>,
     pub(super) new: HashMap<Key, Box<NewResource>, QuickHash>,
 }
 

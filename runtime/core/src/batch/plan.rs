@@ -30,11 +30,23 @@ pub(crate) enum Step {
 /// A batch that is known to be good.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
-    pub(crate) steps: Vec<Step>,
+    steps: Vec<Step>,
     /// For each edit, the resource that it is about.
-    pub(crate) uids: Vec<Uid>,
+    uids: Vec<Uid>,
     /// The origins of edits that name one, by resource.
-    pub(crate) origins: HashMap<Uid, Arc<str>, QuickHash>,
+    origins: HashMap<Uid, Arc<str>, QuickHash>,
+}
+
+impl Plan {
+    /// Hands over, for each edit, the resource that it is about.
+    pub(crate) fn take_uids(&mut self) -> Vec<Uid> {
+        std::mem::take(&mut self.uids)
+    }
+
+    /// Takes it apart: the steps, and the origins of the edits that name one, by resource.
+    pub(crate) fn into_steps(self) -> (Vec<Step>, HashMap<Uid, Arc<str>, QuickHash>) {
+        (self.steps, self.origins)
+    }
 }
 
 /// Checks a whole batch against the catalog as it is.
@@ -58,7 +70,7 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
     check_names_after(graph, &intents)?;
     check_uids(graph, &intents)?;
     let uid_of = |subject: &Result<Slot, Key>| match subject {
-        Ok(slot) => Some(graph[*slot].row.uid),
+        Ok(slot) => Some(graph[*slot].row().uid),
         Err(key) => intents.new.get(key).map(|new| new.uid),
     };
     let uids: Vec<Uid> = subjects.iter().filter_map(uid_of).collect();
@@ -85,7 +97,7 @@ fn resolve_for(graph: &Graph, edit: &Edit) -> Result<Slot, Refusal> {
 fn intend_change(graph: &Graph, edit: &Edit, intents: &mut Intents) -> Result<(), Refusal> {
     let slot = resolve_for(graph, edit)?;
     check_expected(graph, slot, edit.expect)?;
-    let row = &graph[slot].row;
+    let row = graph[slot].row();
     if graph[slot].unreadable().is_some() && edit.change != Change::ForceDelete {
         return Err(Refusal::Unreadable(row.key()));
     }
@@ -107,7 +119,7 @@ fn intend_change(graph: &Graph, edit: &Edit, intents: &mut Intents) -> Result<()
 }
 
 fn check_expected(graph: &Graph, slot: Slot, expect: Expect) -> Result<(), Refusal> {
-    let row = &graph[slot].row;
+    let row = graph[slot].row();
     if let Some(expected) = expect.uid.filter(|expected| *expected != row.uid) {
         return Err(Refusal::OtherUid {
             key: row.key(),
@@ -192,7 +204,9 @@ fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
     let mut take = |key: Key, uid: Uid| {
         let id = graph.name_id(&key.kind, &key.name);
         let live = id.and_then(|id| graph.live(id)).filter(|live| !leaves(*live));
-        let other = live.map(|live| graph[live].row.uid).filter(|other| *other != uid);
+        let other = live
+            .map(|live| graph[live].row().uid)
+            .filter(|other| *other != uid);
         match other.or_else(|| taken.insert(key.clone(), uid).filter(|other| *other != uid)) {
             Some(first) => Err(Refusal::NameTaken {
                 key,
@@ -203,7 +217,7 @@ fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
         }
     };
     for (slot, intent) in &intents.stored {
-        let row = &graph[*slot].row;
+        let row = graph[*slot].row();
         let name = match (&intent.name, &intent.create) {
             (Some(name), _) => name,
             (None, Some(new)) => &new.name,
@@ -235,7 +249,7 @@ fn check_uids(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
 }
 
 fn step(graph: &Graph, slot: Slot, intent: Intent) -> Option<Step> {
-    let deleted = graph[slot].life == Life::Deleted;
+    let deleted = graph[slot].life() == Life::Deleted;
     if let Some(new) = intent.create {
         let name = Some(new.name.clone());
         return Some(Step::Change {

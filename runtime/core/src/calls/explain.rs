@@ -19,16 +19,33 @@ type Seen = HashSet<Slot, QuickHash>;
 
 /// The components that an explanation looks at.
 pub(crate) struct Explainer<'a> {
-    pub(crate) graph: &'a Graph,
-    pub(crate) scheduler: &'a Scheduler,
-    pub(crate) barrier: &'a Barrier,
-    pub(crate) timers: &'a Timers,
+    graph: &'a Graph,
+    scheduler: &'a Scheduler,
+    barrier: &'a Barrier,
+    timers: &'a Timers,
     /// The committed revision.
-    pub(crate) durable: Revision,
-    pub(crate) now: Now,
+    durable: Revision,
+    now: Now,
 }
 
-impl Explainer<'_> {
+impl<'a> Explainer<'a> {
+    /// Takes the components, and the committed revision.
+    pub(crate) fn new(
+        graph: &'a Graph,
+        (scheduler, barrier, timers): (&'a Scheduler, &'a Barrier, &'a Timers),
+        durable: Revision,
+        now: Now,
+    ) -> Self {
+        Self {
+            graph,
+            scheduler,
+            barrier,
+            timers,
+            durable,
+            now,
+        }
+    }
+
     /// Says why a resource is not running now; see [`Core::explain`](crate::Core::explain).
     pub(crate) fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
         let slot = self.graph.resolve_with_deleted(target)?;
@@ -42,8 +59,8 @@ impl Explainer<'_> {
             waits_for: (root != slot).then(|| self.graph.subject(root)),
             because: self.why_not(root),
             blocked_by: self.failed_roots(slot),
-            next_reconcile: resource.row.next_reconcile,
-            attempts: resource.row.attempts,
+            next_reconcile: resource.row().next_reconcile,
+            attempts: resource.row().attempts,
             retry: self.graph.retry_policy(slot),
         })
     }
@@ -57,7 +74,7 @@ impl Explainer<'_> {
         let (mut at, mut seen) = (slot, Seen::default());
         while seen.insert(self.graph.rep(at)) && !self.graph[at].is_running() {
             let rep = self.graph.rep(at);
-            if !self.graph[at].is_unsettled() || self.graph[rep].unsettled_parents == 0 {
+            if !self.graph[at].is_unsettled() || self.graph[rep].unsettled_parents() == 0 {
                 break;
             }
             let mut members = (0..).map_while(|index| self.graph.member(rep, index));
@@ -76,7 +93,7 @@ impl Explainer<'_> {
     fn why_settled(&self, slot: Slot, why: &Settled) -> WhyNot {
         let now_known = match why {
             Settled::OnCycle => {
-                let error = self.graph[slot].row.error.as_ref();
+                let error = self.graph[slot].row().error.as_ref();
                 error.map(|error| WhyNot::Cycle(error.message.clone()))
             }
             Settled::Retrying => {
@@ -92,11 +109,11 @@ impl Explainer<'_> {
 
     fn why_not(&self, slot: Slot) -> WhyNot {
         let resource = &self.graph[slot];
-        match resource.lifecycle.at() {
+        match resource.at() {
             At::Running(run) => WhyNot::Runs {
-                invocation: run.invocation,
-                phase: run.phase,
-                cancelled: run.cancelled != crate::graph::resource::Cancelled::No,
+                invocation: run.invocation(),
+                phase: run.phase(),
+                cancelled: run.cancelled() != crate::graph::resource::Cancelled::No,
             },
             At::Settled(why) => self.why_settled(slot, why),
             At::Concluding => WhyNot::Next,
@@ -120,7 +137,7 @@ impl Explainer<'_> {
     /// It is ready, and something that is not its own keeps it out.
     fn why_not_started(&self, slot: Slot, phase: Phase) -> WhyNot {
         let (deletes, renames) = self.barrier.counting();
-        let kind = self.graph[slot].kind;
+        let kind = self.graph[slot].kind();
         let options = self.graph.kinds()[kind].options();
         if self.barrier.blocks(phase) && deletes > 0 {
             return WhyNot::DeletesFirst {
@@ -157,7 +174,7 @@ impl Explainer<'_> {
     }
 
     fn running_in(&self, phase: Phase) -> Vec<Subject> {
-        let in_phase = |slot: &Slot| self.graph[*slot].run().is_some_and(|run| run.phase == phase);
+        let in_phase = |slot: &Slot| self.graph[*slot].run().is_some_and(|run| run.phase() == phase);
         let mut running: Vec<Subject> = self
             .graph
             .runs()
@@ -174,7 +191,7 @@ impl Explainer<'_> {
     fn why_it_waits(&self, slot: Slot) -> WhyNot {
         if !self.graph[slot].is_live() {
             return WhyNot::DeletesFirst {
-                count: self.graph[slot].extra().delete_waits as usize,
+                count: self.graph[slot].delete_waits() as usize,
                 running: self.running_in(Phase::Delete),
             };
         }
@@ -189,7 +206,7 @@ impl Explainer<'_> {
 
     /// A cycle is settled as one when none of its members runs or is to be renamed.
     fn why_its_cycle_waits(&self, slot: Slot) -> Option<WhyNot> {
-        self.graph[slot].cycle?;
+        self.graph[slot].cycle()?;
         let rep = self.graph.rep(slot);
         let members = || (0..).map_while(|index| self.graph.member(rep, index));
         if let Some(running) = members().find(|member| self.graph[*member].is_running()) {

@@ -202,7 +202,7 @@ impl Waiters {
             return;
         }
         let outcome = match graph[slot].settled() {
-            Some(why) if graph[slot].life == Life::Live => RunOutcome::NotRun(why.clone()),
+            Some(why) if graph[slot].life() == Life::Live => RunOutcome::NotRun(why.clone()),
             _ => RunOutcome::Deleted,
         };
         for (call, _) in self.outcomes.remove(&slot).unwrap_or_default() {
@@ -246,6 +246,6 @@ mod tests {
             it.groups.clear();
             it.latest.clear();
         }));
-        assert!(!add_up(|it| it.latest.extend([(Slot(9), 99)])));
+        assert!(!add_up(|it| it.latest.extend([(Slot::new(9), 99)])));
     }
 }

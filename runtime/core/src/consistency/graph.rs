@@ -22,29 +22,31 @@ impl Parts<'_> {
             for parent in self.graph.parents(slot) {
                 let above = self.graph.rep(parent);
                 if above != below && self.graph[parent].is_unsettled() {
-                    unsettled_parents[below.0 as usize] += 1;
-                    busy_children[above.0 as usize] += u32::from(self.graph.is_busy(below));
+                    unsettled_parents[below.index()] += 1;
+                    busy_children[above.index()] += u32::from(self.graph.is_busy(below));
                 }
             }
-            running[below.0 as usize] += u32::from(resource.run().is_some_and(|run| run.busy));
-            findings.ensure_of(self.graph, slot, !resource.summing, || "is left summing".into());
+            running[below.index()] += u32::from(resource.run().is_some_and(|run| run.is_busy()));
+            findings.ensure_of(self.graph, slot, !resource.is_summing(), || {
+                "is left summing".into()
+            });
         }
         for (slot, resource) in self.graph.iter() {
             let counts = (
-                resource.unsettled_parents,
-                resource.busy_children,
-                resource.running,
+                resource.unsettled_parents(),
+                resource.busy_children(),
+                resource.running(),
             );
-            let index = slot.0 as usize;
+            let index = slot.index();
             let expected = (unsettled_parents[index], busy_children[index], running[index]);
             findings.ensure_of(self.graph, slot, counts == expected, || {
                 format!("counts {counts:?} unsettled parents, busy children and runs, not {expected:?}")
             });
             let starts_early = resource
                 .run()
-                .filter(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
+                .filter(|run| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No)
                 .is_some_and(|run| {
-                    run.again.is_none() && unsettled_parents[self.graph.rep(slot).0 as usize] > 0
+                    run.again().is_none() && unsettled_parents[self.graph.rep(slot).index()] > 0
                 });
             findings.ensure_of(self.graph, slot, !starts_early, || {
                 "runs below an unsettled resource and will not run again".into()
@@ -59,7 +61,7 @@ impl Parts<'_> {
         for (slot, resource) in self.graph.iter().filter(unsettled) {
             for child in self.graph.children(slot) {
                 findings.ensure_of(self.graph, child, self.graph[child].is_unsettled(), || {
-                    format!("is settled below \"{}\"", resource.row.key())
+                    format!("is settled below \"{}\"", resource.row().key())
                 });
             }
         }
@@ -70,15 +72,15 @@ impl Parts<'_> {
     fn check_swept(&self, findings: &mut Findings) {
         let is_swept = |(slot, it): (Slot, &Resource)| {
             let pending = it.pending().filter(|_| it.is_live())?;
-            (pending.swept == Cancels::All).then_some(slot)
+            (pending.swept() == Cancels::All).then_some(slot)
         };
         let mut open: Vec<Slot> = self.graph.iter().filter_map(is_swept).collect();
         let mut seen = HashSet::new();
         while let Some(slot) = open.pop() {
             for child in self.graph.children(slot).filter(|child| seen.insert(*child)) {
                 let run = self.graph[child].run();
-                let goes_on =
-                    run.is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
+                let goes_on = run
+                    .is_some_and(|run| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No);
                 findings.ensure_of(self.graph, child, !goes_on, || {
                     "goes on below a resource whose request cancels it".into()
                 });
@@ -100,9 +102,9 @@ impl Parts<'_> {
         for number in &component {
             *sizes.entry(*number).or_insert(0_usize) += 1;
         }
-        let cycles: HashSet<u32> = nodes
+        let cycles: HashSet<usize> = nodes
             .iter()
-            .filter_map(|slot| Some(self.graph[*slot].cycle?.0))
+            .filter_map(|slot| Some(self.graph[*slot].cycle()?.index()))
             .collect();
         findings.ensure(cycles.len() == self.graph.cycles().count(), || {
             format!(
@@ -114,7 +116,7 @@ impl Parts<'_> {
         for (index, slot) in nodes.iter().enumerate() {
             let size = sizes[&component[index]];
             let on_cycle = size > 1 || children[index].contains(&index_u32(index));
-            let known = self.graph[*slot].cycle.is_some();
+            let known = self.graph[*slot].cycle().is_some();
             findings.ensure_of(self.graph, *slot, known == on_cycle, || {
                 format!("is on a cycle: {on_cycle}, known: {known}")
             });
@@ -127,7 +129,7 @@ impl Parts<'_> {
     /// It settles together with the others, is not invoked, and carries the error that spells the cycle out.
     fn check_member(&self, slot: Slot, size: usize, findings: &mut Findings) {
         let resource = &self.graph[slot];
-        let Some(cycle) = resource.cycle else { return };
+        let Some(cycle) = resource.cycle() else { return };
         let members = self.graph.cycles().members(cycle);
         let whole = members.len() == size && members.contains(&slot);
         findings.ensure_of(self.graph, slot, whole, || {
@@ -139,9 +141,9 @@ impl Parts<'_> {
         findings.ensure_of(self.graph, slot, together, || "is on a cycle that is torn".into());
         let runs = resource
             .run()
-            .is_some_and(|run| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No);
+            .is_some_and(|run| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No);
         findings.ensure_of(self.graph, slot, !runs, || "is on a cycle and runs".into());
-        let error = resource.row.error.as_ref();
+        let error = resource.row().error.as_ref();
         let says = error.is_some_and(|error| &*error.code == CYCLE_CODE) || resource.unreadable().is_some();
         findings.ensure_of(self.graph, slot, says, || {
             "is on a cycle and does not say so".into()
@@ -151,12 +153,15 @@ impl Parts<'_> {
     /// Deleted resources are not part of the graph, and every edge between live ones is counted.
     pub(super) fn check_edges_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
-            let left = resource.is_live() || resource.links.is_empty();
+            let left = resource.is_live() || resource.links().is_empty();
             findings.ensure_of(self.graph, slot, left, || "is deleted and has links".into());
-            for (index, link) in resource.links.iter().enumerate() {
-                let edge = link.edge && self.graph.live(link.name).is_some();
-                findings.ensure_of(self.graph, slot, link.counted == edge, || {
-                    format!("has an edge by ref {index}: {edge}, counted: {}", link.counted)
+            for (index, link) in resource.links().iter().enumerate() {
+                let edge = link.is_edge() && self.graph.live(link.name()).is_some();
+                findings.ensure_of(self.graph, slot, link.is_counted() == edge, || {
+                    format!(
+                        "has an edge by ref {index}: {edge}, counted: {}",
+                        link.is_counted()
+                    )
                 });
             }
         }

@@ -12,12 +12,12 @@ use crate::{Phase, Settled};
 impl Parts<'_> {
     fn regular_runs(&self) -> impl Iterator<Item = (Slot, &Running)> {
         let run =
-            |(slot, it): (Slot, &'_ crate::graph::resource::Resource)| Some((slot, it.run()?.invocation));
+            |(slot, it): (Slot, &'_ crate::graph::resource::Resource)| Some((slot, it.run()?.invocation()));
         let slots: Vec<Slot> = self.graph.iter().filter_map(run).map(|(slot, _)| slot).collect();
         slots
             .into_iter()
             .filter_map(|slot| Some((slot, self.graph[slot].run()?)))
-            .filter(|(_, run)| run.phase == Phase::Reconcile && run.cancelled == Cancelled::No)
+            .filter(|(_, run)| run.phase() == Phase::Reconcile && run.cancelled() == Cancelled::No)
     }
 
     /// Invocations are those of the stages and the abandoned ones; under each name there is one.
@@ -25,19 +25,19 @@ impl Parts<'_> {
         let mut unreturned = 0;
         let mut under: HashMap<NameId, Slot> = HashMap::new();
         for (slot, resource) in self.graph.iter() {
-            findings.ensure_of(self.graph, slot, !resource.lifecycle.is_concluding(), || {
+            findings.ensure_of(self.graph, slot, !resource.is_concluding(), || {
                 "has an end that was never decided".into()
             });
             if let Some(run) = resource.unreturned() {
                 unreturned += 1;
-                let known = self.graph.run(run.invocation) == Some(slot);
+                let known = self.graph.run(run.invocation()) == Some(slot);
                 findings.ensure_of(self.graph, slot, known, || {
-                    format!("{:?} is lost", run.invocation)
+                    format!("{:?} is lost", run.invocation())
                 });
-                for name in run.under.iter() {
+                for name in run.under().iter() {
                     let other = under.insert(name, slot).filter(|other| *other != slot);
                     findings.ensure_of(self.graph, slot, other.is_none(), || {
-                        let other = other.map(|other| self.graph[other].row.key().to_string());
+                        let other = other.map(|other| self.graph[other].row().key().to_string());
                         format!("runs under one name with {other:?}")
                     });
                 }
@@ -72,11 +72,11 @@ impl Parts<'_> {
     /// What runs and is not cancelled has seen the present spec and refreshes, and, unless it runs again, parents.
     pub(super) fn check_runs_see_the_present(&self, findings: &mut Findings) {
         for (slot, run) in self.regular_runs() {
-            let (resource, Some(seen)) = (&self.graph[slot], &run.seen) else {
+            let (resource, Some(seen)) = (&self.graph[slot], run.seen()) else {
                 findings.ensure_of(self.graph, slot, false, || "runs and sees nothing".into());
                 continue;
             };
-            let row = &resource.row;
+            let row = resource.row();
             let fresh = seen.spec_version == row.spec_version && seen.refreshes == row.refreshes;
             findings.ensure_of(self.graph, slot, fresh, || {
                 format!(
@@ -86,10 +86,10 @@ impl Parts<'_> {
             });
             let same =
                 |(link, (seen, now)): (&crate::graph::resource::Link, (&crate::SeenRef, crate::SeenRef))| {
-                    !link.edge || seen.target == now.target
+                    !link.is_edge() || seen.target == now.target
                 };
             let views = seen.refs.iter().zip(self.graph.refs_now(slot));
-            let steady = run.again.is_some() || resource.links.iter().zip(views).all(same);
+            let steady = run.again().is_some() || resource.links().iter().zip(views).all(same);
             findings.ensure_of(self.graph, slot, steady, || {
                 "sees a ref that has changed since".into()
             });
@@ -100,10 +100,10 @@ impl Parts<'_> {
     pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
         for (slot, resource) in self.graph.iter() {
-            if let Some(run) = resource.lifecycle.abandoned() {
-                abandoned.insert(run.invocation, slot);
-                findings.ensure_of(self.graph, slot, run.cancelled != Cancelled::No, || {
-                    format!("{:?} is abandoned and not cancelled", run.invocation)
+            if let Some(run) = resource.abandoned() {
+                abandoned.insert(run.invocation(), slot);
+                findings.ensure_of(self.graph, slot, run.cancelled() != Cancelled::No, || {
+                    format!("{:?} is abandoned and not cancelled", run.invocation())
                 });
             }
         }
@@ -140,13 +140,13 @@ impl Parts<'_> {
                 continue;
             };
             let in_use = self.graph.user_of_its_names(slot).is_some();
-            let ready = resource.listed.ready == Some(phase) && listed.contains(&(phase, slot));
+            let ready = resource.ready() == Some(phase) && listed.contains(&(phase, slot));
             findings.ensure_of(self.graph, slot, ready || in_use, || {
                 "may start and stands in no queue".into()
             });
             let first = self.graph.options(slot).is_some_and(|options| options.first);
             let free = self.graph.active() < self.scheduler.concurrency()
-                && self.scheduler.places().has_room(resource.kind)
+                && self.scheduler.places().has_room(resource.kind())
                 && self.scheduler.phase_may_start(self.barrier, phase, first);
             findings.ensure_of(self.graph, slot, in_use || !free, || {
                 "could start and has not".into()
@@ -159,12 +159,11 @@ impl Parts<'_> {
         let mut of_kind = HashMap::new();
         let mut in_pool = HashMap::new();
         for (_, resource) in self.graph.iter() {
-            let pool = self.scheduler.places().pool_of(resource.kind);
+            let pool = self.scheduler.places().pool_of(resource.kind());
             if resource.is_running() {
-                *of_kind.entry(resource.kind).or_insert(0) += 1;
+                *of_kind.entry(resource.kind()).or_insert(0) += 1;
             }
-            let keeps =
-                resource.lifecycle.abandoned().is_some() && pool.is_some_and(|pool| pool.is_exclusive());
+            let keeps = resource.abandoned().is_some() && pool.is_some_and(|pool| pool.is_exclusive());
             if let Some(pool) = pool.filter(|_| resource.is_running() || keeps) {
                 *in_pool.entry(pool.name().clone()).or_insert(0) += 1;
             }

@@ -13,7 +13,9 @@ impl Parts<'_> {
     pub(super) fn check_deletes_then_renames(&self, findings: &mut Findings) {
         let counting = |life| {
             let counts = self.graph.iter();
-            counts.filter(|(_, it)| it.life == life && it.op_counts()).count()
+            counts
+                .filter(|(_, it)| it.life() == life && it.op_counts())
+                .count()
         };
         let expected = (counting(Life::Deleted), counting(Life::Live));
         let counted = self.barrier.counting();
@@ -22,40 +24,32 @@ impl Parts<'_> {
         });
         let mut waits: HashMap<Slot, u32> = HashMap::new();
         for (target, uid) in self.barrier.delete_order().waiting() {
-            if self.graph.get(target).is_some_and(|it| it.row.uid == uid) {
+            if self.graph.get(target).is_some_and(|it| it.row().uid == uid) {
                 *waits.entry(target).or_default() += 1;
             }
         }
         for (slot, resource) in self.graph.iter() {
             let expected = waits.get(&slot).copied().unwrap_or(0);
-            findings.ensure_of(
-                self.graph,
-                slot,
-                resource.extra().delete_waits == expected,
-                || {
-                    format!(
-                        "waits for {} deletes, not {expected}",
-                        resource.extra().delete_waits
-                    )
-                },
-            );
+            findings.ensure_of(self.graph, slot, resource.delete_waits() == expected, || {
+                format!("waits for {} deletes, not {expected}", resource.delete_waits())
+            });
             self.check_mark(slot, findings);
         }
     }
 
     fn check_mark(&self, slot: Slot, findings: &mut Findings) {
         let resource = &self.graph[slot];
-        if resource.life == Life::Gone {
+        if resource.life() == Life::Gone {
             return;
         }
-        let marked = resource.row.marks.is_deleted() || resource.row.marks.is_renamed();
+        let marked = resource.row().marks.is_deleted() || resource.row().marks.is_renamed();
         findings.ensure_of(self.graph, slot, marked || !resource.has_op(), || {
-            format!("has nothing to do, and {:?}", resource.op)
+            format!("has nothing to do, and {:?}", resource.op())
         });
         let forgotten = marked && self.graph.can_run(slot) && !resource.has_op();
         findings.ensure_of(self.graph, slot, !forgotten, || "forgot its mark".into());
         if let Some(why) = resource.settled() {
-            let waits = matches!(resource.op, Op::Due { .. }) && !matches!(why, Settled::Abandoned { .. });
+            let waits = matches!(resource.op(), Op::Due { .. }) && !matches!(why, Settled::Abandoned { .. });
             findings.ensure_of(self.graph, slot, !waits, || {
                 format!("has settled, {why:?}, with its delete or rename to be done")
             });
@@ -71,8 +65,8 @@ impl Parts<'_> {
     /// Only paused resources settle as such, and only they remember what asked meanwhile.
     pub(super) fn check_paused_stays(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter().filter(|(_, it)| it.is_live()) {
-            let says = resource.settled() == Some(&Settled::Paused) || resource.extra().missed;
-            findings.ensure_of(self.graph, slot, !says || resource.row.paused, || {
+            let says = resource.settled() == Some(&Settled::Paused) || resource.is_missed();
+            findings.ensure_of(self.graph, slot, !says || resource.row().paused, || {
                 "is held by a pause that is over".into()
             });
         }
@@ -80,7 +74,7 @@ impl Parts<'_> {
 
     /// The gate is those of `first` kinds that have not settled yet.
     pub(super) fn check_startup_barrier(&self, findings: &mut Findings) {
-        let gates = self.graph.iter().filter(|(_, it)| it.gates);
+        let gates = self.graph.iter().filter(|(_, it)| it.is_gate());
         let gates: BTreeSet<Slot> = gates.map(|(slot, _)| slot).collect();
         findings.ensure(gates == *self.scheduler.gate(), || {
             format!(

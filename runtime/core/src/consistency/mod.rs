@@ -68,7 +68,7 @@ impl Findings {
     /// Something about one resource.
     fn ensure_of(&mut self, graph: &Graph, slot: Slot, holds: bool, detail: impl FnOnce() -> String) {
         if !holds {
-            let row = &graph[slot].row;
+            let row = graph[slot].row();
             let subject = Subject {
                 uid: row.uid,
                 key: row.key(),
@@ -80,17 +80,37 @@ impl Findings {
 
 /// The components that are checked.
 pub(crate) struct Parts<'a> {
-    pub(crate) graph: &'a Graph,
-    pub(crate) scheduler: &'a Scheduler,
-    pub(crate) barrier: &'a Barrier,
-    pub(crate) timers: &'a Timers,
-    pub(crate) journal: &'a Journal,
-    pub(crate) waiters: &'a Waiters,
+    graph: &'a Graph,
+    scheduler: &'a Scheduler,
+    barrier: &'a Barrier,
+    timers: &'a Timers,
+    journal: &'a Journal,
+    waiters: &'a Waiters,
     /// True while the core takes calls and starts work.
-    pub(crate) serves: bool,
+    serves: bool,
 }
 
 impl<'a> Parts<'a> {
+    /// The components of a core; `serves` is true while it takes calls and starts work.
+    pub(crate) fn new(
+        graph: &'a Graph,
+        (scheduler, barrier): (&'a Scheduler, &'a Barrier),
+        timers: &'a Timers,
+        journal: &'a Journal,
+        waiters: &'a Waiters,
+        serves: bool,
+    ) -> Self {
+        Self {
+            graph,
+            scheduler,
+            barrier,
+            timers,
+            journal,
+            waiters,
+            serves,
+        }
+    }
+
     /// Every rule that is checked, in order.
     const CHECKS: [Check<'a>; 18] = [
         (Rule::OneRunPerName, Self::check_one_run_per_name),

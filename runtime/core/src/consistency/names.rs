@@ -11,9 +11,9 @@ impl Parts<'_> {
     /// Each live resource is the one of its name; claims and referrers agree with rows.
     pub(super) fn check_names_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
-            let entry = self.graph.name(resource.name);
-            let same = *entry.name() == resource.row.name
-                && *self.graph.kinds()[entry.kind()].kind() == resource.row.kind;
+            let entry = self.graph.name(resource.name());
+            let same = *entry.name() == resource.row().name
+                && *self.graph.kinds()[entry.kind()].kind() == resource.row().kind;
             findings.ensure_of(self.graph, slot, same, || {
                 format!("is bound to \"{}\"", entry.name())
             });
@@ -24,13 +24,13 @@ impl Parts<'_> {
             };
             findings.ensure_of(self.graph, slot, bound, || "is not bound to its name".into());
             let claimed = resource
-                .claims
+                .claims()
                 .iter()
                 .all(|name| self.graph.name(*name).others().contains(&slot));
             findings.ensure_of(self.graph, slot, claimed, || {
                 "misses a claim on a former name".into()
             });
-            let known = self.graph.find(resource.row.uid) == Some(slot);
+            let known = self.graph.find(resource.row().uid) == Some(slot);
             findings.ensure_of(self.graph, slot, known, || "is not found by its uid".into());
             self.check_links(slot, findings);
         }
@@ -52,19 +52,24 @@ impl Parts<'_> {
     /// Its links are its refs, each known to the name that it names.
     fn check_links(&self, slot: Slot, findings: &mut Findings) {
         let resource = &self.graph[slot];
-        let all = !resource.is_live() || resource.links.len() == resource.row.refs.len();
+        let all = !resource.is_live() || resource.links().len() == resource.row().refs.len();
         findings.ensure_of(self.graph, slot, all, || {
             format!(
                 "has {} links for {} refs",
-                resource.links.len(),
-                resource.row.refs.len()
+                resource.links().len(),
+                resource.row().refs.len()
             )
         });
-        for (index, (link, reference)) in resource.links.iter().zip(resource.row.refs.iter()).enumerate() {
-            let entry = self.graph.name(link.name);
+        for (index, (link, reference)) in resource
+            .links()
+            .iter()
+            .zip(resource.row().refs.iter())
+            .enumerate()
+        {
+            let entry = self.graph.name(link.name());
             let named =
                 *entry.name() == reference.name && *self.graph.kinds()[entry.kind()].kind() == reference.kind;
-            let referrer = entry.referrer(link.position);
+            let referrer = entry.referrer(link.position());
             let known = referrer == Some((slot, index));
             findings.ensure_of(self.graph, slot, named && known, || {
                 format!("lost its link {index}")
@@ -76,8 +81,8 @@ impl Parts<'_> {
     pub(super) fn check_owners_agree(&self, findings: &mut Findings) {
         let mut owned: HashMap<Uid, BTreeSet<Slot>, QuickHash> = HashMap::default();
         for (slot, resource) in self.graph.iter() {
-            let stored = resource.life != crate::graph::resource::Life::Gone;
-            if let Some(owner) = resource.row.owner.filter(|_| stored) {
+            let stored = resource.life() != crate::graph::resource::Life::Gone;
+            if let Some(owner) = resource.row().owner.filter(|_| stored) {
                 owned.entry(owner).or_default().insert(slot);
             }
         }

@@ -31,11 +31,11 @@ impl Parts<'_> {
         }
         let dirty = self.journal.dirty_slots();
         for (slot, resource) in self.graph.stored() {
-            let revision = resource.row.revision;
+            let revision = resource.row().revision;
             findings.ensure_of(self.graph, slot, revision <= self.journal.revision(), || {
                 format!("has revision {revision} of {}", self.journal.revision())
             });
-            let listed = resource.listed.row_dirty && dirty.contains(&slot);
+            let listed = resource.is_row_dirty() && dirty.contains(&slot);
             findings.ensure_of(self.graph, slot, listed || revision <= handed_out, || {
                 format!("changed at revision {revision}, and nobody stores it")
             });
@@ -89,11 +89,11 @@ impl Parts<'_> {
             "a uid is stored twice".into()
         });
         for (slot, resource) in self.graph.stored() {
-            if resource.row.revision > stored.revision {
+            if resource.row().revision > stored.revision {
                 continue; // written since, or not yet
             }
-            let there = by_uid.get(&resource.row.uid);
-            let same = there.is_some_and(|there| *there.row == *resource.row);
+            let there = by_uid.get(&resource.row().uid);
+            let same = there.is_some_and(|there| *there.row == **resource.row());
             findings.ensure_of(self.graph, slot, same, || match there {
                 Some(there) => format!("is stored otherwise, as of revision {}", there.row.revision),
                 None => "is not stored".into(),
@@ -104,7 +104,7 @@ impl Parts<'_> {
         }
         for stored in &stored.rows {
             let known = self.graph.find(stored.row.uid);
-            if known.is_none_or(|slot| self.graph[slot].life == Life::Gone) {
+            if known.is_none_or(|slot| self.graph[slot].life() == Life::Gone) {
                 let subject = Subject {
                     uid: stored.row.uid,
                     key: stored.row.key(),

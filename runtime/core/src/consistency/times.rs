@@ -11,23 +11,23 @@ impl Parts<'_> {
     pub(super) fn check_timers_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
             let retries = self.timers.due(Timer::OpRetry(slot)).is_some();
-            findings.ensure_of(self.graph, slot, retries == (resource.op == Op::Failed), || {
-                format!("has {:?}, tried again: {retries}", resource.op)
+            findings.ensure_of(self.graph, slot, retries == (resource.op() == Op::Failed), || {
+                format!("has {:?}, tried again: {retries}", resource.op())
             });
             if let Some(run) = resource.run() {
-                let bounded = self.timers.due(Timer::Abandon(run.invocation)).is_some();
-                let waited_for = !matches!(run.cancelled, Cancelled::No | Cancelled::ByShutdown);
+                let bounded = self.timers.due(Timer::Abandon(run.invocation())).is_some();
+                let waited_for = !matches!(run.cancelled(), Cancelled::No | Cancelled::ByShutdown);
                 findings.ensure_of(self.graph, slot, bounded || !waited_for, || {
-                    format!("{:?} is cancelled and never given up on", run.invocation)
+                    format!("{:?} is cancelled and never given up on", run.invocation())
                 });
                 let may_be = self
                     .graph
                     .options(slot)
                     .is_some_and(|options| options.deadline.is_some());
-                let limited = self.timers.due(Timer::Deadline(run.invocation)).is_some();
-                let over = run.cancelled != Cancelled::No;
+                let limited = self.timers.due(Timer::Deadline(run.invocation())).is_some();
+                let over = run.cancelled() != Cancelled::No;
                 findings.ensure_of(self.graph, slot, limited == may_be || over, || {
-                    format!("{:?} has lost its deadline", run.invocation)
+                    format!("{:?} has lost its deadline", run.invocation())
                 });
             }
         }
@@ -49,18 +49,18 @@ impl Parts<'_> {
 
     fn is_waited_for(&self, timer: Timer) -> bool {
         match timer {
-            Timer::OpRetry(slot) => self.graph.get(slot).is_some_and(|it| it.op == Op::Failed),
+            Timer::OpRetry(slot) => self.graph.get(slot).is_some_and(|it| it.op() == Op::Failed),
             Timer::Retry(slot) => {
-                let failed = self.graph.get(slot).map(|it| it.extra().failure.is_some());
+                let failed = self.graph.get(slot).map(|it| it.failure().is_some());
                 self.is_live_slot(slot) && failed == Some(true)
             }
-            Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].row.attempts > 0,
+            Timer::Forgive(slot) => self.is_live_slot(slot) && self.graph[slot].row().attempts > 0,
             Timer::Nudge(slot) | Timer::Resync(slot) => self.is_live_slot(slot),
             Timer::Deadline(invocation) | Timer::Abandon(invocation) => {
                 self.graph.run(invocation).is_some_and(|slot| {
                     self.graph[slot]
                         .run()
-                        .is_some_and(|run| run.invocation == invocation)
+                        .is_some_and(|run| run.invocation() == invocation)
                 })
             }
             Timer::DrainLimit | Timer::Promote | Timer::CommitRetry | Timer::Grace | Timer::LastCommit => {

@@ -10,7 +10,7 @@ impl Parts<'_> {
     /// Whatever is pending waits for something that will have it considered.
     pub(super) fn check_no_lost_wake_ups(&self, findings: &mut Findings) {
         for slot in self.graph.agenda() {
-            let listed = self.graph.get(*slot).is_none_or(|it| it.listed.queued);
+            let listed = self.graph.get(*slot).is_none_or(|it| it.is_queued());
             findings.ensure(listed, || format!("{slot:?} is in the queue unknowingly"));
         }
         // Once it no longer serves, nothing is considered; while the queue is not empty, it will be.
@@ -18,7 +18,7 @@ impl Parts<'_> {
             return;
         }
         for (slot, resource) in self.graph.iter() {
-            findings.ensure_of(self.graph, slot, !resource.listed.queued, || {
+            findings.ensure_of(self.graph, slot, !resource.is_queued(), || {
                 "is listed as queued and is not".into()
             });
             if resource.pending().is_some() {
@@ -31,7 +31,7 @@ impl Parts<'_> {
         let pending = self.graph.iter().filter(|(_, it)| at_rest && it.is_unsettled());
         for (slot, resource) in pending {
             findings.ensure_of(self.graph, slot, false, || {
-                format!("waits for nothing: {:?}", resource.lifecycle)
+                format!("waits for nothing: {:?}", resource.at())
             });
         }
     }
@@ -52,7 +52,7 @@ impl Parts<'_> {
                     .range(..=revision)
                     .flat_map(|(_, slots)| slots);
                 // One that waits for a place, for a name or for an invocation below is considered after that.
-                let later = self.graph[slot].listed.ready.is_some()
+                let later = self.graph[slot].ready().is_some()
                     || self.graph.user_of_its_names(slot).is_some()
                     || self.awaits_something(slot);
                 let listed = later || awaiting.any(|slot| members.contains(slot));
@@ -71,15 +71,15 @@ impl Parts<'_> {
     fn awaits_something(&self, slot: Slot) -> bool {
         let resource = &self.graph[slot];
         if !resource.is_live() {
-            return resource.extra().delete_waits > 0;
+            return resource.delete_waits() > 0;
         }
         let rep = &self.graph[self.graph.rep(slot)];
         let mut members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
         let moves = members.any(|member| {
             let member = &self.graph[member];
-            member.is_running() || matches!(member.op, Op::Due { .. })
+            member.is_running() || matches!(member.op(), Op::Due { .. })
         });
-        rep.unsettled_parents > 0 || rep.busy_children > 0 || (resource.cycle.is_some() && moves)
+        rep.unsettled_parents() > 0 || rep.busy_children() > 0 || (resource.cycle().is_some() && moves)
     }
 
     /// Everything unsettled is counted, hidden or not; callers wait only for what is unsettled.

@@ -18,21 +18,21 @@ impl Core {
         let known = self.graph.run(invocation).filter(|_| self.is_serving());
         let Some(slot) = known else { return };
         let Some(run) = self.graph[slot].run() else { return };
-        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
-        let (under, since, answers) = (run.under.clone(), run.waited_since, run.answers);
-        let busy = run.busy && self.graph[slot].is_live();
-        let is_gone = self.graph[slot].life == Life::Gone;
+        let reason = run.reason_again();
+        let (under, since, answers) = (run.under().clone(), run.waited_since(), run.is_answer());
+        let busy = run.is_busy() && self.graph[slot].is_live();
+        let is_gone = self.graph[slot].life() == Life::Gone;
         let mut pending = Pending::new(reason, self.now.mono);
-        pending.since = since;
+        pending.set_since(since);
         // In one step: something that stays unsettled has never settled in between.
         self.on(slot, Event::Abandoned((!is_gone).then_some(pending)));
         if busy {
             self.graph.uncount_running(slot);
         }
         self.timers.clear_run(invocation);
-        let kind = self.graph[slot].kind;
+        let kind = self.graph[slot].kind();
         self.scheduler.places_mut().abandon(kind);
-        self.graph[slot].own |= answers;
+        self.graph[slot].owe(answers);
         if is_gone {
             let why = self.graph.kept_out(slot).unwrap_or(Settled::Idle);
             self.on(slot, Event::Settled(why));
@@ -52,12 +52,12 @@ impl Core {
     /// asked for.
     pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
         self.record(slot, run, RunResult::Cancelled, None);
-        if self.graph[slot].life != Life::Gone {
+        if self.graph[slot].life() != Life::Gone {
             self.write(slot, |row| row.runs_total += 1);
             self.write_last_run(slot, run, RunResult::Cancelled);
             self.recover(slot, slot);
         }
-        for name in run.under.iter() {
+        for name in run.under().iter() {
             for other in self.graph.claimants(name) {
                 if other != slot {
                     self.recover(other, slot);
@@ -67,14 +67,14 @@ impl Core {
     }
 
     fn recover(&mut self, slot: Slot, from: Slot) {
-        let row = &self.graph[from].row;
+        let row = self.graph[from].row();
         let cause = Cause::Resource {
             uid: row.uid,
             key: row.key(),
         };
         let reason = Arc::new(Reason::because(Why::Recovered, cause));
         let waits = matches!(self.graph[slot].settled(), Some(Settled::Abandoned { .. }));
-        match self.graph[slot].life {
+        match self.graph[slot].life() {
             Life::Live if waits || slot == from => self.ask(slot, &reason),
             Life::Deleted if waits => self.set_pending(slot, reason),
             _ => self.graph.enqueue(slot),

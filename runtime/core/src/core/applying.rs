@@ -12,7 +12,7 @@ use super::Core;
 use crate::batch::plan::{Plan, Step};
 use crate::graph::Graph;
 use crate::graph::lifecycle::Event;
-use crate::graph::resource::{Cancelled, Life, Resource};
+use crate::graph::resource::{Cancelled, Life, Resource, Running};
 use crate::types::edit::{no_labels, unless_empty};
 use crate::types::index::{NameId, Slot};
 use crate::{
@@ -57,7 +57,8 @@ pub(super) struct Applying<'a> {
 impl<'a> Applying<'a> {
     /// Carries out a plan. `own` is the resource from whose invocation it comes.
     pub(super) fn carry_out(core: &'a mut Core, plan: Plan, own: Option<Slot>, cause: &'a Cause) {
-        let steps = plan.steps.into_iter();
+        let (steps, origins) = plan.into_steps();
+        let steps = steps.into_iter();
         let steps: Vec<Step> = steps.filter(|step| changes_anything(&core.graph, step)).collect();
         if steps.is_empty() {
             return;
@@ -65,7 +66,7 @@ impl<'a> Applying<'a> {
         let by = Author {
             cause,
             before: core.graph.reason_of_run(own),
-            origins: plan.origins,
+            origins,
             last: RefCell::default(),
         };
         let mut applying = Self {
@@ -158,7 +159,7 @@ impl<'a> Applying<'a> {
                     take_up,
                     update,
                 } => {
-                    let row = self.core.graph[*slot].row.clone();
+                    let row = self.core.graph[*slot].row().clone();
                     let moves = name.as_ref().is_some_and(|name| *name != row.name);
                     if let Some(name) = name.as_ref().filter(|_| moves || *take_up) {
                         self.note_name(&row.kind, name);
@@ -171,16 +172,16 @@ impl<'a> Applying<'a> {
                     (*slot, moves)
                 }
             };
-            if let Some(cycle) = self.core.graph[slot].cycle {
+            if let Some(cycle) = self.core.graph[slot].cycle() {
                 let members = self.core.graph.dissolve(cycle);
                 self.tally.seeds.extend(&members);
                 self.tally.dissolved.extend(members);
             }
             if moves && self.core.graph[slot].is_live() {
-                let uid = self.core.graph[slot].row.uid;
+                let uid = self.core.graph[slot].row().uid;
                 self.tally
                     .names
-                    .entry(self.core.graph[slot].name)
+                    .entry(self.core.graph[slot].name())
                     .or_insert(Some(uid));
             }
         }
@@ -245,7 +246,7 @@ impl<'a> Applying<'a> {
         self.core.write(slot, |_| {});
         self.core
             .graph
-            .set_owner(slot, None, self.core.graph[slot].row.owner);
+            .set_owner(slot, None, self.core.graph[slot].row().owner);
         self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
         self.core.graph.attach(slot);
         self.tally.to_bind.push(slot);
@@ -257,15 +258,15 @@ impl<'a> Applying<'a> {
     fn delete(&mut self, slot: Slot, force: bool) {
         if self.core.graph[slot].is_live() {
             self.leave_graph(slot);
-            self.core.graph[slot].life = Life::Deleted;
+            self.core.graph[slot].set_life(Life::Deleted);
         }
-        let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row.state.is_none();
+        let never_made = !self.core.graph.can_run(slot) && self.core.graph[slot].row().state.is_none();
         if self.own == Some(slot) || force || (never_made && self.core.graph[slot].unreadable().is_none()) {
             if force {
                 let reason = self.reason_by(slot, Why::Deleted);
                 self.core
                     .journal
-                    .record_forced(&self.core.graph[slot].row, self.core.now.wall, reason);
+                    .record_forced(self.core.graph[slot].row(), self.core.now.wall, reason);
             }
             if self.own != Some(slot) {
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
@@ -282,7 +283,7 @@ impl<'a> Applying<'a> {
         });
         self.core.clear_times(slot);
         self.core.graph.claim(slot);
-        self.core.graph[slot].hold = self.core.journal.revision();
+        self.core.graph[slot].hold_until(self.core.journal.revision());
         self.core.begin_op(slot);
         let reason = self.reason_by(slot, Why::Deleted);
         self.core.graph.leave_cohort(slot);
@@ -293,7 +294,7 @@ impl<'a> Applying<'a> {
     fn set_aside(&mut self, slot: Slot, reason: Arc<Reason>) {
         match self.core.graph[slot].run_mut() {
             Some(run) => {
-                run.again = Some(reason);
+                run.set_again(Some(reason));
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
             }
             None => self.core.set_pending(slot, reason),
@@ -304,17 +305,17 @@ impl<'a> Applying<'a> {
     /// Takes a resource out of the graph; it is unbound already.
     fn leave_graph(&mut self, slot: Slot) {
         self.core.graph.detach(slot);
-        if self.core.graph[slot].run().is_some_and(|run| run.busy) {
+        if self.core.graph[slot].run().is_some_and(|run| run.is_busy()) {
             self.core.graph.uncount_running(slot);
             if let Some(run) = self.core.graph[slot].run_mut() {
-                run.busy = false;
+                run.set_busy(false);
             }
         }
         let resource = &mut self.core.graph[slot];
         debug_assert!(
-            resource.unsettled_parents == 0 && resource.busy_children == 0 && resource.running == 0
+            resource.unsettled_parents() == 0 && resource.busy_children() == 0 && resource.running() == 0
         );
-        resource.own = false;
+        resource.take_owed();
     }
 
     /// Gives a deleted resource its life back; its name follows when names are bound.
@@ -322,15 +323,15 @@ impl<'a> Applying<'a> {
         self.core.end_op(slot);
         self.core.barrier.release_delete_waits(&mut self.core.graph, slot);
         self.core.graph.unclaim(slot);
-        self.core.graph[slot].life = Life::Live;
+        self.core.graph[slot].set_life(Life::Live);
         // Whoever takes it up, also its own delete: what it waited for before was that delete (C17).
-        self.core.graph[slot].disturbed = self.core.now.mono;
+        self.core.graph[slot].disturb(self.core.now.mono);
         self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
         self.core.cancel_run(slot, Cancelled::ToRunAgain);
         match self.core.graph[slot].run_mut() {
             Some(run) => {
-                run.busy = true;
-                run.again = None;
+                run.set_busy(true);
+                run.set_again(None);
                 self.core.graph.count_running(slot);
             }
             None => {
@@ -340,7 +341,7 @@ impl<'a> Applying<'a> {
     }
 
     fn change_row(&mut self, slot: Slot, update: Update, name: Option<Name>, take_up: bool) {
-        let before = self.core.graph[slot].row.clone();
+        let before = self.core.graph[slot].row().clone();
         let refs = update.refs.clone().filter(|refs| *refs != before.refs);
         let name = name.filter(|name| !name.same_case(&before.name));
         let spec = update
@@ -367,12 +368,12 @@ impl<'a> Applying<'a> {
             }
             overwrite(row, update);
         });
-        if self.core.graph[slot].row.retry != before.retry {
+        if self.core.graph[slot].row().retry != before.retry {
             self.tally.policies.push(slot);
         }
         self.core
             .graph
-            .set_owner(slot, before.owner, self.core.graph[slot].row.owner);
+            .set_owner(slot, before.owner, self.core.graph[slot].row().owner);
         if let Some(name) = name.clone() {
             self.rename(slot, name, take_up);
         }
@@ -393,17 +394,17 @@ impl<'a> Applying<'a> {
             };
             self.tally.asks.push((slot, why, refs.is_some()));
         }
-        if take_up && self.core.graph[slot].row.marks.is_renamed() {
+        if take_up && self.core.graph[slot].row().marks.is_renamed() {
             self.core.begin_op(slot);
         }
     }
 
     /// Gives a resource, unbound if its name really changes, another name and the mark that goes with it.
     fn rename(&mut self, slot: Slot, name: Name, take_up: bool) {
-        let kind = self.core.graph[slot].kind;
+        let kind = self.core.graph[slot].kind();
         let id = self.core.graph.intern(kind, &name);
-        self.core.graph[slot].name = id;
-        let keeps_mark = self.core.graph.can_run(slot) || self.core.graph[slot].row.state.is_some();
+        self.core.graph[slot].set_name(id);
+        let keeps_mark = self.core.graph.can_run(slot) || self.core.graph[slot].row().state.is_some();
         self.core.write(slot, |row| {
             let old = std::mem::replace(&mut row.name, name);
             if keeps_mark {
@@ -430,7 +431,7 @@ impl<'a> Applying<'a> {
         core.journal.write_cycle_errors(
             &mut core.graph,
             core.now.wall,
-            (&changes.regrouped, &changes.left),
+            (changes.regrouped(), changes.left()),
         );
         let mut own_edit = None;
         for (slot, why, refs) in std::mem::take(&mut self.tally.asks) {
@@ -445,10 +446,10 @@ impl<'a> Applying<'a> {
                 self.hold_and_ask(slot, why);
             }
         }
-        for slot in changes.entered {
+        for slot in changes.entered().iter().copied() {
             self.hold_and_ask(slot, Why::Edited);
         }
-        for slot in changes.left {
+        for slot in changes.left().iter().copied() {
             if self
                 .core
                 .graph
@@ -462,7 +463,7 @@ impl<'a> Applying<'a> {
             let referrers = self.core.graph.referrers(name);
             let because = self.reason_for_ref(self.core.graph.live(name));
             for slot in referrers {
-                self.core.graph[slot].hold = self.core.journal.revision();
+                self.core.graph[slot].hold_until(self.core.journal.revision());
                 self.core.ask(slot, &because);
             }
             self.core.graph.release_name(name);
@@ -476,13 +477,13 @@ impl<'a> Applying<'a> {
     }
 
     fn hold_and_ask(&mut self, slot: Slot, why: Why) {
-        self.core.graph[slot].hold = self.core.journal.revision();
+        self.core.graph[slot].hold_until(self.core.journal.revision());
         let reason = self.reason_by(slot, why);
         self.core.ask(slot, &reason);
     }
 
     fn reason_by(&self, slot: Slot, why: Why) -> Arc<Reason> {
-        let origin = self.by.origins.get(&self.core.graph[slot].row.uid);
+        let origin = self.by.origins.get(&self.core.graph[slot].row().uid);
         let mut last = self.by.last.borrow_mut();
         let same = |last: &&mut Arc<Reason>| last.why == why && last.origin.as_ref() == origin;
         if let Some(last) = last.as_mut().filter(same) {
@@ -515,9 +516,9 @@ impl<'a> Applying<'a> {
 
     /// An edit by the resource's own invocation counts as seen.
     fn see_own_edit(&mut self, slot: Slot, refs_changed: bool) {
-        self.core.graph[slot].hold = self.core.journal.revision();
+        self.core.graph[slot].hold_until(self.core.journal.revision());
         let now = self.core.graph.see(slot);
-        if let Some(seen) = self.core.graph[slot].run_mut().and_then(|run| run.seen.as_mut()) {
+        if let Some(seen) = self.core.graph[slot].run_mut().and_then(Running::seen_mut) {
             seen.spec_version = now.spec_version;
             if refs_changed {
                 seen.refs = now.refs;
@@ -536,7 +537,7 @@ fn changes_anything(graph: &Graph, step: &Step) -> bool {
     else {
         return true;
     };
-    let row = &graph[*slot].row;
+    let row = graph[*slot].row();
     name.as_ref().is_some_and(|name| !name.same_case(&row.name)) || !update_is_idle(row, update)
 }
 

@@ -60,7 +60,7 @@ impl Calling<'_> {
                         row.refreshes.plain += 1
                     }
                 });
-                self.core.graph[slot].hold = self.core.journal.revision();
+                self.core.graph[slot].hold_until(self.core.journal.revision());
                 Ok(self.request(slot, Why::Refresh, cause))
             }
             Call::Nudge(target) => {
@@ -96,8 +96,8 @@ impl Calling<'_> {
             }
             Call::ReconcileOnce(target) => {
                 let slot = self.core.graph.resolve(&target)?;
-                if self.core.graph[slot].row.paused {
-                    self.core.graph[slot].extra_mut().forced = true;
+                if self.core.graph[slot].row().paused {
+                    self.core.graph[slot].set_forced(true);
                 }
                 Ok(self.request(slot, Why::Requested, cause))
             }
@@ -129,7 +129,7 @@ impl Calling<'_> {
 
     fn refuse_unreadable(&self, slot: Slot) -> Result<(), Refusal> {
         match self.core.graph[slot].unreadable() {
-            Some(_) => Err(Refusal::Unreadable(self.core.graph[slot].row.key())),
+            Some(_) => Err(Refusal::Unreadable(self.core.graph[slot].row().key())),
             None => Ok(()),
         }
     }
@@ -145,15 +145,15 @@ impl Calling<'_> {
             .run(invocation)
             .ok_or(Refusal::InvocationCancelled)?;
         let resource = &self.core.graph[slot];
-        let cancelled = resource.run().is_none_or(|run| run.cancelled != Cancelled::No);
-        if cancelled || resource.life == Life::Gone {
+        let cancelled = resource.run().is_none_or(|run| run.cancelled() != Cancelled::No);
+        if cancelled || resource.life() == Life::Gone {
             return Err(Refusal::InvocationCancelled);
         }
         Ok((
             Some(slot),
             Cause::Invocation {
-                uid: resource.row.uid,
-                key: resource.row.key(),
+                uid: resource.row().uid,
+                key: resource.row().key(),
             },
         ))
     }
@@ -164,7 +164,7 @@ impl Calling<'_> {
         let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
         self.core.ask(slot, &Arc::new(reason));
         self.core
-            .answer(self.id, Answer::Recorded(self.core.graph[slot].row.uid));
+            .answer(self.id, Answer::Recorded(self.core.graph[slot].row().uid));
         if self.by.is_none() {
             self.core.open_handle(self.id, slot);
         }
@@ -174,7 +174,7 @@ impl Calling<'_> {
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
         if let Some(pending) = self.core.graph[slot].pending_mut() {
-            pending.cancelled = true;
+            pending.cancel();
             self.core.graph.enqueue(slot);
         } else {
             self.core.cancel_run(slot, Cancelled::ByCaller);
@@ -190,12 +190,12 @@ impl Calling<'_> {
             .by
             .and_then(|by| self.core.graph.run(by))
             .ok_or(Refusal::InvocationCancelled)?;
-        let row = &self.core.graph[slot].row;
+        let row = self.core.graph[slot].row();
         // From its cancel on it may still write, until it is abandoned (C8).
         let writes = self.core.graph[slot]
             .run()
-            .is_some_and(|run| Some(run.invocation) == self.by);
-        if self.core.graph[slot].life == Life::Gone || !writes {
+            .is_some_and(|run| Some(run.invocation()) == self.by);
+        if self.core.graph[slot].life() == Life::Gone || !writes {
             return Err(Refusal::InvocationCancelled);
         }
         if let Some(expected) = expected.filter(|expected| *expected != row.state_version) {
@@ -214,12 +214,12 @@ impl Calling<'_> {
             row.state_format = format;
             row.state_version = row.state_version.next();
         });
-        Ok(self.core.graph[slot].row.state_version)
+        Ok(self.core.graph[slot].row().state_version)
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
         let mut plan = plan(&self.core.graph, batch)?;
-        let uids = std::mem::take(&mut plan.uids);
+        let uids = plan.take_uids();
         Applying::carry_out(self.core, plan, own, cause);
         Ok(Applied {
             revision: self.core.journal.revision(),

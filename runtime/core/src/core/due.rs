@@ -60,7 +60,7 @@ impl Core {
 
     /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
     pub(super) fn store_requeue(&mut self, slot: Slot) {
-        let stored = self.graph[slot].row.next_reconcile;
+        let stored = self.graph[slot].row().next_reconcile;
         if stored.is_none() {
             return;
         }
@@ -73,9 +73,7 @@ impl Core {
     /// Nothing is due for this resource any more.
     pub(super) fn clear_times(&mut self, slot: Slot) {
         self.timers.clear_all(slot);
-        if let Some(extra) = &mut self.graph[slot].extra {
-            extra.failure = None;
-        }
+        self.graph[slot].set_failure(None);
     }
 
     /// Nudges all whose requeue, retry or resync falls due within their kind's interval. Costs what is due within the

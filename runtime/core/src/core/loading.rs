@@ -162,17 +162,17 @@ impl Loading {
             .next_reconcile
             .filter(|_| life == Life::Live && unreadable.is_none());
         let mut resource = Resource::new(row, kind, name, life);
-        resource.stored = true;
-        resource.published = true;
+        resource.set_stored();
+        resource.publish();
         if let Some(error) = unreadable {
-            resource.extra_mut().unreadable = Some(Arc::new(error));
+            resource.set_unreadable(error);
         }
         let slot = self.core.graph.insert(resource);
         self.note(slot);
         self.core.graph.measure_stored(slot);
         self.core
             .graph
-            .set_owner(slot, None, self.core.graph[slot].row.owner);
+            .set_owner(slot, None, self.core.graph[slot].row().owner);
         match life {
             Life::Live => self.core.graph.bind(slot),
             Life::Deleted | Life::Gone => self.core.graph.claim(slot),
@@ -190,7 +190,7 @@ impl Loading {
 
     fn note(&mut self, slot: Slot) {
         let resource = &self.core.graph[slot];
-        let row = &resource.row;
+        let row = resource.row();
         if row.marks.is_deleted() || row.marks.is_renamed() {
             self.loaded.marked.push(slot);
         }
@@ -219,7 +219,7 @@ impl Loading {
             self.core.scheduler.gate_if_first(&mut self.core.graph, slot);
         }
         let changes = self.core.graph.find_cycles(&loaded.with_refs, &BTreeSet::new());
-        let is_on_none = |slot: &Slot| self.core.graph[*slot].cycle.is_none();
+        let is_on_none = |slot: &Slot| self.core.graph[*slot].cycle().is_none();
         let stale: Vec<Slot> = loaded
             .on_cycle_before
             .iter()
@@ -229,9 +229,9 @@ impl Loading {
         self.core.journal.write_cycle_errors(
             &mut self.core.graph,
             self.core.now.wall,
-            (&changes.regrouped, &stale),
+            (changes.regrouped(), &stale),
         );
-        let is_deleted = |slot: &Slot| self.core.graph[*slot].life == Life::Deleted;
+        let is_deleted = |slot: &Slot| self.core.graph[*slot].life() == Life::Deleted;
         let deleted: Vec<Slot> = loaded.marked.iter().copied().filter(is_deleted).collect();
         self.order_loaded_deletes(&deleted);
         for &slot in &loaded.marked {
@@ -278,10 +278,10 @@ impl Loading {
             .graph
             .options(slot)
             .is_none_or(|options| options.at_start == AtStart::AskAlways);
-        if asks || resource.has_op() || resource.row.error.is_some() {
+        if asks || resource.has_op() || resource.row().error.is_some() {
             return false;
         }
-        let Some(last) = &resource.row.last_run else {
+        let Some(last) = &resource.row().last_run else {
             return false;
         };
         let Some(seen) = &last.seen else { return false };

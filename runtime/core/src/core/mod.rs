@@ -151,10 +151,10 @@ impl Core {
 
     /// Returns how much was looked at so far.
     pub fn counters(&self) -> Counters {
-        let visits = self.graph.visits();
+        let (nodes, edges) = self.graph.visits();
         Counters {
-            nodes: visits.nodes,
-            edges: visits.edges,
+            nodes,
+            edges,
             starts: self.scheduler.starts(),
             releases: self.releases,
         }
@@ -199,15 +199,8 @@ impl Core {
     /// # Errors
     /// If nothing is found under that name.
     pub fn explain(&self, target: &Target) -> Result<Explanation, Refusal> {
-        let explainer = Explainer {
-            graph: &self.graph,
-            scheduler: &self.scheduler,
-            barrier: &self.barrier,
-            timers: &self.timers,
-            durable: self.journal.durable(),
-            now: self.now,
-        };
-        explainer.explain(target)
+        let components = (&self.scheduler, &self.barrier, &self.timers);
+        Explainer::new(&self.graph, components, self.journal.durable(), self.now).explain(target)
     }
 
     /// Checks every rule by computing it from scratch; costs time proportional to the catalog. Of each rule at most
@@ -227,15 +220,14 @@ impl Core {
     }
 
     fn parts(&self) -> Parts<'_> {
-        Parts {
-            graph: &self.graph,
-            scheduler: &self.scheduler,
-            barrier: &self.barrier,
-            timers: &self.timers,
-            journal: &self.journal,
-            waiters: &self.waiters,
-            serves: self.is_serving(),
-        }
+        Parts::new(
+            &self.graph,
+            (&self.scheduler, &self.barrier),
+            &self.timers,
+            &self.journal,
+            &self.waiters,
+            self.is_serving(),
+        )
     }
 
     /// Considers what may have become ready, and starts what may start, until nothing moves.
@@ -296,7 +288,7 @@ impl Core {
     fn release(&mut self, slot: Slot, why: &Settled) {
         self.releases += 1;
         if *why == Settled::Paused {
-            self.graph[slot].extra_mut().missed = true;
+            self.graph[slot].set_missed(true);
         }
         if self.graph[slot].is_live() {
             self.settle(slot, why);

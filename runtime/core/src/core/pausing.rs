@@ -8,7 +8,7 @@ use crate::{Cause, Reason, Why};
 
 impl Core {
     pub(super) fn pause(&mut self, slot: Slot) {
-        if !self.graph[slot].row.paused {
+        if !self.graph[slot].row().paused {
             self.write(slot, |row| row.paused = true);
             self.graph.enqueue(slot);
         }
@@ -16,11 +16,11 @@ impl Core {
 
     /// What asked for it meanwhile counts as one request.
     pub(super) fn resume(&mut self, slot: Slot, cause: Cause) {
-        if !self.graph[slot].row.paused {
+        if !self.graph[slot].row().paused {
             return;
         }
         self.write(slot, |row| row.paused = false);
-        let asked = std::mem::take(&mut self.graph[slot].extra_mut().missed);
+        let asked = self.graph[slot].set_missed(false);
         if asked {
             self.ask(slot, &Arc::new(Reason::because(Why::Recovered, cause)));
         }

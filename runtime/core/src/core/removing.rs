@@ -20,7 +20,7 @@ impl Core {
     pub(super) fn retry_op(&mut self, slot: Slot) {
         rearm(&mut self.graph, &mut self.timers, slot);
         let reason = self.graph.reason_to_retry(slot);
-        match self.graph[slot].life {
+        match self.graph[slot].life() {
             Life::Live => self.ask(slot, &reason),
             Life::Deleted if !self.graph[slot].is_unsettled() => self.set_pending(slot, reason),
             Life::Deleted | Life::Gone => {}
@@ -29,8 +29,8 @@ impl Core {
 
     /// Takes a resource out of the catalog. Its edges are out of the counts already unless it is live no more.
     pub(super) fn remove(&mut self, slot: Slot) {
-        self.graph[slot].life = Life::Gone;
-        let owner = self.graph[slot].row.owner;
+        self.graph[slot].set_life(Life::Gone);
+        let owner = self.graph[slot].row().owner;
         self.graph.set_owner(slot, owner, None);
         self.end_op(slot);
         self.barrier.release_delete_waits(&mut self.graph, slot);

@@ -43,7 +43,7 @@ impl Core {
     fn follow_new_reset(&mut self, slot: Slot) {
         if self.timers.clear(Timer::Forgive(slot)) {
             let attempts = attempts_after(&self.graph, &mut self.timers, self.now.mono, (slot, false));
-            if attempts != self.graph[slot].row.attempts {
+            if attempts != self.graph[slot].row().attempts {
                 self.write(slot, |row| row.attempts = attempts);
             }
         }
@@ -53,15 +53,15 @@ impl Core {
     pub(super) fn retry_reconcile(&mut self, slot: Slot) {
         let runs = self.graph[slot]
             .run()
-            .is_some_and(|run| run.cancelled == Cancelled::No);
+            .is_some_and(|run| run.cancelled() == Cancelled::No);
         if runs || !self.is_serving() {
-            self.graph[slot].extra_mut().failure = None;
+            self.graph[slot].set_failure(None);
             return;
         }
         if self.defer(slot, Timer::Retry(slot)) {
             return;
         }
-        self.graph[slot].extra_mut().failure = None;
+        self.graph[slot].set_failure(None);
         let reason = self.graph.reason_to_retry(slot);
         self.ask(slot, &reason);
     }
@@ -72,7 +72,7 @@ impl Core {
         if resource.has_op() {
             return self.retry_op(slot);
         }
-        if resource.is_live() && resource.row.error.is_some() {
+        if resource.is_live() && resource.row().error.is_some() {
             self.forget_attempts(slot);
             self.ask(slot, &Arc::new(Reason::because(Why::Retry, cause)));
         }
@@ -80,7 +80,7 @@ impl Core {
 
     /// Edits and explicit requests forget how often it has failed.
     pub(super) fn forget_attempts(&mut self, slot: Slot) {
-        if self.graph[slot].row.attempts > 0 {
+        if self.graph[slot].row().attempts > 0 {
             self.timers.clear(Timer::Forgive(slot));
             self.write(slot, |row| row.attempts = 0);
         }
@@ -90,7 +90,7 @@ impl Core {
     pub(super) fn ask_owner(&mut self, slot: Slot) {
         if let Some(owner) = self.graph.owner_to_ask(slot) {
             let before = self.graph[slot]
-                .row
+                .row()
                 .last_run
                 .as_ref()
                 .map(|last| last.reason.clone());
@@ -114,7 +114,7 @@ impl Core {
         };
         if self.graph[slot]
             .run()
-            .is_some_and(|run| run.cancelled == Cancelled::No)
+            .is_some_and(|run| run.cancelled() == Cancelled::No)
         {
             self.cancel_run(slot, Cancelled::ByDeadline);
         }

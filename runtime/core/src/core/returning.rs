@@ -21,21 +21,21 @@ impl Core {
         let Some(slot) = self.graph.run(invocation) else {
             return;
         };
-        if self.graph[slot].lifecycle.abandoned().is_some() {
+        if self.graph[slot].abandoned().is_some() {
             let Some(run) = self.on(slot, Event::Returned) else {
                 return;
             };
-            let kind = self.graph[slot].kind;
+            let kind = self.graph[slot].kind();
             self.scheduler.places_mut().leave_after_all(kind);
             self.returned_after_all(slot, &run);
             return self.free_names(slot, &run);
         }
         let Some(run) = self.take_run(slot) else { return };
-        let kind = self.graph[slot].kind;
+        let kind = self.graph[slot].kind();
         self.scheduler.places_mut().leave(kind);
-        self.timers.clear_run(run.invocation);
+        self.timers.clear_run(run.invocation());
         let result = match result {
-            _ if run.cancelled == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
+            _ if run.cancelled() == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
             Returned::Done(outcome) => Ok(outcome),
             Returned::Failed(error) => Err(Arc::new(error)),
             Returned::Panicked(message) => Err(Arc::new(Error::permanent(PANIC_CODE, message))),
@@ -52,7 +52,7 @@ impl Core {
     /// Takes over the invocation; what becomes of its resource is decided within the same input.
     fn take_run(&mut self, slot: Slot) -> Option<Box<Running>> {
         let run = self.on(slot, Event::Returned)?;
-        if run.busy && self.graph[slot].is_live() {
+        if run.is_busy() && self.graph[slot].is_live() {
             self.graph.uncount_running(slot);
         }
         Some(run)
@@ -60,10 +60,10 @@ impl Core {
 
     /// Whatever waited for this invocation to be out of the way of a name is considered again.
     fn free_names(&mut self, slot: Slot, run: &Running) {
-        for name in run.under.iter() {
+        for name in run.under().iter() {
             self.graph.wake_claimants(name, slot);
         }
-        if self.graph.get(slot).is_some_and(|it| it.life == Life::Gone) {
+        if self.graph.get(slot).is_some_and(|it| it.life() == Life::Gone) {
             self.forget(slot);
         }
     }
@@ -79,13 +79,13 @@ struct Conclusion<'a> {
 impl Conclusion<'_> {
     fn conclude(mut self, result: Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
-        if self.core.graph[slot].life == Life::Gone {
+        if self.core.graph[slot].life() == Life::Gone {
             return self.conclude_gone(result);
         }
-        if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) {
+        if !matches!(run.cancelled(), Cancelled::No | Cancelled::ByDeadline) {
             return self.conclude_cancelled();
         }
-        match run.phase {
+        match run.phase() {
             Phase::Delete => self.conclude_delete(result),
             Phase::Rename => self.conclude_rename(result),
             Phase::Reconcile => self.conclude_reconcile(result),
@@ -96,7 +96,7 @@ impl Conclusion<'_> {
     fn conclude_gone(&mut self, result: Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
         let (ended, error) = match result {
-            _ if !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline) => {
+            _ if !matches!(run.cancelled(), Cancelled::No | Cancelled::ByDeadline) => {
                 (RunResult::Cancelled, None)
             }
             Ok(outcome) => (RunResult::Done(outcome.work), None),
@@ -109,24 +109,26 @@ impl Conclusion<'_> {
     fn conclude_cancelled(&mut self) {
         let (slot, run) = (self.slot, self.run);
         self.core.record(slot, run, RunResult::Cancelled, None);
-        self.core.graph[slot].own |= run.answers;
+        self.core.graph[slot].owe(run.is_answer());
         self.core.write(slot, |row| row.runs_total += 1);
         self.core.write_last_run(slot, run, RunResult::Cancelled);
         // A delete of what was taken up again is over, however it ended.
-        let unfinished = match run.phase {
-            Phase::Delete => self.core.graph[slot].life == Life::Deleted,
+        let unfinished = match run.phase() {
+            Phase::Delete => self.core.graph[slot].life() == Life::Deleted,
             Phase::Rename => self.core.graph[slot].is_live(),
             Phase::Reconcile => false,
         };
-        if unfinished && run.cancelled == Cancelled::ByCaller {
+        if unfinished && run.cancelled() == Cancelled::ByCaller {
             let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
             return self.op_failed(error);
         }
-        let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+        let reason = run.reason_again();
         self.core.set_pending_again(slot, reason);
         if let Some(pending) = self.core.graph[slot].pending_mut() {
-            pending.cancelled = run.cancelled == Cancelled::ByCaller;
-            pending.since = run.waited_since;
+            if run.cancelled() == Cancelled::ByCaller {
+                pending.cancel();
+            }
+            pending.set_since(run.waited_since());
         }
     }
 
@@ -145,26 +147,27 @@ impl Conclusion<'_> {
         if !is_no_op {
             self.write_reconcile(ended, &result);
         }
-        self.core.graph.measure(slot, run.started_at, self.core.now.wall);
+        self.core
+            .graph
+            .measure(slot, run.started_at(), self.core.now.wall);
         let core = &mut *self.core;
         let failure = result.as_ref().err().map(|error| &**error);
         let exhausted = core
             .retries
             .plan(&mut core.graph, &mut core.timers, core.now.mono, (slot, failure));
         plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
-        if let Some(extra) = &mut self.core.graph[slot].extra {
-            (extra.forced, extra.missed) = (false, false);
-        }
+        self.core.graph[slot].set_forced(false);
+        self.core.graph[slot].set_missed(false);
         self.core.answer_outcome(
             slot,
-            run.invocation,
+            run.invocation(),
             match result {
                 Ok(outcome) => RunOutcome::Done {
-                    invocation: run.invocation,
+                    invocation: run.invocation(),
                     outcome,
                 },
                 Err(error) => RunOutcome::Failed {
-                    invocation: run.invocation,
+                    invocation: run.invocation(),
                     error,
                 },
             },
@@ -184,7 +187,7 @@ impl Conclusion<'_> {
             Err(error) => error.retrigger.map(Some),
         };
         if let Some(wanted) = requeue {
-            let at = wanted.map(|wanted| self.core.graph.requeue_time(slot, run.started_at, wanted));
+            let at = wanted.map(|wanted| self.core.graph.requeue_time(slot, run.started_at(), wanted));
             self.core.timers.set_requeue(slot, at);
         }
         let next = self.core.timers.requeue(slot);
@@ -211,11 +214,11 @@ impl Conclusion<'_> {
     /// After a completed reconcile: run again, rename, or settle.
     fn go_on(&mut self) {
         let (slot, run) = (self.slot, self.run);
-        if let Some(again) = &run.again {
+        if let Some(again) = run.again() {
             self.core.set_pending_again(slot, again.clone());
-        } else if let Op::Due { .. } = self.core.graph[slot].op {
+        } else if let Op::Due { .. } = self.core.graph[slot].op() {
             // It renamed itself meanwhile.
-            self.core.graph[slot].own = true;
+            self.core.graph[slot].owe(true);
             self.core.set_pending_again(slot, after_rename(run));
         } else {
             let core = &mut *self.core;
@@ -234,7 +237,7 @@ impl Conclusion<'_> {
             Ok(outcome) => outcome.work,
         };
         self.core.record(slot, run, RunResult::Done(work), None);
-        let on_cycle = self.core.graph[slot].cycle.is_some();
+        let on_cycle = self.core.graph[slot].cycle().is_some();
         self.core.write(slot, |row| {
             row.runs_total += 1;
             row.marks = Marks {
@@ -249,8 +252,8 @@ impl Conclusion<'_> {
         self.core.timers.clear(Timer::Forgive(slot));
         self.core.end_op(slot);
         self.core.claim_former_names(slot);
-        self.core.graph[slot].own = true;
-        let reason = run.again.clone().filter(|again| again.why != Why::Parent);
+        self.core.graph[slot].owe(true);
+        let reason = run.again().cloned().filter(|again| again.why != Why::Parent);
         self.core
             .set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
     }
@@ -273,8 +276,8 @@ impl Conclusion<'_> {
     /// A delete or rename did not work: it keeps its mark, carries the error, and is tried again.
     fn op_failed(&mut self, error: Arc<Error>) {
         let (slot, run) = (self.slot, self.run);
-        let cancelled = !matches!(run.cancelled, Cancelled::No | Cancelled::ByDeadline);
-        let on_cycle = self.core.graph[slot].cycle.is_some();
+        let cancelled = !matches!(run.cancelled(), Cancelled::No | Cancelled::ByDeadline);
+        let on_cycle = self.core.graph[slot].cycle().is_some();
         self.core.write(slot, |row| {
             row.runs_total += u64::from(!cancelled);
             row.attempts = row.attempts.saturating_add(1);
@@ -293,14 +296,14 @@ impl Conclusion<'_> {
             .fail_op(&mut core.graph, &mut core.timers, core.now.mono, slot);
         self.core.answer_outcome(
             slot,
-            run.invocation,
+            run.invocation(),
             RunOutcome::Failed {
-                invocation: run.invocation,
+                invocation: run.invocation(),
                 error,
             },
         );
         if self.core.graph[slot].is_live() {
-            let reason = run.again.clone().unwrap_or_else(|| run.reason.clone());
+            let reason = run.reason_again();
             self.core.set_pending_again(slot, reason);
         } else {
             self.core.on(slot, Event::Settled(Settled::Retrying));
@@ -311,8 +314,8 @@ impl Conclusion<'_> {
 
 /// Why a resource is reconciled after this run, with which its rename became known or was done.
 fn after_rename(run: &Running) -> Arc<Reason> {
-    match run.reason.why {
-        Why::Renamed => run.reason.clone(),
-        _ => Arc::new(Reason::bare(Why::Renamed).after(Some(run.reason.clone()))),
+    match run.reason().why {
+        Why::Renamed => run.reason().clone(),
+        _ => Arc::new(Reason::bare(Why::Renamed).after(Some(run.reason().clone()))),
     }
 }

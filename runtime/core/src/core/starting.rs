@@ -4,45 +4,20 @@ use std::sync::Arc;
 
 use super::Core;
 use crate::graph::lifecycle::Event;
-use crate::graph::resource::{Cancelled, Running, Under};
 use crate::schedule::retries::set_deadline;
 use crate::types::index::Slot;
-use crate::{Effect, InvocationId, Phase, Reason, Start, Why};
+use crate::{Effect, InvocationId, Phase, Start};
 
 impl Core {
     pub(super) fn start(&mut self, slot: Slot, phase: Phase) {
-        let invocation = self.scheduler.enter(self.graph[slot].kind);
+        let invocation = self.scheduler.enter(self.graph[slot].kind());
         let busy = phase == Phase::Reconcile
             || (phase == Phase::Rename && !self.barrier.op_holds(&self.graph[slot]));
         let seen = (phase == Phase::Reconcile).then(|| self.graph.see(slot));
-        let resource = &mut self.graph[slot];
-        let now = self.now;
-        let (reason, waited_since) = match resource.pending() {
-            Some(pending) => (pending.reason.clone(), pending.since),
-            None => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
-        };
         set_deadline(&self.graph, &mut self.timers, self.now.mono, (slot, invocation));
         let resource = &mut self.graph[slot];
-        let answers = phase == Phase::Reconcile && std::mem::take(&mut resource.own);
-        let running = Running {
-            invocation,
-            phase,
-            reason: reason.clone(),
-            started_at: now.wall,
-            begun: now.mono,
-            waited_since,
-            cancelled: Cancelled::No,
-            again: None,
-            under: Under {
-                name: resource.name,
-                claims: resource.claims.clone(),
-            },
-            seen,
-            answers,
-            busy,
-            progress: None,
-        };
-        let row = resource.row.clone();
+        let running = resource.begin((invocation, phase), self.now, (seen, busy));
+        let (row, reason) = (resource.row().clone(), running.reason().clone());
         self.on(slot, Event::Started(Box::new(running)));
         if busy {
             self.graph.count_running(slot);
@@ -69,7 +44,7 @@ impl Core {
             return;
         };
         if let Some(run) = self.graph[slot].run_mut() {
-            run.progress = Some(text);
+            run.set_progress(text);
             self.graph.touch_status(slot);
         }
     }

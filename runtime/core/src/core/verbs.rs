@@ -73,7 +73,7 @@ impl Core {
     /// Adds a row of history, unless the run found nothing to do.
     pub(super) fn record(&mut self, slot: Slot, run: &Running, result: RunResult, error: Option<Arc<Error>>) {
         self.journal
-            .record(&self.graph[slot].row, self.now.wall, run, (result, error));
+            .record(self.graph[slot].row(), self.now.wall, run, (result, error));
     }
 
     /// Answers a call once all that is changed by now is durable.
@@ -140,7 +140,7 @@ impl Core {
     /// The batch is whole: whatever waits for a name that was given up meanwhile is asked for.
     pub(super) fn wake_for_freed_names(&mut self) {
         for (live, cause) in self.graph.take_freed() {
-            self.graph[live].hold = self.journal.revision();
+            self.graph[live].hold_until(self.journal.revision());
             self.wake_for_name(live, cause);
         }
     }

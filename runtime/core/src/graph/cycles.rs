@@ -33,34 +33,34 @@ pub(crate) struct Cycles {
 
 impl Cycles {
     pub(crate) fn members(&self, cycle: CycleId) -> &[Slot] {
-        &self.members[cycle.0 as usize]
+        &self.members[cycle.index()]
     }
 
     pub(crate) fn first(&self, cycle: CycleId) -> Slot {
-        self.members[cycle.0 as usize][0]
+        self.members[cycle.index()][0]
     }
 
     pub(crate) fn add(&mut self, members: Vec<Slot>) -> CycleId {
         match self.free.pop() {
             Some(cycle) => {
-                self.members[cycle.0 as usize] = members;
+                self.members[cycle.index()] = members;
                 cycle
             }
             None => {
                 self.members.push(members);
-                CycleId(index_u32(self.members.len() - 1))
+                CycleId::new(index_u32(self.members.len() - 1))
             }
         }
     }
 
     fn remove(&mut self, cycle: CycleId) {
         self.free.push(cycle);
-        self.members[cycle.0 as usize] = Vec::new();
+        self.members[cycle.index()] = Vec::new();
     }
 
     #[cfg(test)]
     pub(crate) fn members_mut(&mut self, cycle: CycleId) -> &mut Vec<Slot> {
-        &mut self.members[cycle.0 as usize]
+        &mut self.members[cycle.index()]
     }
 
     /// Returns how many there are.
@@ -73,11 +73,11 @@ impl Cycles {
 #[derive(Debug, Default)]
 pub(crate) struct CycleChanges {
     /// On a cycle now that is not the one from before.
-    pub(crate) regrouped: Vec<Slot>,
+    pub(super) regrouped: Vec<Slot>,
     /// Those of them that were on none before.
-    pub(crate) entered: Vec<Slot>,
+    pub(super) entered: Vec<Slot>,
     /// No longer on one.
-    pub(crate) left: Vec<Slot>,
+    pub(super) left: Vec<Slot>,
 }
 
 impl Graph {

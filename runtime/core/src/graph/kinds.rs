@@ -66,7 +66,7 @@ impl Kinds {
         if let Some(id) = self.find(kind) {
             return id;
         }
-        let id = KindId(u32::try_from(self.entries.len()).expect("fewer than 2^32 kinds"));
+        let id = KindId::new(u32::try_from(self.entries.len()).expect("fewer than 2^32 kinds"));
         self.entries.push(KindEntry {
             kind: kind.clone(),
             options: None,
@@ -77,7 +77,7 @@ impl Kinds {
 
     /// Every kind ever seen, in order of first sight.
     pub(crate) fn ids(&self) -> impl Iterator<Item = KindId> + use<> {
-        (0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX)).map(KindId)
+        (0..u32::try_from(self.entries.len()).unwrap_or(u32::MAX)).map(KindId::new)
     }
 }
 
@@ -85,12 +85,12 @@ impl Index<KindId> for Kinds {
     type Output = KindEntry;
 
     fn index(&self, id: KindId) -> &KindEntry {
-        &self.entries[id.0 as usize]
+        &self.entries[id.index()]
     }
 }
 
 impl IndexMut<KindId> for Kinds {
     fn index_mut(&mut self, id: KindId) -> &mut KindEntry {
-        &mut self.entries[id.0 as usize]
+        &mut self.entries[id.index()]
     }
 }

@@ -269,7 +269,7 @@ mod tests {
             cancelled: crate::graph::resource::Cancelled::No,
             again: None,
             under: Under {
-                name: NameId(0),
+                name: NameId::new(0),
                 claims: Box::default(),
             },
             seen: None,

@@ -10,6 +10,7 @@ mod claims;
 pub(crate) mod components;
 pub(crate) mod cycles;
 mod edges;
+mod fields;
 pub(crate) mod kinds;
 pub(crate) mod lifecycle;
 mod names;
@@ -37,9 +38,9 @@ use crate::{InvocationId, Kind, KindOptions, Mono, Name, QuickHash, Uid};
 
 /// Counts of what was looked at.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Visits {
-    pub(crate) nodes: u64,
-    pub(crate) edges: u64,
+struct Visits {
+    nodes: u64,
+    edges: u64,
 }
 
 /// Everything that is stored, or gone with an invocation that has yet to return.
@@ -159,19 +160,19 @@ impl Graph {
         &self.cycles
     }
 
-    /// Returns how much was looked at so far.
-    pub(crate) fn visits(&self) -> Visits {
-        self.visits
-    }
-
-    /// The counts of what was looked at, for walks from outside.
-    pub(crate) fn visits_mut(&mut self) -> &mut Visits {
-        &mut self.visits
+    /// Returns how many resources and edges were looked at so far.
+    pub(crate) fn visits(&self) -> (u64, u64) {
+        (self.visits.nodes, self.visits.edges)
     }
 
     /// Counts a resource that was looked at from outside.
     pub(crate) fn visit(&mut self) {
         self.visits.nodes += 1;
+    }
+
+    /// Counts edges that were looked at from outside.
+    pub(crate) fn visit_edges(&mut self, count: usize) {
+        self.visits.edges += count as u64;
     }
 
     /// Has a resource considered before the input is done with.

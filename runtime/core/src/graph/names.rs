@@ -74,17 +74,14 @@ pub(super) struct Names {
 impl Names {
     pub(crate) fn find(&self, kind: KindId, name: &Name) -> Option<NameId> {
         let has_it = |id: &NameId| self[*id].name == *name;
-        self.by_kind
-            .get(kind.0 as usize)?
-            .find(hash(name), has_it)
-            .copied()
+        self.by_kind.get(kind.index())?.find(hash(name), has_it).copied()
     }
 
     /// The entry of that name, made if need be.
     pub(crate) fn intern(&mut self, kind: KindId, name: &Name) -> NameId {
         let entries = &mut self.entries;
-        let has_it = |id: &NameId| entries[id.0 as usize].name == *name;
-        let hash_of = |id: &NameId| hash(&entries[id.0 as usize].name);
+        let has_it = |id: &NameId| entries[id.index()].name == *name;
+        let hash_of = |id: &NameId| hash(&entries[id.index()].name);
         let vacant = match of_kind(&mut self.by_kind, kind).entry(hash(name), has_it, hash_of) {
             Entry::Occupied(found) => return *found.get(),
             Entry::Vacant(vacant) => vacant,
@@ -98,13 +95,13 @@ impl Names {
         };
         let id = match self.free.pop() {
             Some(id) => {
-                entries[id.0 as usize] = entry;
+                entries[id.index()] = entry;
                 id
             }
             None => {
                 let index = u32::try_from(entries.len()).expect("fewer than 2^32 names");
                 entries.push(entry);
-                NameId(index)
+                NameId::new(index)
             }
         };
         vacant.insert(id);
@@ -115,7 +112,7 @@ impl Names {
     pub(crate) fn reserve(&mut self, kind: KindId, count: usize) {
         self.entries.reserve(count);
         let entries = &self.entries;
-        let hash_of = |id: &NameId| hash(&entries[id.0 as usize].name);
+        let hash_of = |id: &NameId| hash(&entries[id.index()].name);
         of_kind(&mut self.by_kind, kind).reserve(count, hash_of);
     }
 
@@ -124,14 +121,14 @@ impl Names {
         if let Some(held) = &mut self.held {
             return held.push(id);
         }
-        let entry = &self.entries[id.0 as usize];
+        let entry = &self.entries[id.index()];
         let unused = entry.live.is_none() && entry.others.is_empty() && entry.referrers.is_empty();
         if !unused {
             return;
         }
         let there = self
             .by_kind
-            .get_mut(entry.kind.0 as usize)
+            .get_mut(entry.kind.index())
             .and_then(|ids| ids.find_entry(hash(&entry.name), |other| *other == id).ok());
         if there.map(OccupiedEntry::remove).is_some() {
             self.free.push(id);
@@ -182,7 +179,7 @@ impl Names {
 
 /// The index of a kind, made if need be.
 fn of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable<NameId> {
-    let index = kind.0 as usize;
+    let index = kind.index();
     if by_kind.len() <= index {
         by_kind.resize_with(index + 1, HashTable::new);
     }
@@ -197,12 +194,12 @@ impl Index<NameId> for Names {
     type Output = NameEntry;
 
     fn index(&self, id: NameId) -> &NameEntry {
-        &self.entries[id.0 as usize]
+        &self.entries[id.index()]
     }
 }
 
 impl IndexMut<NameId> for Names {
     fn index_mut(&mut self, id: NameId) -> &mut NameEntry {
-        &mut self.entries[id.0 as usize]
+        &mut self.entries[id.index()]
     }
 }

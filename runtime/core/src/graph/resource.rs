@@ -6,19 +6,21 @@ use std::time::Duration;
 use super::lifecycle::Lifecycle;
 pub(crate) use super::stages::{Cancelled, Pending, Running, Under};
 use crate::types::index::{CycleId, KindId, NameId};
-use crate::{Error, Mono, Name, NoOpRun, Phase, Required, Revision, Row, Settled};
+use crate::{
+    Error, InvocationId, Mono, Name, NoOpRun, Now, Phase, Reason, Required, Revision, Row, Seen, Settled, Why,
+};
 
 /// One ref, bound to the name that it names. Parallel to `row.refs`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
-    pub(crate) name: NameId,
+    pub(super) name: NameId,
     /// Where this link stands among the name's referrers.
-    pub(crate) position: u32,
-    pub(crate) required: Required,
+    pub(super) position: u32,
+    pub(super) required: Required,
     /// Whether it makes an edge when its name is live: not `exists`, and the first such ref of its name.
-    pub(crate) edge: bool,
+    pub(super) edge: bool,
     /// Whether that edge is in the counts of its two ends.
-    pub(crate) counted: bool,
+    pub(super) counted: bool,
 }
 
 /// Whether a resource is part of the graph.
@@ -47,18 +49,18 @@ pub(crate) enum Op {
 /// Marks on a resource that say in which list it stands already.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Listed {
-    pub(crate) queued: bool,
+    pub(super) queued: bool,
     /// The phase whose queue holds it; an entry elsewhere is stale.
-    pub(crate) ready: Option<Phase>,
-    pub(crate) row_dirty: bool,
-    pub(crate) status_dirty: bool,
+    pub(super) ready: Option<Phase>,
+    pub(super) row_dirty: bool,
+    pub(super) status_dirty: bool,
 }
 
 /// A transient failure, as far as its retry depends on it: another policy for it may come later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
-    pub(crate) at: Mono,
-    pub(crate) retry_after: Option<Duration>,
+    pub(super) at: Mono,
+    pub(super) retry_after: Option<Duration>,
 }
 
 /// What only few resources have at a time.
@@ -66,15 +68,15 @@ pub(crate) struct Failure {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Extra {
     /// The transient failure that stands, until its retry is taken up.
-    pub(crate) failure: Option<Failure>,
+    pub(super) failure: Option<Failure>,
     /// Something asked for it while it was paused.
-    pub(crate) missed: bool,
+    pub(super) missed: bool,
     /// To be run once although it is paused.
-    pub(crate) forced: bool,
+    pub(super) forced: bool,
     /// Deletes that its own waits for.
-    pub(crate) delete_waits: u32,
+    pub(super) delete_waits: u32,
     /// Why its stored bytes are kept untouched.
-    pub(crate) unreadable: Option<Arc<Error>>,
+    pub(super) unreadable: Option<Arc<Error>>,
 }
 
 static NOTHING_EXTRA: Extra = Extra {
@@ -88,40 +90,40 @@ static NOTHING_EXTRA: Extra = Extra {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Resource {
-    pub(crate) row: Arc<Row>,
-    pub(crate) kind: KindId,
-    pub(crate) name: NameId,
-    pub(crate) life: Life,
-    pub(crate) links: Box<[Link]>,
+    pub(super) row: Arc<Row>,
+    pub(super) kind: KindId,
+    pub(super) name: NameId,
+    pub(super) life: Life,
+    pub(super) links: Box<[Link]>,
     /// Other names that it still claims: those of its rename mark. Sorted, without its present name.
-    pub(crate) claims: Box<[NameId]>,
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) op: Op,
+    pub(super) claims: Box<[NameId]>,
+    pub(super) lifecycle: Lifecycle,
+    pub(super) op: Op,
     /// A request of its own that no completed invocation has answered.
-    pub(crate) own: bool,
+    pub(super) own: bool,
     /// Not considered before this revision is committed.
-    pub(crate) hold: Revision,
-    pub(crate) cycle: Option<CycleId>,
+    pub(super) hold: Revision,
+    pub(super) cycle: Option<CycleId>,
     /// For a cycle, the next three stand with its first member.
-    pub(crate) unsettled_parents: u32,
-    pub(crate) busy_children: u32,
-    pub(crate) running: u32,
+    pub(super) unsettled_parents: u32,
+    pub(super) busy_children: u32,
+    pub(super) running: u32,
     /// Newly unsettled; `busy_children` is not summed up yet.
-    pub(crate) summing: bool,
+    pub(super) summing: bool,
     /// How long its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
-    pub(crate) duration_ms: u32,
-    pub(crate) path_ms: u32,
+    pub(super) duration_ms: u32,
+    pub(super) path_ms: u32,
     /// When something other than a timed request last came for it.
-    pub(crate) disturbed: Mono,
-    pub(crate) extra: Option<Box<Extra>>,
+    pub(super) disturbed: Mono,
+    pub(super) extra: Option<Box<Extra>>,
     /// The last run, where it was a no-op: it goes into the row when that is written next.
-    pub(crate) no_op: Option<Arc<NoOpRun>>,
+    pub(super) no_op: Option<Arc<NoOpRun>>,
     /// Of a `first` kind and not settled once yet.
-    pub(crate) gates: bool,
+    pub(super) gates: bool,
     /// In some commit that was handed out; readers know it.
-    pub(crate) stored: bool,
-    pub(crate) published: bool,
-    pub(crate) listed: Listed,
+    pub(super) stored: bool,
+    pub(super) published: bool,
+    pub(super) listed: Listed,
 }
 
 impl Resource {
@@ -154,16 +156,47 @@ impl Resource {
         }
     }
 
-    pub(crate) fn extra(&self) -> &Extra {
+    pub(super) fn extra(&self) -> &Extra {
         self.extra.as_deref().unwrap_or(&NOTHING_EXTRA)
     }
 
-    pub(crate) fn extra_mut(&mut self) -> &mut Extra {
+    pub(super) fn extra_mut(&mut self) -> &mut Extra {
         self.extra.get_or_insert_default()
     }
 
     pub(crate) fn unreadable(&self) -> Option<&Arc<Error>> {
         self.extra().unreadable.as_ref()
+    }
+
+    /// Takes what its next invocation starts with: the reason, its own request and the names of now.
+    pub(crate) fn begin(
+        &mut self,
+        (invocation, phase): (InvocationId, Phase),
+        now: Now,
+        (seen, busy): (Option<Seen>, bool),
+    ) -> Running {
+        let (reason, waited_since) = match self.pending() {
+            Some(pending) => (pending.reason.clone(), pending.since),
+            None => (Arc::new(Reason::bare(Why::Recovered)), now.mono),
+        };
+        Running {
+            invocation,
+            phase,
+            reason,
+            started_at: now.wall,
+            begun: now.mono,
+            waited_since,
+            cancelled: Cancelled::No,
+            again: None,
+            under: Under {
+                name: self.name,
+                claims: self.claims.clone(),
+            },
+            seen,
+            answers: phase == Phase::Reconcile && std::mem::take(&mut self.own),
+            busy,
+            progress: None,
+        }
     }
 
     pub(crate) fn is_live(&self) -> bool {

@@ -32,24 +32,24 @@ impl Slots {
         let uid = resource.row.uid;
         let slot = match self.free.pop() {
             Some(slot) => {
-                self.entries[slot.0 as usize] = Some(resource);
+                self.entries[slot.index()] = Some(resource);
                 slot
             }
             None => {
                 let index = u32::try_from(self.entries.len()).expect("fewer than 2^32 resources");
                 self.entries.push(Some(resource));
-                Slot(index)
+                Slot::new(index)
             }
         };
         let entries = &self.entries;
-        let uid_of = |slot: &Slot| entries[slot.0 as usize].as_ref().map(|it| it.row.uid);
+        let uid_of = |slot: &Slot| entries[slot.index()].as_ref().map(|it| it.row.uid);
         let hash_of = |slot: &Slot| uid_of(slot).map_or(0, hash);
         self.by_uid.insert_unique(hash(uid), slot, hash_of);
         slot
     }
 
     pub(crate) fn remove(&mut self, slot: Slot) {
-        if let Some(resource) = self.entries[slot.0 as usize].take() {
+        if let Some(resource) = self.entries[slot.index()].take() {
             let there = self
                 .by_uid
                 .find_entry(hash(resource.row.uid), |other| *other == slot);
@@ -59,11 +59,11 @@ impl Slots {
     }
 
     pub(crate) fn get(&self, slot: Slot) -> Option<&Resource> {
-        self.entries.get(slot.0 as usize).and_then(Option::as_ref)
+        self.entries.get(slot.index()).and_then(Option::as_ref)
     }
 
     pub(crate) fn get_mut(&mut self, slot: Slot) -> Option<&mut Resource> {
-        self.entries.get_mut(slot.0 as usize).and_then(Option::as_mut)
+        self.entries.get_mut(slot.index()).and_then(Option::as_mut)
     }
 
     pub(crate) fn find(&self, uid: Uid) -> Option<Slot> {
@@ -80,7 +80,7 @@ impl Slots {
         self.entries
             .iter()
             .enumerate()
-            .filter_map(|(index, entry)| Some((Slot(u32::try_from(index).ok()?), entry.as_ref()?)))
+            .filter_map(|(index, entry)| Some((Slot::new(u32::try_from(index).ok()?), entry.as_ref()?)))
     }
 }
 
@@ -93,13 +93,13 @@ impl Index<Slot> for Slots {
     type Output = Resource;
 
     fn index(&self, slot: Slot) -> &Resource {
-        self.entries[slot.0 as usize].as_ref().expect("a slot in use")
+        self.entries[slot.index()].as_ref().expect("a slot in use")
     }
 }
 
 impl IndexMut<Slot> for Slots {
     fn index_mut(&mut self, slot: Slot) -> &mut Resource {
-        self.entries[slot.0 as usize].as_mut().expect("a slot in use")
+        self.entries[slot.index()].as_mut().expect("a slot in use")
     }
 }
 

@@ -10,20 +10,20 @@ use crate::{InvocationId, Mono, Phase, Priority, Reason, Seen, Timestamp, Why};
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Pending {
-    pub(crate) reason: Arc<Reason>,
+    pub(super) reason: Arc<Reason>,
     /// A caller cancelled what was pending; it is released without an invocation.
-    pub(crate) cancelled: bool,
+    pub(super) cancelled: bool,
     /// The highest of its requests, or inherited from a request for a resource below.
-    pub(crate) priority: Priority,
+    pub(super) priority: Priority,
     /// The same without what it owes to its parents alone: those don't inherit it back.
-    pub(crate) inheritable: Priority,
+    pub(super) inheritable: Priority,
     /// How often it was promoted for having waited for a place, and since when it has.
-    pub(crate) promoted: u32,
-    pub(crate) ready_since: Option<Mono>,
+    pub(super) promoted: u32,
+    pub(super) ready_since: Option<Mono>,
     /// Since when it has waited for a run that completes.
-    pub(crate) since: Mono,
+    pub(super) since: Mono,
     /// What runs below it and is cancelled by such a request has been cancelled. Nothing more starts there.
-    pub(crate) swept: Cancels,
+    pub(super) swept: Cancels,
 }
 
 impl Pending {
@@ -70,9 +70,9 @@ pub(crate) enum Cancelled {
 /// The names that a resource had when its invocation started.
 #[derive(Clone, Debug)]
 pub(crate) struct Under {
-    pub(crate) name: NameId,
+    pub(super) name: NameId,
     /// Those that it claimed beside its own.
-    pub(crate) claims: Box<[NameId]>,
+    pub(super) claims: Box<[NameId]>,
 }
 
 impl Under {
@@ -89,23 +89,23 @@ impl Under {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Running {
-    pub(crate) invocation: InvocationId,
-    pub(crate) phase: Phase,
-    pub(crate) reason: Arc<Reason>,
-    pub(crate) started_at: Timestamp,
+    pub(super) invocation: InvocationId,
+    pub(super) phase: Phase,
+    pub(super) reason: Arc<Reason>,
+    pub(super) started_at: Timestamp,
     /// The same on the other clock, and since when its resource had waited for it.
-    pub(crate) begun: Mono,
-    pub(crate) waited_since: Mono,
-    pub(crate) cancelled: Cancelled,
+    pub(super) begun: Mono,
+    pub(super) waited_since: Mono,
+    pub(super) cancelled: Cancelled,
     /// Set when something asked for the resource meanwhile.
-    pub(crate) again: Option<Arc<Reason>>,
+    pub(super) again: Option<Arc<Reason>>,
     /// Every name that the resource had at the start.
-    pub(crate) under: Under,
+    pub(super) under: Under,
     /// What it sees; none for deletes and renames.
-    pub(crate) seen: Option<Seen>,
+    pub(super) seen: Option<Seen>,
     /// Whether it answers a request of the resource's own.
-    pub(crate) answers: bool,
+    pub(super) answers: bool,
     /// Whether it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
-    pub(crate) busy: bool,
-    pub(crate) progress: Option<Arc<str>>,
+    pub(super) busy: bool,
+    pub(super) progress: Option<Arc<str>>,
 }

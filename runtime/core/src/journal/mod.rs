@@ -203,9 +203,9 @@ impl Journal {
             let Some(resource) = graph.get_mut(slot) else {
                 continue;
             };
-            if std::mem::take(&mut resource.listed.row_dirty) && resource.life != Life::Gone {
-                resource.stored = true;
-                writes.push(Write::Put(resource.row.clone()));
+            if resource.take_row_dirty() && resource.life() != Life::Gone {
+                resource.set_stored();
+                writes.push(Write::Put(resource.row().clone()));
             }
         }
         let gone = std::mem::take(&mut self.gone);
@@ -292,7 +292,7 @@ impl Journal {
         for row in &rows {
             let slot = graph.find(row.uid);
             if let Some(slot) = slot
-                && !std::mem::replace(&mut graph[slot].published, true)
+                && graph[slot].publish()
             {
                 graph.touch_status(slot);
             }
@@ -304,9 +304,9 @@ impl Journal {
             let Some(resource) = graph.get_mut(slot) else {
                 continue;
             };
-            let dirty = std::mem::take(&mut resource.listed.status_dirty);
-            if dirty && resource.published && resource.life != Life::Gone {
-                let uid = resource.row.uid;
+            let dirty = resource.take_status_dirty();
+            if dirty && resource.is_published() && resource.life() != Life::Gone {
+                let uid = resource.row().uid;
                 statuses.push(StatusUpdate {
                     uid,
                     status: graph.status(slot),

@@ -34,14 +34,15 @@ impl Journal {
         }
         let revision = self.change();
         let resource = &mut graph[slot];
-        let row = Arc::make_mut(&mut resource.row);
-        if let Some(no_op) = resource.no_op.take() {
+        let no_op = resource.take_no_op();
+        let row = resource.row_mut();
+        if let Some(no_op) = no_op {
             no_op.show_in(row);
         }
         change(row);
         row.revision = revision;
         row.updated_at = now;
-        if !std::mem::replace(&mut resource.listed.row_dirty, true) {
+        if resource.mark_row_dirty() {
             self.dirty.push(slot);
         }
     }
@@ -50,9 +51,9 @@ impl Journal {
     pub(crate) fn write_removal(&mut self, graph: &mut Graph, slot: Slot) {
         let revision = self.change();
         let resource = &mut graph[slot];
-        resource.listed.row_dirty = false;
-        if resource.stored {
-            let row = &resource.row;
+        resource.take_row_dirty();
+        if resource.is_stored() {
+            let row = resource.row();
             self.gone.push(Gone {
                 uid: row.uid,
                 key: row.key(),
@@ -69,19 +70,19 @@ impl Journal {
         slot: Slot,
         (run, result): (&Running, RunResult),
     ) {
-        let completed = run.phase == Phase::Reconcile && result != RunResult::Cancelled;
+        let completed = run.phase() == Phase::Reconcile && result != RunResult::Cancelled;
         let epoch = self.epoch;
         self.write(graph, now, slot, |row| {
             let before = row.last_run.as_ref().and_then(|last| last.seen.clone());
             row.last_run = Some(Arc::new(LastRun {
-                id: run.invocation,
+                id: run.invocation(),
                 epoch,
-                phase: run.phase,
-                reason: run.reason.clone(),
-                started_at: run.started_at,
+                phase: run.phase(),
+                reason: run.reason().clone(),
+                started_at: run.started_at(),
                 ended_at: now,
                 result,
-                seen: if completed { run.seen.clone() } else { before },
+                seen: if completed { run.seen().cloned() } else { before },
             }));
         });
     }
@@ -96,7 +97,7 @@ impl Journal {
         for slot in left.iter().copied() {
             let on_cycle = |resource: &&Resource| {
                 resource
-                    .row
+                    .row()
                     .error
                     .as_ref()
                     .is_some_and(|error| &*error.code == CYCLE_CODE)
@@ -105,11 +106,11 @@ impl Journal {
                 self.write(graph, now, slot, |row| row.error = None);
             }
         }
-        let mut cycles: Vec<_> = entered.iter().filter_map(|slot| graph[*slot].cycle).collect();
+        let mut cycles: Vec<_> = entered.iter().filter_map(|slot| graph[*slot].cycle()).collect();
         cycles.dedup();
         for cycle in cycles {
             for (slot, error) in graph.spell(cycle) {
-                if graph[slot].row.error.as_deref() != Some(&*error) {
+                if graph[slot].row().error.as_deref() != Some(&*error) {
                     self.write(graph, now, slot, |row| row.error = Some(error));
                 }
             }
@@ -131,14 +132,14 @@ impl Journal {
             uid: row.uid,
             key: row.key(),
             epoch: self.epoch,
-            invocation: Some(run.invocation),
-            phase: run.phase,
-            reason: run.reason.clone(),
-            started_at: run.started_at,
+            invocation: Some(run.invocation()),
+            phase: run.phase(),
+            reason: run.reason().clone(),
+            started_at: run.started_at(),
             ended_at: now,
             result,
             error,
-            seen: run.seen.clone(),
+            seen: run.seen().cloned(),
         });
     }
 
@@ -171,29 +172,31 @@ impl Journal {
             return false;
         }
         let resource = &mut graph[slot];
-        let before = resource.no_op.as_ref().map(|before| before.runs_total);
+        let before = resource.no_op().map(|before| before.runs_total);
         let no_op = Arc::new(NoOpRun {
-            uid: resource.row.uid,
-            id: run.invocation,
+            uid: resource.row().uid,
+            id: run.invocation(),
             epoch: self.epoch,
-            reason: run.reason.clone(),
-            started_at: run.started_at,
+            reason: run.reason().clone(),
+            started_at: run.started_at(),
             ended_at: now,
             work: outcome.work,
-            runs_total: before.unwrap_or(resource.row.runs_total) + 1,
+            runs_total: before.unwrap_or(resource.row().runs_total) + 1,
         });
-        resource.no_op = Some(no_op.clone());
+        resource.set_no_op(no_op.clone());
         self.no_ops.push(self.revision, slot, no_op);
         true
     }
 }
 
 fn is_no_op(resource: &Resource, run: &Running, outcome: Outcome) -> bool {
-    let row = &resource.row;
+    let row = resource.row();
     let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
     let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
     let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
-        last.phase == Phase::Reconcile && matches!(last.result, RunResult::Done(_)) && last.seen == run.seen
+        last.phase == Phase::Reconcile
+            && matches!(last.result, RunResult::Done(_))
+            && last.seen.as_ref() == run.seen()
     });
     // A requeue time that was used up or is replaced is a change of what is stored.
     finds_nothing && is_sound && row.next_reconcile.is_none() && sees_the_same

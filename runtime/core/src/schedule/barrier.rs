@@ -97,7 +97,7 @@ impl Barrier {
         if !graph.can_run(slot) {
             return;
         }
-        graph[slot].op = Op::Due { counts: true };
+        graph[slot].set_op(Op::Due { counts: true });
         *self.counter(&graph[slot]) += 1;
         if let Drain::None = self.drain {
             self.begin_drain(timers, now);
@@ -105,7 +105,7 @@ impl Barrier {
     }
 
     fn counter(&mut self, resource: &Resource) -> &mut usize {
-        if resource.row.marks.is_deleted() {
+        if resource.row().marks.is_deleted() {
             &mut self.deletes
         } else {
             &mut self.renames
@@ -123,14 +123,14 @@ impl Barrier {
             return;
         }
         *self.counter(&graph[slot]) -= 1;
-        graph[slot].op = Op::Due { counts: false };
+        graph[slot].set_op(Op::Due { counts: false });
         make_busy(graph, slot);
         self.release_delete_waits(graph, slot);
     }
 
     /// The delete or rename is done, or no longer wanted.
     pub(crate) fn end_op(&mut self, graph: &mut Graph, timers: &mut Timers, slot: Slot) {
-        match graph[slot].op {
+        match graph[slot].op() {
             Op::None => return,
             Op::Due { counts: true } => self.stop_counting(graph, slot),
             Op::Due { counts: false } => {}
@@ -138,14 +138,14 @@ impl Barrier {
                 timers.clear(Timer::OpRetry(slot));
             }
         }
-        graph[slot].op = Op::None;
+        graph[slot].set_op(Op::None);
     }
 
     /// The delete or rename failed: it is tried again later, and holds nobody back.
     pub(crate) fn fail_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
         self.end_op(graph, timers, slot);
-        graph[slot].op = Op::Failed;
-        let wait = op_backoff(graph[slot].row.attempts);
+        graph[slot].set_op(Op::Failed);
+        let wait = op_backoff(graph[slot].row().attempts);
         timers.set(Timer::OpRetry(slot), now.after(wait));
         self.release_delete_waits(graph, slot);
     }
@@ -153,7 +153,7 @@ impl Barrier {
     /// The drain is over its limit: what counts goes on without holding anybody back, and what is pending starts before
     /// the next drain.
     pub(crate) fn release_drain(&mut self, graph: &mut Graph) {
-        graph.begin_cohort(|it| it.is_live() && !matches!(it.op, Op::Due { .. }));
+        graph.begin_cohort(|it| it.is_live() && !matches!(it.op(), Op::Due { .. }));
         let counting = graph.iter().filter(|(_, it)| it.op_counts());
         let counting: Vec<Slot> = counting.map(|(slot, _)| slot).collect();
         self.drain = Drain::Released;
@@ -189,9 +189,9 @@ fn op_backoff(attempts: u32) -> Duration {
 
 /// A failed delete or rename is due again, without counting.
 pub(crate) fn rearm(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
-    if graph[slot].op == Op::Failed {
+    if graph[slot].op() == Op::Failed {
         timers.clear(Timer::OpRetry(slot));
-        graph[slot].op = Op::Due { counts: false };
+        graph[slot].set_op(Op::Due { counts: false });
     }
 }
 
@@ -201,7 +201,8 @@ fn make_busy(graph: &mut Graph, slot: Slot) {
     let resource = &mut graph[slot];
     let live = resource.is_live();
     let Some(run) = resource.run_mut() else { return };
-    if live && run.phase == Phase::Rename && !std::mem::replace(&mut run.busy, true) {
+    if live && run.phase() == Phase::Rename && !run.is_busy() {
+        run.set_busy(true);
         graph.count_running(slot);
     }
 }

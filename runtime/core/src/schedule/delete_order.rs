@@ -55,7 +55,7 @@ impl DeleteOrder {
                 .into_iter()
                 .filter(|target| target != slot && !in_circle(target))
             {
-                if graph[target].life == Life::Deleted {
+                if graph[target].life() == Life::Deleted {
                     of_old.push((*slot, target));
                 } else {
                     self.delay(graph, *slot, target);
@@ -71,8 +71,8 @@ impl DeleteOrder {
 
     /// The delete of `target`, now or to come, waits for that of `slot`.
     fn delay(&mut self, graph: &mut Graph, slot: Slot, target: Slot) {
-        graph[target].extra_mut().delete_waits += 1;
-        let uid = graph[target].row.uid;
+        graph[target].wait_for_delete();
+        let uid = graph[target].row().uid;
         self.0.entry(slot).or_default().push((target, uid));
     }
 
@@ -94,9 +94,9 @@ impl DeleteOrder {
     /// The delete of `slot` is done, failed, or has been waited for long enough.
     pub(super) fn release(&mut self, graph: &mut Graph, slot: Slot) {
         for (target, uid) in self.0.remove(&slot).unwrap_or_default() {
-            let waiting = graph.get_mut(target).filter(|resource| resource.row.uid == uid);
+            let waiting = graph.get_mut(target).filter(|resource| resource.row().uid == uid);
             if let Some(resource) = waiting {
-                resource.extra_mut().delete_waits -= 1;
+                resource.end_wait_for_delete();
                 graph.enqueue(target);
             }
         }

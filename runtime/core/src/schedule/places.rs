@@ -89,7 +89,7 @@ impl Places {
 
     /// The queue of a registered kind.
     pub(super) fn ready(&mut self, id: KindId, phase: Phase) -> &mut ReadyQueue {
-        let kind = &mut self.kinds[id.0 as usize];
+        let kind = &mut self.kinds[id.index()];
         match phase {
             Phase::Delete => &mut kind.deletes,
             Phase::Rename => &mut kind.renames,
@@ -126,7 +126,7 @@ impl Places {
 
     /// The limit of this kind, if it has no place left.
     pub(crate) fn full_kind(&self, id: KindId) -> Option<usize> {
-        let kind = self.kinds.get(id.0 as usize)?;
+        let kind = self.kinds.get(id.index())?;
         kind.limit.filter(|limit| kind.running >= *limit)
     }
 
@@ -147,16 +147,16 @@ impl Places {
 
     /// The pool of this kind.
     pub(crate) fn pool_of(&self, id: KindId) -> Option<&PoolEntry> {
-        self.kinds.get(id.0 as usize)?.pool.map(|pool| &self.pools[pool])
+        self.kinds.get(id.index())?.pool.map(|pool| &self.pools[pool])
     }
 
     /// Returns how many invocations of this kind run.
     pub(crate) fn running(&self, id: KindId) -> usize {
-        self.kinds.get(id.0 as usize).map_or(0, |kind| kind.running)
+        self.kinds.get(id.index()).map_or(0, |kind| kind.running)
     }
 
     pub(super) fn enter(&mut self, id: KindId) {
-        let kind = &mut self.kinds[id.0 as usize];
+        let kind = &mut self.kinds[id.index()];
         kind.running += 1;
         if let Some(pool) = kind.pool {
             self.pools[pool].running += 1;
@@ -164,7 +164,7 @@ impl Places {
     }
 
     pub(crate) fn leave(&mut self, id: KindId) {
-        let kind = &mut self.kinds[id.0 as usize];
+        let kind = &mut self.kinds[id.index()];
         kind.running -= 1;
         if let Some(pool) = kind.pool {
             self.pools[pool].running -= 1;
@@ -173,7 +173,7 @@ impl Places {
 
     /// An abandoned invocation gives back its places, but not in an exclusive pool.
     pub(crate) fn abandon(&mut self, id: KindId) {
-        let kind = &mut self.kinds[id.0 as usize];
+        let kind = &mut self.kinds[id.index()];
         kind.running -= 1;
         if let Some(pool) = kind.pool.filter(|pool| !self.pools[*pool].exclusive) {
             self.pools[pool].running -= 1;
@@ -182,7 +182,7 @@ impl Places {
 
     /// An abandoned invocation has returned.
     pub(crate) fn leave_after_all(&mut self, id: KindId) {
-        let kind = &self.kinds[id.0 as usize];
+        let kind = &self.kinds[id.index()];
         if let Some(pool) = kind.pool.filter(|pool| self.pools[*pool].exclusive) {
             self.pools[pool].running -= 1;
         }
@@ -192,6 +192,6 @@ impl Places {
 #[cfg(test)]
 impl Places {
     pub(crate) fn plant_running(&mut self, id: KindId) {
-        self.kinds[id.0 as usize].running += 1;
+        self.kinds[id.index()].running += 1;
     }
 }

@@ -19,20 +19,20 @@ const MERGE_PART: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
     /// That of its priority, less one for each promotion.
-    pub(crate) level: i64,
-    pub(crate) path: Reverse<u32>,
+    pub(super) level: i64,
+    pub(super) path: Reverse<u32>,
 }
 
 /// A resource that is ready to start.
 #[derive(Clone, Debug)]
 pub(crate) struct Ready {
-    pub(crate) rank: Rank,
+    pub(super) rank: Rank,
     /// Since when.
-    pub(crate) since: Mono,
+    pub(super) since: Mono,
     /// The beginning of the name, folded, so that most comparisons need not look at the name itself.
     prefix: u128,
-    pub(crate) name: Name,
-    pub(crate) slot: Slot,
+    pub(super) name: Name,
+    pub(super) slot: Slot,
 }
 
 impl Ready {
@@ -148,7 +148,7 @@ mod tests {
             level: 0,
             path: Reverse(1),
         };
-        let entry = |name: &str| Ready::new(rank, Mono(0), Name::new(name), Slot(0));
+        let entry = |name: &str| Ready::new(rank, Mono(0), Name::new(name), Slot::new(0));
         assert_eq!(entry("a"), entry("A"));
         assert_ne!(entry("a"), entry("b"));
     }
@@ -170,7 +170,7 @@ mod tests {
                 } else {
                     format!("n{}", random(5_000))
                 };
-                let slot = Slot(u32::try_from(random(1 << 20)).unwrap());
+                let slot = Slot::new(u32::try_from(random(1 << 20)).unwrap());
                 let rank = Rank {
                     level: i64::try_from(random(5)).unwrap() - 2,
                     path: Reverse(u32::try_from(random(3)).unwrap()),

@@ -39,10 +39,7 @@ impl Retries {
         let Some(error) = error.filter(|error| error.kind == ErrorKind::Transient) else {
             return false;
         };
-        graph[slot].extra_mut().failure = Some(Failure {
-            at: now,
-            retry_after: error.retry_after,
-        });
+        graph[slot].set_failure(Some(Failure::new(now, error.retry_after)));
         self.set(graph, timers, now, slot)
     }
 
@@ -55,17 +52,17 @@ impl Retries {
             RetryPolicy::Backoff {
                 base, cap, attempts, ..
             },
-        ) = (graph[slot].extra().failure, policy)
+        ) = (graph[slot].failure(), policy)
         else {
             return false;
         };
-        let failures = graph[slot].row.attempts;
+        let failures = graph[slot].row().attempts;
         if failures >= attempts {
             return true;
         }
-        let spread = self.spread(&graph[slot].row, backoff(base, cap, failures));
-        let wait = failure.retry_after.unwrap_or(spread);
-        let at = failure.at.after(wait).max(now);
+        let spread = self.spread(graph[slot].row(), backoff(base, cap, failures));
+        let wait = failure.retry_after().unwrap_or(spread);
+        let at = failure.at().after(wait).max(now);
         timers.set(Timer::Retry(slot), at);
         false
     }
@@ -89,7 +86,7 @@ pub(crate) fn attempts_after(
     now: Mono,
     (slot, failed): (Slot, bool),
 ) -> u32 {
-    let attempts = graph[slot].row.attempts;
+    let attempts = graph[slot].row().attempts;
     if failed {
         timers.clear(Timer::Forgive(slot));
         return attempts.saturating_add(1);
@@ -107,9 +104,7 @@ pub(crate) fn attempts_after(
 
 fn clear(graph: &mut Graph, timers: &mut Timers, slot: Slot) {
     timers.clear(Timer::Retry(slot));
-    if let Some(extra) = &mut graph[slot].extra {
-        extra.failure = None;
-    }
+    graph[slot].set_failure(None);
 }
 
 /// A completed reconcile puts the next look for drift off.

@@ -100,16 +100,16 @@ impl Scheduler {
     /// Puts a resource that may start into its queue.
     pub(crate) fn push_ready(&mut self, graph: &mut Graph, slot: Slot, phase: Phase, now: Mono) {
         let resource = &mut graph[slot];
-        if resource.listed.ready.replace(phase) == Some(phase) {
+        if resource.set_ready(Some(phase)) == Some(phase) {
             return;
         }
         let since = match resource.pending_mut() {
-            Some(pending) => *pending.ready_since.get_or_insert(now),
+            Some(pending) => pending.begin_ready(now),
             None => now,
         };
         let resource = &graph[slot];
-        let ready = Ready::new(rank(graph, slot), since, resource.row.name.clone(), slot);
-        self.places.ready(resource.kind, phase).push(ready);
+        let ready = Ready::new(rank(graph, slot), since, resource.row().name.clone(), slot);
+        self.places.ready(resource.kind(), phase).push(ready);
     }
 
     /// Takes what starts next in a phase, if anything may.
@@ -169,14 +169,14 @@ impl Scheduler {
     /// Has a resource of a `first` kind settle once before any other regular invocation starts.
     pub(crate) fn gate_if_first(&mut self, graph: &mut Graph, slot: Slot) {
         if graph.options(slot).is_some_and(|options| options.first) {
-            graph[slot].gates = true;
+            graph[slot].set_gate(true);
             self.gate.insert(slot);
         }
     }
 
     /// Takes a resource out of the gate: it has settled, or is not to be waited for.
     pub(crate) fn leave_gate(&mut self, graph: &mut Graph, slot: Slot) {
-        if std::mem::take(&mut graph[slot].gates) {
+        if graph[slot].set_gate(false) {
             self.gate.remove(&slot);
         }
     }
@@ -184,7 +184,7 @@ impl Scheduler {
     /// Opens the gate, whatever it waits for; returns whether it was closed.
     pub(crate) fn open_gate(&mut self, graph: &mut Graph) -> bool {
         for slot in &self.gate {
-            graph[*slot].gates = false;
+            graph[*slot].set_gate(false);
         }
         !std::mem::take(&mut self.gate).is_empty()
     }
@@ -199,26 +199,26 @@ impl Scheduler {
 fn rank(graph: &Graph, slot: Slot) -> Rank {
     let resource = &graph[slot];
     let level = match resource.pending() {
-        Some(pending) => pending.priority.level() - i64::from(pending.promoted),
+        Some(pending) => pending.priority().level() - i64::from(pending.promoted()),
         None => Priority::Normal.level(),
     };
     Rank {
         level,
-        path: Reverse(resource.path_ms),
+        path: Reverse(resource.path_ms()),
     }
 }
 
 /// Whether an entry still speaks of its resource: another phase, name or rank is stale, and so is a slot that belongs to
 /// a resource of another kind by now.
 fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> Next {
-    let Some(resource) = graph.get(ready.slot).filter(|it| it.kind == kind) else {
+    let Some(resource) = graph.get(ready.slot).filter(|it| it.kind() == kind) else {
         return Next::Stale;
     };
-    let present = rank(graph, ready.slot) == ready.rank && resource.row.name.same_case(&ready.name);
-    if resource.listed.ready != Some(phase) {
+    let present = rank(graph, ready.slot) == ready.rank && resource.row().name.same_case(&ready.name);
+    if resource.ready() != Some(phase) {
         return Next::Stale;
     }
-    graph[ready.slot].listed.ready = None;
+    graph[ready.slot].set_ready(None);
     if present {
         Next::Start(ready.slot)
     } else {
@@ -228,15 +228,15 @@ fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> N
 }
 
 fn promote(graph: &mut Graph, slot: Slot, (kind, phase): (KindId, Phase), steps: u32) {
-    let Some(resource) = graph.get_mut(slot).filter(|it| it.kind == kind) else {
+    let Some(resource) = graph.get_mut(slot).filter(|it| it.kind() == kind) else {
         return;
     };
-    if resource.listed.ready != Some(phase) {
+    if resource.ready() != Some(phase) {
         return;
     }
-    resource.listed.ready = None;
+    resource.set_ready(None);
     if let Some(pending) = resource.pending_mut() {
-        pending.promoted = pending.promoted.max(steps);
+        pending.promote(steps);
     }
     graph.enqueue(slot);
 }

@@ -68,7 +68,7 @@ impl Starvation {
         if !self.found.is_some_and(is_fresh) {
             self.find_starved(graph, now);
         }
-        self.above_starved.contains(&graph[slot].row.uid)
+        self.above_starved.contains(&graph[slot].row().uid)
     }
 
     fn find_starved(&mut self, graph: &mut Graph, now: Mono) {
@@ -88,11 +88,11 @@ impl Starvation {
         }
         while let Some(slot) = open.pop() {
             let parents: Vec<Slot> = graph.parents(slot).collect();
-            graph.visits_mut().edges += parents.len() as u64;
+            graph.visit_edges(parents.len());
             for parent in parents {
-                let uid = graph[parent].row.uid;
+                let uid = graph[parent].row().uid;
                 if self.above_starved.insert(uid) {
-                    graph.visits_mut().nodes += 1;
+                    graph.visit();
                     open.push(parent);
                 }
             }
@@ -108,10 +108,10 @@ fn timed_patience(graph: &Graph, slot: Slot) -> Duration {
 /// From when until when it has waited, if that is long enough to be starved. It still counts while the invocation
 /// runs that came of it.
 fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mono)> {
-    let (since, until) = match graph[slot].lifecycle.at() {
+    let (since, until) = match graph[slot].at() {
         At::Settled(_) | At::Concluding => return None,
-        At::Pending(pending) => (pending.since, now),
-        At::Running(run) => (run.waited_since, run.begun),
+        At::Pending(pending) => (pending.since(), now),
+        At::Running(run) => (run.waited_since(), run.begun()),
     };
     let long = graph[slot].is_live() && until.since(since) >= timed_patience(graph, slot);
     long.then_some((slot, since, until))
@@ -126,7 +126,7 @@ fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono
             continue;
         }
         let members: Vec<Slot> = (0..).map_while(|index| graph.member(rep, index)).collect();
-        let own = members.iter().map(|member| graph[*member].disturbed).max();
+        let own = members.iter().map(|member| graph[*member].disturbed()).max();
         let above: Vec<Slot> = members
             .iter()
             .flat_map(|member| graph.parents(*member))
@@ -138,8 +138,8 @@ fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono
             let latest = above.chain(own).max().unwrap_or_default();
             known.insert(rep, latest);
         } else {
-            graph.visits_mut().nodes += 1;
-            graph.visits_mut().edges += above.len() as u64;
+            graph.visit();
+            graph.visit_edges(above.len());
             open.push((rep, true));
             open.extend(above.into_iter().map(|above| (above, false)));
         }

@@ -45,24 +45,24 @@ impl<'a> Verdicts<'a> {
         let Some(pending) = resource.pending() else {
             return Verdict::Wait;
         };
-        if resource.hold > self.durable {
-            return Verdict::AwaitCommit(resource.hold);
+        if resource.hold() > self.durable {
+            return Verdict::AwaitCommit(resource.hold());
         }
         let kept_out = self.graph.kept_out(slot);
-        if resource.life == Life::Deleted {
+        if resource.life() == Life::Deleted {
             return match kept_out {
                 Some(why) => Verdict::Release(why),
                 None => self.delete_verdict(slot),
             };
         }
-        if let (Op::Due { .. }, true, None) = (resource.op, self.graph.can_run(slot), &kept_out) {
+        if let (Op::Due { .. }, true, None) = (resource.op(), self.graph.can_run(slot), &kept_out) {
             return Verdict::Start(Phase::Rename);
         }
         let rep = self.graph.rep(slot);
-        if self.graph[rep].unsettled_parents > 0 {
+        if self.graph[rep].unsettled_parents() > 0 {
             return Verdict::Wait;
         }
-        if resource.cycle.is_some() {
+        if resource.cycle().is_some() {
             return self.cycle_verdict(slot, rep);
         }
         if let Some(why) = kept_out.or_else(|| self.graph.below_abandoned(slot)) {
@@ -74,7 +74,7 @@ impl<'a> Verdicts<'a> {
         if resource.has_op() {
             return Verdict::Release(Settled::Retrying);
         }
-        if pending.cancelled {
+        if pending.is_cancelled() {
             return Verdict::Release(Settled::Cancelled);
         }
         if self.graph.is_held_by_pause(slot) {
@@ -88,8 +88,8 @@ impl<'a> Verdicts<'a> {
         if !self.graph.can_run(slot) {
             return Verdict::Release(self.graph.unrunnable(slot).unwrap_or(Settled::Unsupported));
         }
-        match resource.op {
-            Op::Due { .. } if resource.extra().delete_waits == 0 => Verdict::Start(Phase::Delete),
+        match resource.op() {
+            Op::Due { .. } if resource.delete_waits() == 0 => Verdict::Start(Phase::Delete),
             _ => Verdict::Wait,
         }
     }
@@ -106,11 +106,11 @@ impl<'a> Verdicts<'a> {
             index += 1;
             let resource = &self.graph[member];
             let why = self.graph.kept_out(member);
-            let renames = matches!(resource.op, Op::Due { .. }) && why.is_none();
+            let renames = matches!(resource.op(), Op::Due { .. }) && why.is_none();
             if resource.is_running() || renames {
                 return Verdict::Wait;
             }
-            hold = hold.max(resource.hold);
+            hold = hold.max(resource.hold());
             kept_out = kept_out.or(why).or_else(|| self.graph.below_abandoned(member));
         }
         if hold > self.durable {
@@ -122,21 +122,21 @@ impl<'a> Verdicts<'a> {
     fn regular_verdict(&self, slot: Slot, rep: Slot) -> Verdict {
         let resource = &self.graph[slot];
         let mut hold = Revision(0);
-        for link in &resource.links {
-            if let Some(target) = self.graph.live(link.name) {
-                hold = hold.max(self.graph[target].hold);
+        for link in resource.links() {
+            if let Some(target) = self.graph.live(link.name()) {
+                hold = hold.max(self.graph[target].hold());
             }
         }
         if hold > self.durable {
             return Verdict::AwaitCommit(hold);
         }
         if let Some(index) = self.graph.unmet_ref(slot) {
-            return Verdict::Release(Settled::WaitingForRef(resource.row.refs[index].clone()));
+            return Verdict::Release(Settled::WaitingForRef(resource.row().refs[index].clone()));
         }
         if self.graph.is_unchanged(slot) {
             return Verdict::Release(rest(self.graph, self.timers, slot));
         }
-        if self.graph[rep].busy_children > 0 {
+        if self.graph[rep].busy_children() > 0 {
             return Verdict::Wait;
         }
         Verdict::Start(Phase::Reconcile)
@@ -147,7 +147,7 @@ impl<'a> Verdicts<'a> {
 pub(crate) fn rest(graph: &Graph, timers: &Timers, slot: Slot) -> Settled {
     if timers.due(Timer::Retry(slot)).is_some() {
         Settled::Retrying
-    } else if graph[slot].row.error.is_some() {
+    } else if graph[slot].row().error.is_some() {
         Settled::Failed
     } else {
         Settled::Idle

@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_timer_has_one_time_and_is_taken_once() {
         let mut timers = Timers::default();
-        let (retry, other) = (Timer::Retry(Slot(1)), Timer::Resync(Slot(2)));
+        let (retry, other) = (Timer::Retry(Slot::new(1)), Timer::Resync(Slot::new(2)));
         timers.set(retry, Mono(5));
         timers.set(retry, Mono(9));
         timers.set(other, Mono(7));
@@ -243,16 +243,16 @@ mod tests {
     #[test]
     fn requeue_times_follow_the_wall_clock() {
         let mut timers = Timers::default();
-        timers.set_requeue(Slot(1), Some(Timestamp(50)));
-        timers.set_requeue(Slot(2), Some(Timestamp(60)));
-        timers.set_requeue(Slot(2), None);
-        assert_eq!(timers.requeue(Slot(1)), Some(Timestamp(50)));
+        timers.set_requeue(Slot::new(1), Some(Timestamp(50)));
+        timers.set_requeue(Slot::new(2), Some(Timestamp(60)));
+        timers.set_requeue(Slot::new(2), None);
+        assert_eq!(timers.requeue(Slot::new(1)), Some(Timestamp(50)));
         let set_back = Now {
             wall: Timestamp(10),
             mono: Mono(1_000),
         };
         assert_eq!(timers.take(set_back), None);
-        assert_eq!(timers.take(at(50)), Some(Due::Requeue(Slot(1))));
+        assert_eq!(timers.take(at(50)), Some(Due::Requeue(Slot::new(1))));
         assert_eq!(timers.requeues().count(), 0);
     }
 
@@ -267,24 +267,24 @@ mod tests {
         assert_eq!(timers.for_host(at(100)), Some(Some(Mono(200))));
         // A far wall time is looked at again after a minute.
         timers.clear(Timer::Grace);
-        timers.set_requeue(Slot(1), Some(Timestamp(86_400_000)));
+        timers.set_requeue(Slot::new(1), Some(Timestamp(86_400_000)));
         assert_eq!(timers.for_host(at(200)), Some(Some(Mono(60_200))));
-        timers.set_requeue(Slot(1), None);
+        timers.set_requeue(Slot::new(1), None);
         assert_eq!(timers.for_host(at(300)), Some(None));
     }
 
     #[test]
     fn what_is_due_soon_is_found_on_both_clocks() {
         let mut timers = Timers::default();
-        timers.set(Timer::Retry(Slot(1)), Mono(10));
-        timers.set(Timer::Resync(Slot(2)), Mono(5_000));
-        timers.set(Timer::Forgive(Slot(3)), Mono(10));
-        timers.set_requeue(Slot(4), Some(Timestamp(20)));
+        timers.set(Timer::Retry(Slot::new(1)), Mono(10));
+        timers.set(Timer::Resync(Slot::new(2)), Mono(5_000));
+        timers.set(Timer::Forgive(Slot::new(3)), Mono(10));
+        timers.set_requeue(Slot::new(4), Some(Timestamp(20)));
         let soon: Vec<_> = timers.soon(at(0), Duration::from_millis(100)).collect();
         let wait = Duration::from_millis;
-        assert_eq!(soon, [(Slot(1), wait(10)), (Slot(4), wait(20))]);
-        timers.clear_all(Slot(1));
-        timers.clear_all(Slot(4));
+        assert_eq!(soon, [(Slot::new(1), wait(10)), (Slot::new(4), wait(20))]);
+        timers.clear_all(Slot::new(1));
+        timers.clear_all(Slot::new(4));
         assert_eq!(timers.soon(at(0), Duration::from_millis(100)).count(), 0);
     }
 }

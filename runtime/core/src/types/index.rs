@@ -2,19 +2,36 @@
 
 /// Dense index of a resource; used again after it is gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct Slot(pub(crate) u32);
+pub(crate) struct Slot(u32);
 
 /// Dense index of a (kind, name) that something has or refers to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct NameId(pub(crate) u32);
+pub(crate) struct NameId(u32);
 
 /// Dense index of a kind, in order of first sight.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub(crate) struct KindId(pub(crate) u32);
+pub(crate) struct KindId(u32);
 
 /// Dense index of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CycleId(pub(crate) u32);
+pub(crate) struct CycleId(u32);
+
+macro_rules! index {
+    ($($name:ident)*) => {$(
+        impl $name {
+            pub(crate) fn new(index: u32) -> Self {
+                Self(index)
+            }
+
+            /// The position in a list of them.
+            pub(crate) fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+    )*};
+}
+
+index!(Slot NameId KindId CycleId);
 
 pub(crate) fn index_u32(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than 2^32 entries")

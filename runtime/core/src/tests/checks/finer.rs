@@ -1,6 +1,5 @@
 //! What only one part of a rule can find, and what none may take for broken.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::{finds, finds_only, rest, run, slot, world};
@@ -13,7 +12,7 @@ use crate::{Call, Edit, Input, KindOptions, Limits, Pool, Ref, Required, Revisio
 fn what_runs_below_something_unsettled_has_to_run_again() {
     let bench = Bench::with_one_below();
     finds_only(&bench.core, Rule::AncestorsFirst, |core| {
-        run(core, "b").again = None;
+        run(core, "b").set_again(None);
     });
 }
 
@@ -27,7 +26,7 @@ fn what_runs_sees_the_resources_that_its_refs_name_now() {
             target: None,
             failed: false,
         };
-        run(core, "b").seen.as_mut().expect("it sees").refs = [nothing].into();
+        run(core, "b").seen_mut().expect("it sees").refs = [nothing].into();
     });
     // What need only be there may change while it runs.
     bench.finish("b");
@@ -61,14 +60,14 @@ fn places_are_those_of_what_runs() {
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.reconcile("b");
-    let kind = bench.core.graph()[slot(&bench.core, "a")].kind;
+    let kind = bench.core.graph()[slot(&bench.core, "a")].kind();
     finds_only(&bench.core, Rule::ConcurrencyLimits, |core| {
         core.scheduler_mut().places_mut().leave_after_all(kind)
     });
     // With nothing that runs, what is ready waits for nothing, for the pool has a place.
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.graph_mut()[slot].lifecycle = Lifecycle::settled_as(Settled::Idle);
+        core.graph_mut()[slot].plant_stage(Lifecycle::settled_as(Settled::Idle));
         core.graph_mut().forget_runs();
         core.scheduler_mut().places_mut().leave(kind);
         core.graph_mut().count_unsettled(|count| *count -= 1);
@@ -137,7 +136,7 @@ fn the_gate_is_of_first_kinds_and_unsettled() {
     for name in ["a", "other"] {
         finds_only(&bench.core, Rule::StartupBarrier, |core| {
             let slot = slot(core, name);
-            core.graph_mut()[slot].gates = true;
+            core.graph_mut()[slot].set_gate(true);
             core.scheduler_mut().plant_gate(slot);
         });
     }
@@ -149,11 +148,12 @@ fn links_are_those_of_their_refs() {
     bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["a"])]);
     finds_only(&bench.core, Rule::NamesAgree, |core| {
         let slot = slot(core, "b");
-        Arc::make_mut(&mut core.graph_mut()[slot].row).refs = [Ref::completed("k", "other")].into();
+        core.graph_mut()[slot].row_mut().refs = [Ref::completed("k", "other")].into();
     });
     finds_only(&bench.core, Rule::NamesAgree, |core| {
         let (b, c) = (slot(core, "b"), slot(core, "c"));
-        core.graph_mut()[b].links[0].position = core.graph()[c].links[0].position;
+        let position = core.graph()[c].links()[0].position();
+        core.graph_mut()[b].plant_position(0, position);
     });
 }
 
@@ -175,8 +175,8 @@ fn each_end_of_what_is_durable_is_checked() {
     finds_only(core, Rule::ChangesAreStored, |core| {
         let slot = slot(core, "a");
         core.journal_mut().plant_revision(Revision(99));
-        Arc::make_mut(&mut core.graph_mut()[slot].row).revision = Revision(99);
-        core.graph_mut()[slot].listed.row_dirty = true;
+        core.graph_mut()[slot].row_mut().revision = Revision(99);
+        core.graph_mut()[slot].mark_row_dirty();
     });
 }
 
@@ -188,7 +188,7 @@ fn a_delete_that_waits_for_none_has_to_be_due() {
     bench.delete("a");
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
-        core.graph_mut()[slot].op = Op::Failed;
+        core.graph_mut()[slot].set_op(Op::Failed);
     });
 }
 
@@ -200,8 +200,8 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
     bench.rename("a", "b");
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "b");
-        core.graph_mut()[slot].hold = Revision(999);
-        core.graph_mut()[slot].listed.ready = None;
+        core.graph_mut()[slot].hold_until(Revision(999));
+        core.graph_mut()[slot].set_ready(None);
     });
 }
 
@@ -209,7 +209,7 @@ fn a_rename_that_waits_for_a_commit_is_told_of_it() {
 fn cycles_are_known_once_and_with_their_members() {
     let world = &world();
     finds_only(world, Rule::NoRunOnCycles, |core| {
-        let cycle = core.graph()[slot(core, "x")].cycle.expect("it is on one");
+        let cycle = core.graph()[slot(core, "x")].cycle().expect("it is on one");
         let other = slot(core, "f");
         core.graph_mut().cycles_mut().members_mut(cycle).push(other);
     });

@@ -46,7 +46,7 @@ pub(crate) fn rest() -> Core {
 
 pub(crate) fn slot(core: &Core, name: &str) -> Slot {
     let mut found = core.graph().iter();
-    let found = found.find(|(_, resource)| resource.row.name.as_str() == name);
+    let found = found.find(|(_, resource)| resource.row().name.as_str() == name);
     found.expect("it is there").0
 }
 
@@ -87,7 +87,7 @@ fn of_each_rule_so_many_findings_are_told() {
     bench.settled(&all);
     let mut core = bench.core.clone();
     for index in 0..50 {
-        core.graph_mut()[Slot(index)].extra_mut().delete_waits += 1;
+        core.graph_mut()[Slot::new(index)].wait_for_delete();
     }
     let findings = core.check_consistency();
     assert_eq!(findings.len(), 20);

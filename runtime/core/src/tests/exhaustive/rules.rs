@@ -30,7 +30,7 @@ impl World {
     fn check_catalog(&self) -> Check {
         for (index, item) in self.model.items.iter().enumerate() {
             let slot = self.uids[index].and_then(|uid| self.core.graph().find(uid));
-            let row = slot.map(|slot| &self.core.graph()[slot].row);
+            let row = slot.map(|slot| self.core.graph()[slot].row());
             let (Some(item), Some(row)) = (item, row) else {
                 ensure(item.is_none() && row.is_none(), || {
                     format!("catalog: {index}: {item:?}, not {row:?}")

@@ -94,7 +94,7 @@ impl World {
     }
 
     fn index(&self, slot: Slot) -> Option<usize> {
-        let uid = self.core.graph().get(slot)?.row.uid;
+        let uid = self.core.graph().get(slot)?.row().uid;
         self.uids.iter().position(|known| *known == Some(uid))
     }
 
@@ -126,16 +126,16 @@ impl World {
         let mut flags = 1;
         let mut add = |width: u32, value: u64| flags = flags << width | value;
         add(3, stands(self.stands[index]));
-        add(10, stage(resource.lifecycle.at()));
-        add(2, op(resource.op));
-        add(1, u64::from(resource.own));
+        add(10, stage(resource.at()));
+        add(2, op(resource.op()));
+        add(1, u64::from(resource.is_owed()));
         add(1, u64::from(item.deleted));
         add(1, u64::from(item.failed));
-        add(1, u64::from(resource.row.error.is_some()));
+        add(1, u64::from(resource.row().error.is_some()));
         add(1, u64::from(past.stopped));
         add(1, u64::from(past.began < past.asked));
         add(1, u64::from(run.is_some_and(|run| run.began < past.asked)));
-        add(4, u64::from(resource.extra().delete_waits));
+        add(4, u64::from(resource.delete_waits()));
         Facet {
             flags,
             name: item.name,
@@ -153,21 +153,21 @@ impl World {
 fn stage(stage: At<'_>) -> u64 {
     match stage {
         At::Settled(_) | At::Concluding => 0,
-        At::Pending(pending) => 1 | u64::from(pending.cancelled) << 1,
+        At::Pending(pending) => 1 | u64::from(pending.is_cancelled()) << 1,
         At::Running(run) => {
-            let phase = match run.phase {
+            let phase = match run.phase() {
                 Phase::Delete => 0,
                 Phase::Rename => 1,
                 Phase::Reconcile => 2,
             };
-            let cancelled = match run.cancelled {
+            let cancelled = match run.cancelled() {
                 Cancelled::No => 0,
                 Cancelled::ToRunAgain => 1,
                 Cancelled::ByCaller => 2,
                 Cancelled::ByDeadline | Cancelled::ByShutdown => 3,
             };
-            let again = u64::from(run.again.is_some());
-            let busy = u64::from(run.busy) | u64::from(run.answers) << 1;
+            let again = u64::from(run.again().is_some());
+            let busy = u64::from(run.is_busy()) | u64::from(run.is_answer()) << 1;
             1 << 9 | phase << 7 | cancelled << 5 | again << 3 | busy
         }
     }
