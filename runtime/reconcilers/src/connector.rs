@@ -286,12 +286,26 @@ impl Trial<'_> {
                 Err(error) => Err(self.placed(error)),
             },
             Target::Memory => Ok("an engine in memory".to_owned()),
+            Target::File { path, .. } | Target::Folder(path) if self.is_outside(path) => {
+                let message = format!("`{}` is outside the sandbox", path.display());
+                let error = self.unreachable("path", &message);
+                Err(Error {
+                    code: "outside-sandbox".into(),
+                    hint: Some(failure::CONFINED.into()),
+                    ..error
+                })
+            }
             Target::File { path, made } => self.file(path, *made, engine).await,
             Target::Folder(path) => match fs::read_dir(path) {
                 Ok(_) => Ok(format!("folder {}", path.display())),
                 Err(error) => Err(self.unreachable("path", &format!("`{}`: {error}", path.display()))),
             },
         }
+    }
+
+    fn is_outside(&self, path: &Path) -> bool {
+        let sandbox = self.connectors.outputs.sandbox();
+        sandbox.is_some_and(|sandbox| !sandbox.holds(path))
     }
 
     async fn file(&self, path: &Path, made: bool, asking: Asking<'_>) -> Result<String, Error> {
@@ -305,6 +319,7 @@ impl Trial<'_> {
         }
         let options = Options {
             access: Access::ReadOnly,
+            sandbox: self.connectors.outputs.sandbox().cloned(),
             ..Options::new(path, self.connectors.root.as_ref())
         };
         let engine = Engine::new(options);

@@ -27,6 +27,7 @@ use watershed_drivers::{
         Build, BuildError, Built, Failure, Left, Migration, Olap, Output, OutputKind, Rename, RenameError,
         Renamed, Session, Tag,
     },
+    sandbox::Sandbox,
 };
 
 use crate::made::{Made, Version};
@@ -57,6 +58,7 @@ pub struct Outputs {
     proof: PathBuf,
     as_left: bool,
     secrets: Secrets,
+    sandbox: Option<Sandbox>,
     /// Never locked across an await.
     known: Mutex<Known>,
     /// Held by whoever lists, so that all others wait for that one listing.
@@ -85,6 +87,7 @@ impl Outputs {
             proof,
             as_left,
             secrets: Secrets::default(),
+            sandbox: None,
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             made: Made::default(),
@@ -96,6 +99,19 @@ impl Outputs {
     pub fn with_secrets(mut self, secrets: Secrets) -> Self {
         self.secrets = secrets;
         self
+    }
+
+    /// The same for a project that is confined to some folders, as its engine is.
+    #[must_use]
+    pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
+        self.sandbox = sandbox;
+        self
+    }
+
+    /// Returns the folders that the project is confined to, if it is.
+    #[must_use]
+    pub fn sandbox(&self) -> Option<&Sandbox> {
+        self.sandbox.as_ref()
     }
 
     /// The project's secrets.

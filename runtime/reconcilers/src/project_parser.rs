@@ -137,6 +137,7 @@ impl ProjectParser {
     async fn parse(&self, context: &Context<Self>, listing: Listing) -> Result<Parse, Error> {
         let (root, cache) = (self.root.clone(), self.cache.clone());
         let secrets = self.outputs.secrets().clone();
+        let sandbox = self.outputs.sandbox().cloned();
         let options = options_of(&context.spec().0, &secrets);
         let compilation = Arc::clone(&self.compilation);
         let parser = context.uid();
@@ -152,7 +153,8 @@ impl ProjectParser {
                 *slot = None;
             }
             let is_first = slot.is_none();
-            let compilation = slot.get_or_insert_with(|| Compilation::new(root, options, cache));
+            let compilation =
+                slot.get_or_insert_with(|| Compilation::new(root, options, cache).confined(sandbox));
             if applied.swap(false, Ordering::AcqRel) {
                 compilation.changes_are_applied();
             }

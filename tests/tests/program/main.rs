@@ -10,6 +10,7 @@
 //! | `care` | full disks, damaged files, room given back |
 //! | `changes` | what each kind of change costs, and what becomes of tables |
 //! | `commands` | commands, exit codes, forms of output, habits |
+//! | `confined` | projects that reach their own folder and their state alone |
 //! | `crashes` | the program dead at each named point around a commit |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
@@ -41,6 +42,7 @@ mod broken;
 mod care;
 mod changes;
 mod commands;
+mod confined;
 mod crashes;
 mod engines;
 mod exports;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio_util::sync::CancellationToken;
 
+use super::confine;
 use super::engine::Engine;
 use super::failure::{Source, classify};
 use super::query::{ended, reads};
@@ -30,7 +31,10 @@ impl Engine {
     ) -> Result<Exported, ExportError> {
         sole_statement(&export.sql)?;
         // Before anything is waited for or computed.
-        Target::find(export)?;
+        let target = Target::find(export)?;
+        if let Some(sandbox) = &self.options().sandbox {
+            confine::refuse_outside(sandbox, &target.file)?;
+        }
         let (running, pass) = self.begin_reading(export.timeout, cancel).await?;
         let job = export.clone();
         let written = self.work_with(pass, running.clone(), move |work| write(work, &job));

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::csv_error;
 use super::sys::RawError;
+use super::{confine, csv_error};
 use crate::olap::{Failure, OpenError, SqlError};
 
 /// A statement as it was sent: the caller's SQL with something of ours before it.
@@ -183,6 +183,15 @@ const LONGEST_HINT: usize = 240;
 
 /// The first line is the message, what follows it is advice; long advice is details.
 fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError {
+    if let Some(message) = confine::refusal(&said.message) {
+        return SqlError {
+            class: confine::CLASS.to_owned(),
+            message,
+            hint: Some(confine::HINT.to_owned()),
+            offset: source.and_then(|source| said.offset(source)),
+            ..SqlError::default()
+        };
+    }
     if let Some(error) = csv_error::read(&said.message) {
         return SqlError {
             class,

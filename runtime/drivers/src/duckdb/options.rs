@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::sandbox::Sandbox;
+
 /// The access of an engine to its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Access {
@@ -32,6 +34,9 @@ pub struct Options {
     pub temp_limit: Option<u64>,
     /// Threads of the engine; one per core by default.
     pub threads: Option<NonZeroUsize>,
+    /// The folders that SQL may reach; all that the process may by default. The working folder of the process must then
+    /// be `root`.
+    pub sandbox: Option<Sandbox>,
     /// The time that work waits for a file that another process has open; not at all by default.
     pub patience: Duration,
     /// Units of work that run in it at the same time; more of them wait.
@@ -53,6 +58,7 @@ impl Options {
             memory_limit: None,
             temp_limit: None,
             threads: None,
+            sandbox: None,
             patience: Duration::ZERO,
             // A query or two are answered while every core builds.
             connections: cores.saturating_add(2),

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::confine::confine;
 use super::failure::classify_open;
 use super::options::{Access, Options};
 use super::sys::{Connection, Database, RawError};
@@ -78,8 +79,11 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
     if let Err(raw) = run("SET GLOBAL TimeZone = 'UTC'") {
         tracing::debug!(error = %raw.0, "the engine has no time zones");
     }
-    // The configuration stays unlocked: the engine itself sets things while it runs a PIVOT. Nobody else can, as
-    // nothing but SELECT and what wraps one is ever run for a caller.
+    // Otherwise the configuration stays unlocked: migrations may set things. Nothing but SELECT and what wraps one is
+    // run for any other caller.
+    if let Some(sandbox) = &options.sandbox {
+        confine(&connection, sandbox, &options.root).map_err(said)?;
+    }
     let idle = Vec::new();
     let opened = Pool::Open {
         database,
@@ -107,6 +111,10 @@ fn settings(options: &Options) -> Vec<(&'static str, String)> {
         // without it a process that builds now and then only ever grows.
         ("allocator_background_threads", "true".to_owned()),
     ];
+    if options.sandbox.is_some() {
+        // They stand in the home folder of whoever runs it.
+        settings.push(("allow_persistent_secrets", "false".to_owned()));
+    }
     if options.access == Access::ReadOnly {
         settings.push(("access_mode", "READ_ONLY".to_owned()));
     }

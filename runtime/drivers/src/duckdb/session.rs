@@ -3,12 +3,13 @@
 //! What acts upon the whole file or process (ATTACH, LOAD, CREATE, ...) is run when the file is opened, on its first
 //! connection; everything else, SET above all, on each connection.
 
+use super::confine;
 use super::left;
 use super::migrate::each_statement;
 use super::options::Access;
 use super::sys::Connection;
 use super::work::Work;
-use crate::olap::{Failure, Session, SoleError, leading_words, sole_statement};
+use crate::olap::{Failure, Session, SoleError, SqlError, leading_words, sole_statement};
 
 /// The beginning of connections.
 #[derive(Debug, Default)]
@@ -97,6 +98,15 @@ impl Beginnings {
         for setting in &self.settings {
             // An extension that is not loaded yet knows its own settings, and nobody else does.
             if let Err(error) = work.run(setting, &[]) {
+                // Otherwise what is built would mean something else than it did.
+                if let Failure::Sql(refused) = &error
+                    && refused.class == confine::CLASS
+                {
+                    return Err(Failure::Sql(SqlError {
+                        message: format!("{}, and a migration left it", refused.message),
+                        ..refused.clone()
+                    }));
+                }
                 tracing::debug!(%error, setting, "a setting could not be made");
             }
         }

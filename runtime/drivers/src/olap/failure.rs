@@ -186,6 +186,9 @@ impl Failure {
                  `--state-dir DIR` keeps state on another disk"
                     .to_owned(),
             ),
+            Self::MissingExtension { message, .. } if message.contains("disabled by configuration") => {
+                Some("the sandbox loads no extension; run a project that you trust without `--sandbox`".to_owned())
+            }
             Self::MissingExtension { extension, .. } => {
                 Some(format!(
                     "`init_sql: INSTALL {extension}` in `connectors/duckdb.yaml` fetches it when the project runs; \

@@ -47,10 +47,22 @@ pub(super) fn of_files(error: &FilesError) -> Error {
         FilesError::Folder { .. } | FilesError::Odd { .. } => ("not-a-file", ErrorKind::Permanent),
         FilesError::TooMany { .. } => ("too-many-files", ErrorKind::Permanent),
         FilesError::Pattern { .. } => ("bad-pattern", ErrorKind::Permanent),
+        FilesError::Outside { .. } => ("outside-sandbox", ErrorKind::Permanent),
         FilesError::Io { .. } => ("file-unreadable", ErrorKind::Transient),
     };
-    Error::new(kind, code, with_source(error))
+    let hint = match error {
+        FilesError::Outside { .. } => Some(CONFINED),
+        _ => None,
+    };
+    Error {
+        hint: hint.map(Arc::from),
+        ..Error::new(kind, code, with_source(error))
+    }
 }
+
+/// The hint of errors about what is outside the sandbox.
+pub(crate) const CONFINED: &str = "with `--sandbox` a project reaches its own folder and its state alone; copy it there, \
+                                   or run a project that you trust without it";
 
 pub(super) fn of_source(error: &SourceError) -> Error {
     Error {
@@ -214,9 +226,33 @@ fn sql_code(error: &SqlError) -> String {
         "catalog" if says("Table with name") => "unknown-table".to_owned(),
         "catalog" if says("Function with name") => "unknown-function".to_owned(),
         "io" if says("No files found") => "missing-file".to_owned(),
-        class => format!("sql-{}", class.replace([' ', '_'], "-")),
+        "sandbox" => "outside-sandbox".to_owned(),
+        class => {
+            let code = format!("sql-{}", class.replace([' ', '_'], "-"));
+            match SQL_CODES.contains(&code.as_str()) {
+                true => code,
+                false => OTHER_SQL_CODE.to_owned(),
+            }
+        }
     }
 }
+
+/// The codes of the engine's classes of errors. Each has its section in `docs/diagnostics.md`.
+const SQL_CODES: [&str; 10] = [
+    "sql-binder",
+    "sql-catalog",
+    "sql-constraint",
+    "sql-conversion",
+    "sql-dependency",
+    "sql-invalid-input",
+    "sql-io",
+    "sql-mismatch-type",
+    "sql-not-implemented",
+    "sql-out-of-range",
+];
+
+/// The code of all other classes.
+const OTHER_SQL_CODE: &str = "sql";
 
 fn with_source(error: &FilesError) -> String {
     match std::error::Error::source(error) {
@@ -257,6 +293,7 @@ mod tests {
         );
         assert_eq!(code("conversion", "Could not convert"), "sql-conversion");
         assert_eq!(code("out of range", "Overflow"), "sql-out-of-range");
+        assert_eq!(code("planner", "No plan"), "sql");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use globset::{GlobBuilder, GlobMatcher};
 use thiserror::Error;
 use walkdir::WalkDir;
 use watershed_drivers::regular::{self, Oddity, ReadError};
+use watershed_drivers::sandbox::Sandbox;
 
 use super::plan::FileNow;
 
@@ -63,6 +64,12 @@ pub enum FilesError {
         /// What is wrong with it.
         source: globset::Error,
     },
+    /// It is beyond the folders that the project is confined to.
+    #[error("\"{path}\" is outside the sandbox")]
+    Outside {
+        /// The path as the model says it.
+        path: String,
+    },
     /// The system refused.
     #[error("can't read \"{path}\"")]
     Io {
@@ -83,6 +90,20 @@ pub fn look(root: &Path, pattern: &str) -> Result<Vec<FileNow>, FilesError> {
         None => Ok(vec![look_at(root, pattern)?]),
         Some(base) => look_below(root, pattern, base),
     }
+}
+
+/// Refuses a path or pattern that begins outside a sandbox, before anything is asked about it. Links below the folder of
+/// a pattern are followed by the engine, which refuses them.
+///
+/// # Errors
+/// When it is outside.
+pub(super) fn refuse_outside(sandbox: &Sandbox, root: &Path, pattern: &str) -> Result<(), FilesError> {
+    let place = root.join(glob_base(pattern).unwrap_or(pattern));
+    if sandbox.holds(&place) {
+        return Ok(());
+    }
+    let path = pattern.to_owned();
+    Err(FilesError::Outside { path })
 }
 
 /// Hashes a file's content.

@@ -4,6 +4,7 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use watershed_core::{Error, RefView, Row};
+use watershed_drivers::sandbox::Sandbox;
 use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 
 use super::{
@@ -65,6 +66,7 @@ pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
 /// When one is missing or can't be read.
 pub(super) async fn local_files(
     root: &Arc<Path>,
+    sandbox: Option<&Sandbox>,
     patterns: Vec<LocalFiles>,
     seen: Vec<FileSeen>,
     cancel: &CancellationToken,
@@ -72,7 +74,13 @@ pub(super) async fn local_files(
     if patterns.is_empty() {
         return Ok(Vec::new());
     }
+    let sandbox = sandbox.cloned();
     blocking(root, cancel, move |root| {
+        if let Some(sandbox) = &sandbox {
+            patterns
+                .iter()
+                .try_for_each(|local| files::refuse_outside(sandbox, root, &local.pattern))?;
+        }
         let mut files = look_at_all(root, &patterns)?;
         let unproven = plan::unproven(&seen, &files);
         for index in unproven {

@@ -122,7 +122,14 @@ impl<'a> Run<'a> {
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
         let made = self.model.outputs.made().read_by_model(&self.spec().uses);
         let patterns = inputs::patterns(self.spec(), &made.files);
-        let files = inputs::local_files(&self.model.root, patterns, seen, self.cancel()).await?;
+        let files = inputs::local_files(
+            &self.model.root,
+            self.model.outputs.sandbox(),
+            patterns,
+            seen,
+            self.cancel(),
+        )
+        .await?;
         Ok(Plan {
             table: self.table().to_owned(),
             shape: statement::shape(self.spec()),

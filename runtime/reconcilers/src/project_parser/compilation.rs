@@ -11,6 +11,7 @@ use std::{
 use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project};
 use watershed_core::{Batch, Row, Timestamp};
 use watershed_drivers::regular;
+use watershed_drivers::sandbox::Sandbox;
 
 use super::folder::{Folder, FolderError};
 use super::origins::Changed;
@@ -51,6 +52,13 @@ impl Compilation {
             parser: EngineParser::default(),
             changed: Changed::default(),
         }
+    }
+
+    /// The same for a project that is confined to some folders: links that lead out of them are not followed.
+    #[must_use]
+    pub fn confined(mut self, sandbox: Option<Sandbox>) -> Self {
+        self.folder = Folder::confined(sandbox);
+        self
     }
 
     /// Looks at the files in `scope` and compiles what changed since the last look. Blocks.

@@ -19,6 +19,7 @@ use thiserror::Error;
 use walkdir::WalkDir;
 use watershed_compilers::{FileEvent, FileProblem, IGNORED, Project};
 use watershed_drivers::regular::{self, Oddity, ReadError};
+use watershed_drivers::sandbox::Sandbox;
 
 use super::touched::Scope;
 
@@ -57,6 +58,8 @@ pub struct Folder {
     seen: BTreeMap<String, Seen>,
     /// The whole folder was looked at once, so that a look at parts of it says what changed.
     is_known: bool,
+    /// The folders that files may lie in, if it is confined to some.
+    sandbox: Option<Sandbox>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,6 +79,15 @@ struct Stamp {
 }
 
 impl Folder {
+    /// Nothing seen yet, of a folder whose links must not lead out of the sandbox.
+    #[must_use]
+    pub fn confined(sandbox: Option<Sandbox>) -> Self {
+        Self {
+            sandbox,
+            ..Self::default()
+        }
+    }
+
     /// What happened to the files below `root` since the last look, in order of their paths. The first look is at
     /// everything, whatever `scope` says. Lists at most one more than are compiled: that many are refused as a whole.
     ///
@@ -102,6 +114,7 @@ impl Folder {
             events.push(FileEvent::Removed { path });
         }
         for (path, entry) in now {
+            let entry = self.unless_outside(root, &path, entry);
             if self.seen.get(&path).is_some_and(|before| is_same(before, &entry)) {
                 continue;
             }
@@ -115,6 +128,16 @@ impl Folder {
         }
         self.is_known = true;
         Ok(events)
+    }
+
+    /// A file that a link leads to from outside the sandbox is one that can't be read.
+    fn unless_outside(&self, root: &Path, path: &str, entry: Seen) -> Seen {
+        match &self.sandbox {
+            Some(sandbox) if !sandbox.holds(&root.join(path)) => {
+                Seen::Problem(FileProblem::Io("a link leads out of the sandbox".to_owned()))
+            }
+            _ => entry,
+        }
     }
 
     /// What is known of a path: itself, and what lies below it if it was a folder.

@@ -160,6 +160,17 @@ pub(super) struct Shared {
     /// Count warnings as errors.
     #[arg(long, global = true, hide_short_help = true, help_heading = "Work")]
     pub warn_error: bool,
+    /// Let the project's SQL reach the project's folder and its state alone.
+    #[arg(
+        long,
+        global = true,
+        env = "WATERSHED_SANDBOX",
+        value_parser = clap::builder::BoolishValueParser::new(),
+        hide_short_help = true,
+        help_heading = "Work"
+    )]
+    #[arg(hide_env_values = true)]
+    pub sandbox: bool,
     /// The time to wait for a folder or tables that another process holds, such as 30s [default: 10s].
     #[arg(
         long,
@@ -288,7 +299,7 @@ pub(super) enum Template {
     /// Two models.
     #[default]
     Empty,
-    /// Flights out of New York: three sources, six models, questions answered.
+    /// A year of flights out of New York: five sources, twenty models, dashboards.
     Flights,
 }
 

@@ -3,7 +3,7 @@
 use super::args::{Doctor, Format, Gc, Shared};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
-use super::look::look;
+use super::look::look_at;
 use super::present::{Presenter, failure};
 use super::project::Location;
 use super::session::{self, Purpose, Session};
@@ -16,7 +16,7 @@ pub(super) fn doctor(console: &mut Console, shared: &Shared, args: &Doctor) -> R
     let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
     let location = Location::find(shared, None)?;
     if !args.repair || !location.state.exists() && !location.state.engine().exists() {
-        return look(console, shared, format, Request::Doctor);
+        return look_at(console, shared, &location, format, Request::Doctor);
     }
     super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);

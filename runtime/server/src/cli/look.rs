@@ -223,12 +223,22 @@ pub(super) fn look(
     format: Format,
     request: Request,
 ) -> Result<Exit, Failure> {
-    let location = Location::find(shared, None)?;
+    look_at(console, shared, &Location::find(shared, None)?, format, request)
+}
+
+/// The same at a project that was found.
+pub(super) fn look_at(
+    console: &mut Console,
+    shared: &Shared,
+    location: &Location,
+    format: Format,
+    request: Request,
+) -> Result<Exit, Failure> {
     super::block_on(async {
         let wait: Option<Duration> = shared.wait.map(|wait| wait.0);
         // Where nothing was ever run there is no folder to share, and none is made for a look.
         let session = match location.state.exists() {
-            true => Some(Session::open(&location, Purpose::Look, wait).await?),
+            true => Some(Session::open(location, Purpose::Look, wait).await?),
             false => None,
         };
         let presenter = Presenter::new(console, format, location.root.clone());
@@ -241,7 +251,7 @@ pub(super) fn look(
                     Some(Session::Here(lock)) => Some(lock),
                     _ => None,
                 };
-                let folder = Folder::new(super::options(shared, &location), location.state.clone(), lock);
+                let folder = Folder::new(super::options(shared, location), location.state.clone(), lock);
                 let (working, replies) =
                     session::spawn(|replies| async move { folder.serve(request, replies).await });
                 let shown = presenter.show(replies).await;

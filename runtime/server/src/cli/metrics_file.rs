@@ -18,17 +18,16 @@ use crate::success::Readers;
 /// Writes the numbers of the project as they are after a run, and how that run ended.
 ///
 /// # Errors
-/// When the project can't be found or looked at, or the file can't be written; what stood there stays.
+/// When the project can't be looked at, or the file can't be written; what stood there stays.
 pub(super) fn write(
     shared: &Shared,
-    folder: Option<&Path>,
+    location: &Location,
     file: &Path,
     exit: Exit,
     took: Duration,
 ) -> Result<(), Failure> {
-    let location = Location::find(shared, folder)?;
-    let mut text = super::block_on(numbers(shared, &location))?;
-    text.push_str(&of_run(&location, exit, took));
+    let mut text = super::block_on(numbers(shared, location))?;
+    text.push_str(&of_run(location, exit, took));
     crate::success::replace(file, &text, Readers::All).map_err(|error| Failure {
         exit: Exit::NotNow,
         error: anyhow::Error::new(error).context(format!("can't write `{}`", file.display())),

@@ -220,6 +220,7 @@ fn options(shared: &args::Shared, location: &project::Location) -> Options {
         jobs: shared.jobs.map(values::Limit::get),
         engine_threads: shared.engine_threads.map(values::Limit::get),
         memory_limit: shared.memory_limit.map(|size| size.0),
+        sandbox: location.sandbox,
         engine_patience: shared.wait.map_or(session::WAIT, |wait| wait.0),
         files: Files::Once,
         ..Options::new(&location.root)

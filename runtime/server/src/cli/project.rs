@@ -21,10 +21,13 @@ pub(super) struct Location {
     pub environment: String,
     /// Variables set by hand.
     pub variables: BTreeMap<String, String>,
+    /// The project is confined to its folder and its state.
+    pub sandbox: bool,
 }
 
 impl Location {
-    /// Finds the project: the positional argument, `--project`, or from here upwards.
+    /// Finds the project: the positional argument, `--project`, or from here upwards. In a sandbox its folder becomes
+    /// the working folder of this process, as the engine looks for relative paths there first.
     pub(super) fn find(shared: &Shared, positional: Option<&Path>) -> Result<Self, Failure> {
         let root = match positional.or(shared.dir.as_deref()) {
             Some(folder) => named(folder)?,
@@ -35,6 +38,9 @@ impl Location {
             None => root.join(STATE_FOLDER),
         };
         let state = StateFolder::new(state_root, &shared.environment).map_err(state_failure)?;
+        if shared.sandbox {
+            std::env::set_current_dir(&root).map_err(|error| unreadable(&root, error))?;
+        }
         let variables = shared
             .variables
             .iter()
@@ -45,6 +51,7 @@ impl Location {
             state,
             environment: shared.environment.clone(),
             variables,
+            sandbox: shared.sandbox,
         })
     }
 }

@@ -56,12 +56,27 @@ impl Session {
                 return Ok(Self::Here(lock));
             }
             match Connection::open(&Address::of(&location.state)).await {
-                Ok(connection) => return Ok(Self::There(connection)),
+                Ok(connection) => {
+                    refuse_unconfined(location, &connection)?;
+                    return Ok(Self::There(connection));
+                }
                 // It has only just begun, is about to end, or is one that only looks.
                 Err(ConnectError::Nobody) if patience.another_try().await => {}
                 Err(error) => return Err(unreachable(location, error)),
             }
         }
+    }
+}
+
+/// A sandbox is not what the owner works in unless it says so.
+fn refuse_unconfined(location: &Location, connection: &Connection) -> Result<(), Failure> {
+    match connection.owner() {
+        Some(owner) if location.sandbox && !owner.sandbox => {
+            let message = format!("{owner} works on this project without a sandbox");
+            let hint = "stop it and start it with `--sandbox`, or leave `--sandbox` out";
+            Err(Failure::new(Exit::NotNow, message).hint(hint))
+        }
+        _ => Ok(()),
     }
 }
 

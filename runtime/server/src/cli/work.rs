@@ -19,14 +19,21 @@ use crate::state_folder::Lock;
 /// `run`
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<Exit, Failure> {
     let began = Instant::now();
-    let ended = work(console, shared, args.folder.as_deref(), Request::Run);
     let Some(file) = &args.metrics_file else {
-        return ended;
+        return work(console, shared, args.folder.as_deref(), Request::Run);
     };
+    // Found before the working folder may become another one.
+    let file = std::path::absolute(file).map_err(|error| Failure {
+        exit: Exit::Usage,
+        error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
+        hint: None,
+    })?;
+    let location = Location::find(shared, args.folder.as_deref())?;
+    let ended = work_at(console, shared, &location, Request::Run);
     let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     // What the run came to is told first: that its numbers can't be written is the smaller harm.
     match (
-        metrics_file::write(shared, args.folder.as_deref(), file, exit, began.elapsed()),
+        metrics_file::write(shared, &location, &file, exit, began.elapsed()),
         ended,
     ) {
         (Err(failure), Ok(Exit::Converged)) => Err(failure),
@@ -70,8 +77,16 @@ fn work(
     folder: Option<&Path>,
     request: impl FnOnce(RunRequest) -> Request,
 ) -> Result<Exit, Failure> {
+    work_at(console, shared, &Location::find(shared, folder)?, request)
+}
+
+fn work_at(
+    console: &mut Console,
+    shared: &Shared,
+    location: &Location,
+    request: impl FnOnce(RunRequest) -> Request,
+) -> Result<Exit, Failure> {
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
-    let location = Location::find(shared, folder)?;
     let request = request(RunRequest {
         variables: location.variables.clone(),
         fail_fast: shared.fail_fast,
@@ -83,16 +98,16 @@ fn work(
         let stop = Stop::default();
         let mut listens = false;
         loop {
-            let session = Session::open(&location, Purpose::Work, wait).await?;
+            let session = Session::open(location, Purpose::Work, wait).await?;
             if !std::mem::replace(&mut listens, true) {
                 signals::stop_on_signals(stop.clone())?;
             }
             match session {
                 Session::Here(lock) => {
-                    return here(console, shared, &location, lock, request, format, &stop).await;
+                    return here(console, shared, location, lock, request, format, &stop).await;
                 }
                 Session::There(connection) => {
-                    let shown = there(console, &location, connection, &request, format, &stop).await;
+                    let shown = there(console, location, connection, &request, format, &stop).await;
                     if !shown
                         .as_ref()
                         .is_err_and(|failure| failure.error.is::<OwnerEnded>())

@@ -30,8 +30,9 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
     // A folder that can't be written costs time, no more.
     let cache = state.create_root().is_ok().then(|| state.parse_cache());
     let root = options.root.clone();
+    let sandbox = super::sandbox(options, state);
     let compiled = tokio::task::spawn_blocking(move || {
-        let mut compilation = Compilation::new(root, compiler, cache);
+        let mut compilation = Compilation::new(root, compiler, cache).confined(sandbox);
         compilation.refresh(&Scope::Everything).map(|_| compilation)
     });
     match compiled.await {
@@ -306,7 +307,7 @@ fn error(project: &Project, declared: &Resource) -> Option<Error> {
         Some(names) => format!("it reads itself: {}", names.join(" -> ")),
         None => "its files do not compile".to_owned(),
     };
-    Some(Error::permanent("broken", message))
+    Some(Error::permanent("file-broken", message))
 }
 
 /// What reads something that can't be built can't be built either.

@@ -49,6 +49,7 @@ use watershed_controller::{
     Controller, EditError, Handle, Limits, Request, Revision, ShutdownError, StartError,
 };
 use watershed_drivers::duckdb::{self, Access};
+use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};
 use watershed_proto::ProjectParserSpec;
 use watershed_reconcilers::outputs::Outputs;
@@ -199,7 +200,11 @@ impl Runtime {
         let proof = state.path().join("main.duckdb.proof");
         let secrets = secrets_of(&options, &state);
         let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
-        let outputs = Arc::new(outputs.with_secrets(secrets.clone()));
+        let outputs = Arc::new(
+            outputs
+                .with_secrets(secrets.clone())
+                .with_sandbox(sandbox(&options, &state)),
+        );
         refuse_damage(&engine, &outputs, options.files).await?;
         let store = SqliteStore::open(state.catalog()).await?;
         let (store, found) =
@@ -415,8 +420,16 @@ pub(crate) fn engine_options(options: &Options, state: &StateFolder, access: Acc
         threads: options.engine_threads,
         access,
         patience: options.engine_patience,
+        sandbox: sandbox(options, state),
         ..duckdb::Options::new(state.engine(), options.root.clone())
     }
+}
+
+/// The folders that a project is confined to, if it is.
+pub(crate) fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox> {
+    options
+        .sandbox
+        .then(|| Sandbox::new([options.root.clone(), state.path()]))
 }
 
 impl Options {

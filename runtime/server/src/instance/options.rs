@@ -25,6 +25,9 @@ pub struct Options {
     /// The time that work waits for the engine's file while another program has it open. Without end by default, which
     /// suits a process that stays; readers wait 10 seconds at most.
     pub engine_patience: Duration,
+    /// Confines the project to its own folder and its state, for projects of people whom you don't trust. The
+    /// working folder of the process must then be the project's. It is not by default.
+    pub sandbox: bool,
     /// Whether files are watched; they are by default.
     pub files: Files,
 }
@@ -51,6 +54,7 @@ impl Options {
             engine_threads: None,
             memory_limit: None,
             engine_patience: Duration::MAX,
+            sandbox: false,
             files: Files::default(),
         }
     }

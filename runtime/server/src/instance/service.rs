@@ -27,6 +27,7 @@ impl Service for Instance {
                 Files::Once => Command::Run,
             },
             process: std::process::id(),
+            sandbox: self.options.sandbox,
         })
     }
 }

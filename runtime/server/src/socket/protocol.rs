@@ -56,6 +56,9 @@ pub struct Owner {
     pub command: Command,
     /// Its process id.
     pub process: u32,
+    /// Its project is confined to its own folder and its state.
+    #[serde(default)]
+    pub sandbox: bool,
 }
 
 impl std::fmt::Display for Owner {

@@ -1,0 +1,109 @@
+//! Confines an open engine to the folders of a [`Sandbox`].
+//!
+//! The order matters: the folders can't be named any more once the rest is closed, and nothing can be set once the
+//! configuration is locked. Both hold for all connections until the file is closed, whatever SQL says.
+
+use std::path::Path;
+
+use super::sys::{Answer, Connection, RawError};
+use crate::olap::{Failure, QueryError, SqlError, quote_literal};
+use crate::sandbox::Sandbox;
+
+/// Settings that change what a statement means and nothing else: projects may still make them.
+const STILL_SET: [&str; 15] = [
+    "Calendar",
+    "TimeZone",
+    // The engine itself sets it while it runs the statements that it makes of a PIVOT.
+    "current_transaction_invalidation_policy",
+    "default_collation",
+    "default_null_order",
+    "default_order",
+    "disable_timestamptz_casts",
+    "ieee_floating_point_ops",
+    "integer_division",
+    "old_implicit_casting",
+    "order_by_non_integer_literal",
+    "pivot_filter_threshold",
+    "pivot_limit",
+    "preserve_insertion_order",
+    "scalar_subquery_error_on_multiple_rows",
+];
+
+/// Closes what lies beyond the sandbox. `root` is the folder that relative paths start from.
+///
+/// # Errors
+/// What the engine says, and when the process's working folder is another one than `root`: the engine looks at a
+/// relative path there before it looks in `root`, and would refuse it.
+pub(super) fn confine(connection: &Connection, sandbox: &Sandbox, root: &Path) -> Result<(), RawError> {
+    refuse_other_folder(root)?;
+    let folders = sandbox.folders().iter().map(|folder| folder.to_string_lossy());
+    let folders = list(folders.map(|folder| quote_literal(&folder)));
+    let settings = list(STILL_SET.iter().map(|name| quote_literal(name)));
+    for statement in [
+        format!("SET allowed_directories = {folders}"),
+        "SET enable_external_access = false".to_owned(),
+        format!("SET allowed_configs = {settings}"),
+        "SET lock_configuration = true".to_owned(),
+    ] {
+        connection.run(&statement, &[]).and_then(Answer::collect)?;
+    }
+    Ok(())
+}
+
+fn list(texts: impl Iterator<Item = String>) -> String {
+    format!("[{}]", texts.collect::<Vec<_>>().join(", "))
+}
+
+fn refuse_other_folder(root: &Path) -> Result<(), RawError> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let here = std::env::current_dir().ok().and_then(|here| real(&here));
+    if here.is_some() && here == real(root) {
+        return Ok(());
+    }
+    Err(RawError(format!(
+        "IO Error: in a sandbox the working folder of the process must be the project's, `{}`",
+        root.display()
+    )))
+}
+
+/// The engine's refusal of what a sandbox closes, in our words; none if it is about something else.
+pub(super) fn refusal(message: &str) -> Option<String> {
+    let quoted = |before: &str| {
+        let (_, rest) = message.split_once(before)?;
+        rest.split_once('"').map(|(name, _)| name)
+    };
+    let closed = ["disabled by configuration", "disabled through configuration"];
+    if closed.iter().any(|words| message.contains(words)) {
+        let path = quoted("Cannot access file \"").or_else(|| quoted("Cannot access directory \""));
+        return Some(match path {
+            Some(path) => format!("\"{path}\" is outside the sandbox"),
+            None if message.contains("extension") => "the sandbox loads no extension".to_owned(),
+            None => format!("the sandbox forbids this: {message}"),
+        });
+    }
+    if message.contains("the configuration has been locked") {
+        let name = quoted("option \"").unwrap_or("this");
+        return Some(format!("the setting \"{name}\" can't be changed in the sandbox"));
+    }
+    None
+}
+
+/// Refuses a file outside the sandbox before it is touched.
+pub(super) fn refuse_outside(sandbox: &Sandbox, file: &Path) -> Result<(), QueryError> {
+    if sandbox.holds(file) {
+        return Ok(());
+    }
+    Err(QueryError::Failed(Failure::Sql(SqlError {
+        class: CLASS.to_owned(),
+        message: format!("\"{}\" is outside the sandbox", file.display()),
+        hint: Some(HINT.to_owned()),
+        ..SqlError::default()
+    })))
+}
+
+/// The class of errors about what a sandbox closes.
+pub(super) const CLASS: &str = "sandbox";
+/// The hint of a refusal.
+pub(super) const HINT: &str = "with `--sandbox` the engine reaches the project's folder and its state alone, loads no \
+                               extension, and takes no settings but those about the meaning of SQL; run a project \
+                               that you trust without it";
