@@ -1,10 +1,18 @@
-//! Lets the program find the DuckDB library wherever it is started from, and say which commit it was built from.
+//! Lets the program find the DuckDB library wherever it is started from, and say which commit it was built from; lists
+//! the files of the flights project, which `init` writes.
 
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// The project that the README goes through and tests build.
+const FLIGHTS: &str = "../../testdata/projects/flights";
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     name_commit();
+    list_flights();
     // Cargo leaves the library in `deps`, beside the program; who hands the program on puts it right beside.
     let beside = match std::env::var("CARGO_CFG_TARGET_OS").as_deref() {
         Ok("macos") => "@loader_path",
@@ -15,6 +23,39 @@ fn main() {
     println!("cargo:rustc-link-arg=-Wl,-rpath,{beside}/deps");
     // Packages install `bin/watershed` and `lib/watershed/libduckdb.so`.
     println!("cargo:rustc-link-arg=-Wl,-rpath,{beside}/../lib/watershed");
+}
+
+/// Writes the table of files that `cli/init.rs` includes.
+fn list_flights() {
+    let here = PathBuf::from(std::env::var("CARGO_MANIFEST_DIR").expect("cargo names it"));
+    let folder = here.join(FLIGHTS);
+    let mut files = Vec::new();
+    find(&folder, &mut files);
+    files.sort();
+    let ignored = here.join("templates/empty/gitignore");
+    let mut table = format!("&[\n    (\".gitignore\", include_bytes!({ignored:?})),\n");
+    for file in files {
+        let name = file.strip_prefix(&folder).expect("it was found there");
+        // Writing to a text can't fail.
+        let _ = writeln!(table, "    ({name:?}, include_bytes!({file:?})),");
+    }
+    table.push_str("]\n");
+    let out = PathBuf::from(std::env::var("OUT_DIR").expect("cargo names it"));
+    fs::write(out.join("flights.rs"), table).expect("the table can be written");
+}
+
+/// The files of a folder, without the state that a run leaves there.
+fn find(folder: &Path, files: &mut Vec<PathBuf>) {
+    println!("cargo:rerun-if-changed={}", folder.display());
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("a folder's entry can be read").path();
+        if path.is_dir() && !path.ends_with(".watershed") {
+            find(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
+    }
 }
 
 /// The commit is that of the last full build: a new commit alone is no reason to build again.

@@ -8,7 +8,7 @@ use super::Severity;
 macro_rules! codes {
     ($($variant:ident = $severity:ident $code:literal {
         meaning: $meaning:literal,
-        $(example: $example:literal,)?
+        example: $example:literal,
         fix: $fix:literal,
     })+) => {
         /// What a finding is. Codes are stable: scripts may lean on them.
@@ -42,10 +42,10 @@ macro_rules! codes {
                 }
             }
 
-            /// Returns an example, where one helps.
-            pub const fn example(self) -> Option<&'static str> {
+            /// Returns an example.
+            pub const fn example(self) -> &'static str {
                 match self {
-                    $(Code::$variant => codes!(@example $($example)?),)+
+                    $(Code::$variant => $example,)+
                 }
             }
 
@@ -57,13 +57,12 @@ macro_rules! codes {
             }
         }
     };
-    (@example) => { None };
-    (@example $example:literal) => { Some($example) };
 }
 
 codes! {
     ManifestMissing = Error "manifest-missing" {
         meaning: "The project has no manifest: neither `rill.yaml` nor `watershed.yaml` stands at its root.",
+        example: "a folder with `models/` and no `watershed.yaml`",
         fix: "Add a file `rill.yaml` at the project's root. It may be empty.",
     }
     ManifestTwice = Error "manifest-twice" {
@@ -73,14 +72,17 @@ codes! {
     }
     TooManyFiles = Error "too-many-files" {
         meaning: "The project has more than 20,000 files; nothing is compiled.",
+        example: "a project at the root of a home folder",
         fix: "List folders that are no part of the project under `ignore_paths` in the manifest.",
     }
     FileTooLarge = Error "file-too-large" {
         meaning: "The file is larger than 128 KiB.",
+        example: "models/rows.sql of 10 MB, which holds rows as VALUES",
         fix: "Split the file. Rows of data belong into a CSV or Parquet file that a model reads.",
     }
     NotUtf8 = Error "not-utf8" {
         meaning: "The file is not UTF-8 text.",
+        example: "models/a.sql in Latin-1",
         fix: "Save the file as UTF-8.",
     }
     IsFolder = Error "is-folder" {
@@ -95,10 +97,12 @@ codes! {
     }
     LinkLoop = Error "link-loop" {
         meaning: "A symbolic link leads back to a folder above it.",
+        example: "models/again, a link to models",
         fix: "Remove the link.",
     }
     Unreadable = Error "unreadable" {
         meaning: "The system refused to read the file.",
+        example: "chmod 000 models/daily.sql",
         fix: "Give the user that runs Watershed the right to read the file.",
     }
     YamlSyntax = Error "yaml-syntax" {
@@ -108,10 +112,12 @@ codes! {
     }
     YamlTab = Error "yaml-tab" {
         meaning: "A tab indents YAML.",
+        example: "measures:\n\t- name: revenue",
         fix: "Indent with spaces.",
     }
     YamlLimit = Error "yaml-limit" {
         meaning: "The YAML is nested too deeply, or its aliases stand for too much.",
+        example: "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]   # and so on",
         fix: "Write out what the aliases stand for, or split the file.",
     }
     DuplicateKey = Error "duplicate-key" {

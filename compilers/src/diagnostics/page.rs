@@ -27,12 +27,8 @@ pub fn page() -> String {
 
 /// Returns the section of one code.
 pub fn section(code: Code) -> String {
-    let mut text = format!("### {}\n\n{}\n", code.as_str(), code.meaning());
-    if let Some(example) = code.example() {
-        let _ = write!(text, "\n```text\n{example}\n```\n");
-    }
-    let _ = write!(text, "\n{}\n", code.fix());
-    text
+    let (name, meaning, example, fix) = (code.as_str(), code.meaning(), code.example(), code.fix());
+    format!("### {name}\n\n{meaning}\n\n```text\n{example}\n```\n\n{fix}\n")
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | `circles` | modules import one another in one direction |
 //! | `fields` | fields of the core are private to their folder |
+//! | `diagnostics` | every code that is printed is explained |
+//! | `format` | the page on the project format names the kinds and keys that there are |
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `openings` | summaries begin with a verb or a noun phrase |
@@ -12,8 +14,10 @@
 
 mod circles;
 mod code;
+mod diagnostics;
 mod documents;
 mod fields;
+mod format;
 mod imports;
 mod openings;
 mod sources;

@@ -132,6 +132,34 @@ fn init_writes_projects_that_run_and_touches_none_that_is_there() {
 }
 
 #[test]
+fn the_template_of_flights_is_the_project_that_the_readme_goes_through() {
+    let folder = Sandbox::with(&[]);
+    assert_eq!(
+        folder.call(&["init", "new", "--template", "flights"]).code,
+        Some(0)
+    );
+    let (new, ours) = (folder.path().join("new"), crate::sandbox::sample("flights"));
+    let mut compared = 0;
+    for path in crate::sandbox::files_below(&ours) {
+        let below = path.strip_prefix(&ours).unwrap();
+        if !below.starts_with(".watershed") {
+            let written = std::fs::read(new.join(below)).expect("it is written");
+            assert!(written == std::fs::read(&path).unwrap(), "{}", below.display());
+            compared += 1;
+        }
+    }
+    assert!(compared > 30, "{compared} files");
+    // In the order in which the README shows them.
+    folder.call(&["run", "new"]);
+    let said = folder.call(&["-C", "new", "show", "best_hours"]);
+    assert!(
+        said.stdout.contains("│ 05:00      ┆          0.7 ┆"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[test]
 fn the_exit_code_says_how_the_project_stands() {
     let project = project();
     project.run(0);

@@ -249,6 +249,18 @@ impl Said {
     }
 }
 
+/// The files in a folder and those below it.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() => found.extend(files_below(&entry.path())),
+            _ => found.push(entry.path()),
+        }
+    }
+    found
+}
+
 /// `testdata/projects/NAME` in the repository.
 pub(crate) fn sample(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -2,9 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, files_below};
 
 /// In the `.env` file, by hand, and written into a connector.
 const FILE: &str = "S3CRETfile'x9";
@@ -53,17 +53,6 @@ fn project() -> Sandbox {
 }
 
 const VARIABLE: [&str; 2] = ["-e", "hand=S3CREThand77"];
-
-fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() => found.extend(files_below(&entry.path())),
-            _ => found.push(entry.path()),
-        }
-    }
-    found
-}
 
 fn holds(bytes: &[u8], text: &str) -> bool {
     bytes.windows(text.len()).any(|window| window == text.as_bytes())

@@ -14,41 +14,27 @@ use crate::exit::Exit;
 use crate::render::palette::{DIM, GOOD, STRONG};
 
 /// A file of a template: where it goes, and what it holds.
-type File = (&'static str, &'static str);
+type File = (&'static str, &'static [u8]);
 
 macro_rules! files {
     ($template:literal: $($path:literal),+ $(,)?) => {
         &[
-            (".gitignore", include_str!(concat!("../../templates/", $template, "/gitignore"))),
-            $(($path, include_str!(concat!("../../templates/", $template, "/", $path)))),+
+            (".gitignore", include_bytes!(concat!("../../templates/", $template, "/gitignore"))),
+            $(($path, include_bytes!(concat!("../../templates/", $template, "/", $path)))),+
         ]
     };
 }
 
 const EMPTY: &[File] = files!("empty": "watershed.yaml", "models/numbers.sql", "models/even_numbers.sql");
 
-const FLIGHTS: &[File] = files!("flights":
-    "watershed.yaml",
-    "README.md",
-    "data/airlines.csv",
-    "data/flights.csv",
-    "data/weather.csv",
-    "sources/airlines.yaml",
-    "sources/flights.yaml",
-    "sources/weather.yaml",
-    "models/departures.sql",
-    "models/days.sql",
-    "models/carriers.sql",
-    "models/late_flights.sql",
-    "models/worst_hours.sql",
-    "models/summary.sql",
-);
+/// The whole of it, as the README goes through it.
+const FLIGHTS: &[File] = include!(concat!(env!("OUT_DIR"), "/flights.rs"));
 
 /// The files of a template, and the model to look at first.
 fn template(which: Template) -> (&'static [File], &'static str) {
     match which {
         Template::Empty => (EMPTY, "even_numbers"),
-        Template::Flights => (FLIGHTS, "summary"),
+        Template::Flights => (FLIGHTS, "best_hours"),
     }
 }
 
@@ -100,7 +86,7 @@ fn refuse_occupied(folder: &Path, files: &[File]) -> Result<(), Failure> {
     }
 }
 
-fn write(path: &Path, content: &str) -> io::Result<()> {
+fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     if path.ends_with(".gitignore") && path.exists() {
         return Ok(());
     }
