@@ -68,6 +68,17 @@ impl<'a> Work<'a> {
         answer.map_err(|raw| self.fail(&raw, Some(source)))
     }
 
+    /// Runs a caller's query; returns its first row with the names of its columns.
+    pub(super) fn first_row(&self, source: Source<'_>) -> Result<Option<Vec<(String, Value)>>, Failure> {
+        self.check_cancelled()?;
+        let fail = |raw: RawError| self.fail(&raw, Some(source));
+        let sql = format!("{}{}", source.prefix, source.sql);
+        let answer = self.connection.run(&sql, &[]).map_err(fail)?;
+        let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
+        let first = answer.collect().map_err(fail)?.into_iter().next();
+        Ok(first.map(|row| names.into_iter().zip(row).collect()))
+    }
+
     /// Returns an error if the work was cancelled.
     pub(super) fn check_cancelled(&self) -> Result<(), Failure> {
         let cancelled = self.running.is_some_and(|running| running.cancel.is_cancelled());
