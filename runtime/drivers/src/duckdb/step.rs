@@ -177,11 +177,16 @@ pub(super) fn with_state(
     work: &Work<'_>,
     state: Option<&StateQuery>,
     record: &[u8],
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, BuildError> {
     let Some(StateQuery { sql, put }) = state else {
         return Ok(record.to_vec());
     };
-    let sql = sole_statement(sql).map_err(not_one)?;
-    let row = work.first_row(Source { prefix: "", sql })?;
+    let row = sole_statement(sql)
+        .map_err(not_one)
+        .and_then(|sql| work.first_row(Source { prefix: "", sql }));
+    let row = row.map_err(|failure| match failure {
+        Failure::Sql(error) => BuildError::State(error),
+        failure => BuildError::Failed(failure),
+    })?;
     Ok(row.map_or_else(|| record.to_vec(), |row| put(record, row)))
 }

@@ -166,6 +166,9 @@ pub enum BuildError {
         /// The key: `a = 1, b = 2`.
         first: String,
     },
+    /// The query of the state can't be run.
+    #[error("the query of the state fails: {}", .0.message)]
+    State(SqlError),
     /// Checks undo it: what each came to, in their order.
     #[error("checks undo the build")]
     Undone(Vec<Verdict>),
