@@ -202,7 +202,7 @@ codes! {
     }
     NoEffectYet = Warning "no-effect-yet" {
         meaning: "The key is read, and nothing acts on it yet.",
-        example: "incremental: true",
+        example: "stage: {connector: files}",
         fix: "Remove the key, or mind what the message says happens instead.",
     }
     DeprecatedKey = Hint "deprecated-key" {

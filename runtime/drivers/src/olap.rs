@@ -18,8 +18,8 @@ mod text;
 mod value;
 
 pub use build::{
-    Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NewColumns, Over, Rename, RenameError,
-    Renamed, StateQuery, Step, Verdict,
+    Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, Rename,
+    RenameError, Renamed, StateQuery, Step, Verdict,
 };
 pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};

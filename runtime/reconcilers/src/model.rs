@@ -25,7 +25,7 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
-pub use failure::of_sql;
+pub use failure::{HELD_CHANGE, of_sql};
 mod inputs;
 pub(crate) mod place;
 mod run;

@@ -51,6 +51,7 @@ mod going;
 mod habits;
 mod histories;
 mod honest;
+mod incremental;
 mod kills;
 mod live;
 mod looks;

@@ -2,18 +2,12 @@
 
 use watershed_proto::{IncrementalOutput, IncrementalStrategy, ModelChangeMode, ModelSpec, OnSchemaChange};
 
-use super::keys::OUTPUT;
+use super::keys::{OUTPUT, SCHEMA_CHANGES, STRATEGIES};
 use crate::{
     diagnostics::{At, Code},
     kinds::reader::Reader,
     yaml::{Entry, Fields, Map, word},
 };
-
-/// Names of strategies, as the format has them.
-pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
-
-/// What may become of columns that the table does not have.
-pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
 
 /// Settings of an output that incremental models alone have.
 const ONLY_INCREMENTAL: [&str; 4] = [

@@ -1,10 +1,15 @@
 //! The keys of models and sources.
 
-use super::incremental::{SCHEMA_CHANGES, STRATEGIES};
 use crate::{
     blocks::{data::DATA, schedule::REFRESH},
     yaml::keys::blocks,
 };
+
+/// Names of the ways in which new rows come into a table.
+pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
+
+/// The fates of columns that a table does not have.
+pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
 
 blocks! {
     /// Keys of a model. Others are settings of its input.

@@ -6,15 +6,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
-use super::failure::Source;
+use super::failure::{Source, not_one};
 use super::names::{Edit, Entry, Folded, Names};
 use super::schema::{self, Before, keyword, qualified};
 use super::step;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{
-    Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Step, Tag, Verdict, sole_statement,
-};
+use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, Step, Tag, Verdict, sole_statement};
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -132,7 +130,7 @@ impl Engine {
     }
 }
 
-/// What stands there after a transaction.
+/// The output after a transaction.
 struct Made {
     rows: Option<u64>,
     tag: Tag,
@@ -199,16 +197,4 @@ fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<(), BuildError
     );
     work.run_theirs(Source { prefix: &prefix, sql })?;
     step::refuse_same_key(work, &build.key, &qualified(&build.name))
-}
-
-pub(super) fn not_one(error: crate::olap::SoleError) -> Failure {
-    Failure::Sql(plain_error(&error.to_string()))
-}
-
-pub(super) fn plain_error(message: &str) -> SqlError {
-    SqlError {
-        class: "parser".to_owned(),
-        message: message.to_owned(),
-        ..SqlError::default()
-    }
 }

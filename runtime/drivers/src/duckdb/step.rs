@@ -1,7 +1,6 @@
 //! Putting rows into a table that stands there, within the transaction of a build.
 
-use super::build::not_one;
-use super::failure::Source;
+use super::failure::{Source, not_one};
 use super::schema::{count, qualified};
 use super::work::Work;
 use crate::olap::{

@@ -7,7 +7,7 @@ use super::failure::{Aftermath, Source, classify};
 use super::running::Running;
 use super::sys::{Answer, Connection, Param, RawError};
 use crate::crash::{self, Around};
-use crate::olap::{Failure, OpenError, Value};
+use crate::olap::{Failure, NamedRow, OpenError, Value};
 use crate::volume::Volume;
 
 /// A connection at work.
@@ -69,7 +69,7 @@ impl<'a> Work<'a> {
     }
 
     /// Runs a caller's query; returns its first row with the names of its columns.
-    pub(super) fn first_row(&self, source: Source<'_>) -> Result<Option<Vec<(String, Value)>>, Failure> {
+    pub(super) fn first_row(&self, source: Source<'_>) -> Result<Option<NamedRow>, Failure> {
         self.check_cancelled()?;
         let fail = |raw: RawError| self.fail(&raw, Some(source));
         let sql = format!("{}{}", source.prefix, source.sql);

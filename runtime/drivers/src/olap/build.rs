@@ -14,7 +14,7 @@ pub struct Build {
     pub kind: OutputKind,
     /// One SELECT.
     pub sql: String,
-    /// What its rows do to those that are there.
+    /// The effect of its rows on those that are there.
     pub step: Step,
     /// Columns of which no two rows of the statement have the same values; empty for none.
     pub key: Vec<String>,
@@ -30,7 +30,7 @@ pub struct Build {
     pub unless_rows: Option<(Uuid, Vec<u8>)>,
 }
 
-/// What the rows of a statement do to the rows that are there.
+/// The effect of a statement's rows on the rows that are there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// They take the place of all.
@@ -39,7 +39,7 @@ pub enum Step {
     Into {
         /// The rows that they take the place of.
         over: Over,
-        /// What becomes of columns that the table does not have.
+        /// The fate of columns that the table does not have.
         columns: NewColumns,
     },
 }
@@ -55,7 +55,7 @@ pub enum Over {
     SameValue(String),
 }
 
-/// What becomes of columns of new rows that the table does not have.
+/// The fate of columns of new rows that the table does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NewColumns {
     /// They are an error, as are columns of the table that new rows do not have.
@@ -66,13 +66,16 @@ pub enum NewColumns {
     Add,
 }
 
+/// A row: columns by name, in their order.
+pub type NamedRow = Vec<(String, Value)>;
+
 /// A query run after a step, in its transaction: its first row is put into the record.
 #[derive(Debug, Clone)]
 pub struct StateQuery {
     /// One SELECT.
     pub sql: String,
     /// Puts a row, columns by name, into a record. Without rows the record stays as it is.
-    pub put: fn(&[u8], Vec<(String, Value)>) -> Vec<u8>,
+    pub put: fn(&[u8], NamedRow) -> Vec<u8>,
 }
 
 /// A condition on an output, looked at within the transaction that makes it.

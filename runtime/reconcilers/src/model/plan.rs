@@ -42,15 +42,15 @@ pub struct Wanted<'a> {
     pub made: &'a BTreeMap<String, Version>,
     /// Refreshes asked for so far.
     pub asked: Refreshes,
-    /// What else has it built again.
+    /// The other reasons to build it again.
     pub triggers: Triggers,
     /// Builds add to the rows that are there.
     pub incremental: bool,
-    /// What another definition does to the rows that are there.
+    /// The effect of another definition on the rows that are there.
     pub on_edit: OnEdit,
 }
 
-/// What has a model built again without an edit of its own.
+/// The reasons to build a model again without an edit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Triggers {
     /// Another build of what it reads.
@@ -61,7 +61,7 @@ pub struct Triggers {
     pub due: bool,
 }
 
-/// What another definition does to the rows that are there.
+/// The effect of another definition on the rows that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnEdit {
     /// All are made anew.

@@ -96,11 +96,11 @@ pub struct Record {
     pub results: Vec<TestResult>,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,
-    /// When the last build began, milliseconds since the epoch.
+    /// The time at which the last build began, milliseconds since the epoch.
     pub built_at_ms: i64,
     /// How long it took, milliseconds.
     pub took_ms: u64,
-    /// How long all builds of the present rows took, milliseconds.
+    /// The time that all builds of the present rows took, milliseconds.
     pub total_ms: u64,
     /// It was built as an incremental model.
     pub incremental: bool,

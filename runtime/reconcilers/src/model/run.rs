@@ -36,11 +36,11 @@ pub(super) struct Run<'a> {
 /// An end of a run without an error.
 struct Done {
     outcome: Outcome,
-    /// When the output was last built: its schedule counts from there.
+    /// The time of the last build, from which the schedule counts.
     mark: Timestamp,
 }
 
-/// What a build begins with.
+/// The rows that a build begins with.
 enum Base {
     /// All rows are made.
     Nothing {
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What has it built again.
+/// Reasons to build it again.
 impl Run<'_> {
     fn triggers(&self, record: &Record) -> Triggers {
         let said = self.spec().refresh_schedule.as_ref();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
-use watershed_drivers::olap::{self, StateQuery};
+use watershed_drivers::olap::{self, NamedRow, StateQuery};
 use watershed_proto::{ListValue, MapValue, Message, ModelSpec, ModelState, Value, value::Kind};
 
 use super::failure;
@@ -26,7 +26,7 @@ pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery
 }
 
 /// Puts a row into an encoded record.
-fn put(record: &[u8], row: Vec<(String, olap::Value)>) -> Vec<u8> {
+fn put(record: &[u8], row: NamedRow) -> Vec<u8> {
     let Ok(mut state) = ModelState::decode(record) else {
         return record.to_vec();
     };
@@ -35,7 +35,7 @@ fn put(record: &[u8], row: Vec<(String, olap::Value)>) -> Vec<u8> {
 }
 
 /// A row as templates see it.
-pub(super) fn map(row: Vec<(String, olap::Value)>) -> MapValue {
+pub(super) fn map(row: NamedRow) -> MapValue {
     let fields = row.into_iter().map(|(name, of)| (name, value(of)));
     MapValue {
         fields: fields.collect::<BTreeMap<_, _>>(),

@@ -165,6 +165,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Status(args) => look::status(console, shared, args),
         Command::Reconcile(args) => work::reconcile(console, shared, args),
         Command::Refresh(args) => work::refresh(console, shared, args),
+        Command::Approve(args) => work::approve(console, shared, args),
         Command::Query(args) => look::query(console, shared, args),
         Command::Show(args) => look::show(console, shared, args),
         Command::Test(args) => look::test(console, shared, args),

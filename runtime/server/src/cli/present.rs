@@ -324,6 +324,7 @@ impl<'a> Presenter<'a> {
                     | Command::Start
                     | Command::Reconcile
                     | Command::Refresh
+                    | Command::Approve
                     | Command::Retry => summary::run(document, &self.told, width),
                 };
                 if self.console.verbosity > Verbosity::Quiet || document.command == Command::Status {

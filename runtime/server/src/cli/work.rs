@@ -1,4 +1,4 @@
-//! `run`, `reconcile`, `refresh`, `retry`: what changes the state folder.
+//! `run`, `reconcile`, `refresh`, `approve`, `retry`: what changes the state folder.
 
 use std::path::Path;
 use std::time::Instant;
@@ -59,6 +59,14 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
         names: args.names.clone(),
         full: args.full,
         downstream: args.downstream,
+        run,
+    })
+}
+
+/// `approve`
+pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
+    work(console, shared, None, |run| Request::Approve {
+        names: args.names.clone(),
         run,
     })
 }

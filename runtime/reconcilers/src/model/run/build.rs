@@ -118,7 +118,7 @@ impl Run<'_> {
             .map(|row| state::map(names.zip(row).collect())))
     }
 
-    /// What the engine is asked for.
+    /// Returns the build that the engine is asked for.
     fn build_of(
         &self,
         base: &Base,

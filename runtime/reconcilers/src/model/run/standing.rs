@@ -1,4 +1,4 @@
-//! What a run finds: the output of its model, the record beside it, and who else has its name.
+//! The situation that a run finds: the output of its model, the record beside it, and who else has its name.
 
 use uuid::Uuid;
 use watershed_controller::Resource;
@@ -17,7 +17,7 @@ use crate::{
     outputs::Found,
 };
 
-/// What is known of the output before anything is done.
+/// The output as it is known before anything is done.
 #[derive(Default)]
 pub(super) struct Standing {
     /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
@@ -29,7 +29,7 @@ pub(super) struct Standing {
     pub(super) orphan: Option<Uuid>,
 }
 
-/// What is there.
+/// Questions to the engine.
 impl Run<'_> {
     pub(super) async fn standing(&self) -> Result<Standing, Error> {
         let copy = self
@@ -119,7 +119,7 @@ impl Run<'_> {
 }
 
 impl Standing {
-    /// When the output was last built.
+    /// Returns the time of the last build.
     pub(super) fn mark(&self) -> Timestamp {
         Timestamp(self.record.as_ref().map_or(0, |record| record.built_at_ms))
     }
