@@ -435,7 +435,8 @@ fn incremental(on_edit: OnEdit) -> Case {
 
 #[test]
 fn new_data_adds_to_the_rows_of_an_incremental_model() {
-    let disturbed: [(fn(&mut Case), Reason); 5] = [
+    type Disturb = fn(&mut Case);
+    let disturbed: [(Disturb, Reason); 5] = [
         (|case| case.asked.plain += 1, Reason::Refresh),
         (|case| case.triggers.due = true, Reason::Scheduled),
         (
