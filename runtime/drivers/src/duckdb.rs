@@ -32,7 +32,6 @@ mod running;
 mod schema;
 mod session;
 mod sharing;
-mod step;
 mod sys;
 #[cfg(test)]
 mod tests;

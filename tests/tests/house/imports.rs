@@ -24,7 +24,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-controller",
             "watershed-core",
             "watershed-drivers",
-            "watershed-schedule",
         ],
     ),
     (

@@ -21,15 +21,8 @@ pub fn sql(
     environment: &str,
     paths: &[impl AsRef<str>],
 ) -> Result<String, Error> {
-    sql_in(spec, &scope(spec.variables.clone(), name, environment), paths)
-}
-
-/// The statement as its templates say it in a scope.
-///
-/// # Errors
-/// As [`sql`].
-pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>]) -> Result<String, Error> {
-    match render(spec, scope) {
+    let scope = scope(spec.variables.clone(), name, environment);
+    match render(spec, &scope) {
         Ok(Some(sql)) => match source::check_sql(spec) {
             Ok(()) => Ok(sql),
             Err(error) => Err(Error {
@@ -37,7 +30,7 @@ pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>])
                 ..failure::of_source(&error)
             }),
         },
-        Ok(None) => source::sql(spec, scope).map_err(|error| Error {
+        Ok(None) => source::sql(spec, &scope).map_err(|error| Error {
             place: paths.first().map(|path| start_of(path.as_ref())),
             ..failure::of_source(&error)
         }),

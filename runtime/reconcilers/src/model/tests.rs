@@ -2,6 +2,5 @@
 
 mod engine;
 mod errors;
-mod incremental;
 mod restarts;
 mod world;

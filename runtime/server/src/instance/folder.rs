@@ -98,7 +98,6 @@ impl Folder {
             Request::Run(_)
             | Request::Reconcile { .. }
             | Request::Refresh { .. }
-            | Request::Approve { .. }
             | Request::Retry { .. }
             | Request::Gc => {
                 return Err(Refusal::new(

@@ -4,8 +4,49 @@
 use std::sync::Arc;
 
 use super::super::TablePrefix;
-use super::super::columns::{Column, HISTORY, RESOURCE, names};
-use super::dialect::name_of;
+
+/// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read, with the
+/// types of their arrays.
+pub(super) const COLUMNS: [(&str, &str); 28] = [
+    ("uid", "uuid"),
+    ("kind", "text"),
+    ("name", "text"),
+    ("refs", "text"),
+    ("owner_uid", "uuid"),
+    ("paths", "text"),
+    ("labels", "text"),
+    ("marks", "text"),
+    ("revision", "bigint"),
+    ("spec_version", "bigint"),
+    ("state_version", "bigint"),
+    ("error", "text"),
+    ("next_reconcile", "bigint"),
+    ("attempts", "bigint"),
+    ("paused", "boolean"),
+    ("hidden", "boolean"),
+    ("refresh_plain", "bigint"),
+    ("refresh_full", "bigint"),
+    ("created_at", "bigint"),
+    ("updated_at", "bigint"),
+    ("spec_format", "bigint"),
+    ("state_format", "bigint"),
+    ("runs_total", "bigint"),
+    ("last_run", "text"),
+    ("last_success", "bigint"),
+    ("spec", "bytea"),
+    ("state", "bytea"),
+    ("retry", "text"),
+];
+
+/// Columns of an entry of history after `instance`, `epoch` and `revision`.
+const HISTORY: [(&str, &str); 6] = [
+    ("uid", "uuid"),
+    ("invocation", "bigint"),
+    ("kind", "text"),
+    ("name", "text"),
+    ("ended_at", "bigint"),
+    ("entry", "text"),
+];
 
 /// The text of every statement.
 ///
@@ -75,7 +116,7 @@ impl Statements {
             instance: fixed("SELECT epoch, revision, removed_at FROM {p}instances WHERE instance = $1"),
             load: fixed(&format!(
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 ORDER BY uid",
-                names(&RESOURCE)
+                names(&COLUMNS)
             )),
             advance: fixed(
                 "WITH patience AS MATERIALIZED (
@@ -107,7 +148,7 @@ impl Statements {
             ),
             later: fixed(&format!(
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 AND revision > $2 ORDER BY revision, uid",
-                names(&RESOURCE)
+                names(&COLUMNS)
             )),
             removed: fixed("SELECT uid, revision FROM {p}removals WHERE instance = $1 AND revision > $2"),
             note_removals: fixed(
@@ -161,10 +202,10 @@ impl Statements {
 }
 
 fn put() -> String {
-    let (columns, arrays) = (names(&RESOURCE), arrays(&RESOURCE, 3));
-    let values: Vec<String> = RESOURCE[1..]
+    let (columns, arrays) = (names(&COLUMNS), arrays(&COLUMNS, 3));
+    let values: Vec<String> = COLUMNS[1..]
         .iter()
-        .map(|column| format!("{0} = excluded.{0}", column.name))
+        .map(|(column, _)| format!("{column} = excluded.{column}"))
         .collect();
     format!(
         "INSERT INTO {{p}}resources (instance, epoch, {columns})
@@ -184,12 +225,17 @@ fn record() -> String {
     )
 }
 
+fn names(columns: &[(&str, &str)]) -> String {
+    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
+    names.join(", ")
+}
+
 /// `$3::uuid[], $4::text[], ...`
-fn arrays<T>(columns: &[Column<T>], first: usize) -> String {
+fn arrays(columns: &[(&str, &str)], first: usize) -> String {
     let arrays: Vec<String> = columns
         .iter()
         .enumerate()
-        .map(|(index, column)| format!("${}::{}[]", first + index, name_of(column.of)))
+        .map(|(index, (_, sort))| format!("${}::{sort}[]", first + index))
         .collect();
     arrays.join(", ")
 }
