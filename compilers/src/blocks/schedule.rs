@@ -60,6 +60,7 @@ pub(crate) fn read(
     if environment == "dev" && !run_in_dev {
         return Schedule {
             ref_update,
+            has_times_elsewhere: cron.expression.is_some() || every.is_some(),
             ..Schedule::default()
         };
     }
@@ -69,6 +70,7 @@ pub(crate) fn read(
         cron: cron.expression.unwrap_or_default(),
         ticker_seconds: every.unwrap_or_default(),
         time_zone: time_zone.unwrap_or_default(),
+        has_times_elsewhere: false,
     }
 }
 

@@ -195,9 +195,14 @@ codes! {
         example: "SELECT 1 -- @materialize: true",
         fix: "Put it on a line of its own, without blanks before `--`.",
     }
+    ScheduleNotInDev = Hint "schedule-not-in-dev" {
+        meaning: "The model has a schedule, which does not count in the environment `dev`.",
+        example: "refresh: {cron: \"0 6 * * *\"}",
+        fix: "Nothing, if the schedule is for production alone. `run_in_dev: true` has it count in `dev` too; `--environment prod` picks another environment.",
+    }
     NoEffectYet = Warning "no-effect-yet" {
         meaning: "The key is read, and nothing acts on it yet.",
-        example: "incremental: true",
+        example: "stage: {connector: files}",
         fix: "Remove the key, or mind what the message says happens instead.",
     }
     DeprecatedKey = Hint "deprecated-key" {

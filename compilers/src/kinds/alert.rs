@@ -1,6 +1,6 @@
 //! Alerts: conditions that people are told about.
 
-use watershed_proto::AlertSpec;
+use watershed_proto::{AlertSpec, Schedule};
 
 use super::reader::{Declared, Reader};
 use crate::{
@@ -59,12 +59,10 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let mut spec = AlertSpec {
         display_name: reader.display_name(),
         description: reader.text("description"),
-        refresh_schedule: Some(schedule::read(
-            refresh,
-            environment,
-            false,
-            reader.fields.findings(),
-        )),
+        refresh_schedule: Some(Schedule {
+            has_times_elsewhere: false,
+            ..schedule::read(refresh, environment, false, reader.fields.findings())
+        }),
         watermark_inherit: intervals::inherits_watermark(&mut reader.fields),
         timeout_seconds: reader.fields.seconds("timeout").unwrap_or(TIMEOUT_SECONDS),
         ..AlertSpec::default()

@@ -6,7 +6,7 @@
 use crate::{
     diagnostics::{At, Code, Findings, Role},
     resource::{FileKind, Kind},
-    yaml::{Data, Map, Node},
+    yaml::{Data, Map},
 };
 
 /// A key without an effect yet.
@@ -21,48 +21,36 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
     Inert { key, instead }
 }
 
-const NO_SCHEDULE: &str = "nothing is refreshed by time; `watershed refresh NAME` does it once";
 const NO_STATEMENTS: &str = "these statements are not run; a connector's `init_sql` and migrations are";
 const NO_PARTITIONS: &str = "the model is built as a whole";
 const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
 /// Of models and sources.
-const MODEL: [Inert; 24] = [
-    inert(
-        "incremental",
-        "every build makes all rows anew, and those of before are gone",
-    ),
-    inert("change_mode", "an edit builds the model anew"),
-    inert("state", "every build makes all rows anew"),
+const MODEL: [Inert; 11] = [
     inert("partitions", NO_PARTITIONS),
     inert("splits", NO_PARTITIONS),
     inert("partitions_watermark", NO_PARTITIONS),
     inert("partitions_concurrency", NO_PARTITIONS),
     inert("stage", "rows are not staged"),
-    inert("refresh.cron", NO_SCHEDULE),
-    inert("refresh.every", NO_SCHEDULE),
-    inert("refresh.ticker", NO_SCHEDULE),
-    inert("refresh.time_zone", NO_SCHEDULE),
-    inert("refresh.run_in_dev", NO_SCHEDULE),
-    inert("refresh.disable", "the model is built when what it reads changes"),
-    inert(
-        "refresh.ref_update",
-        "the model is built when what it reads changes",
-    ),
     inert("pre_exec", NO_STATEMENTS),
     inert("post_exec", NO_STATEMENTS),
     inert("init_queries", NO_STATEMENTS),
     inert("create_secrets_from_connectors", "no secret is made"),
-    inert("output.incremental_strategy", "every build makes all rows anew"),
-    inert("output.unique_key", "every build makes all rows anew"),
-    inert("output.partition_by", "the table is one piece"),
     inert("output.order_by", "write ORDER BY into the query"),
     inert("output.*", "the table is made without it"),
 ];
 
 /// Keys of `output` that act.
-const OUTPUT: [&str; 3] = ["connector", "table", "materialize"];
+const OUTPUT: [&str; 7] = [
+    "connector",
+    "table",
+    "materialize",
+    "incremental_strategy",
+    "unique_key",
+    "partition_by",
+    "on_schema_change",
+];
 
 /// Of connectors to DuckDB.
 const DUCKDB: [Inert; 13] = [
@@ -133,8 +121,8 @@ fn table(kind: FileKind, settings: &Map) -> &'static [Inert] {
 
 fn tell_of(table: &[Inert], settings: &Map, findings: &mut Findings, is_told: impl Fn(At) -> bool) {
     for inert in table {
-        for (key, at, value) in found(inert.key, settings) {
-            if is_told(at) && !says_nothing(&key, value) {
+        for (key, at) in found(inert.key, settings) {
+            if is_told(at) {
                 let message = format!("`{key}` has no effect yet: {}", inert.instead);
                 findings.add(at, Code::NoEffectYet, message);
             }
@@ -143,11 +131,11 @@ fn tell_of(table: &[Inert], settings: &Map, findings: &mut Findings, is_told: im
 }
 
 /// The places of a key of the table.
-fn found<'a>(key: &str, settings: &'a Map) -> Vec<(String, At, &'a Node)> {
+fn found(key: &str, settings: &Map) -> Vec<(String, At)> {
     let Some((outer, inner)) = key.split_once('.') else {
         let entry = settings.get(key).filter(|entry| !entry.value.is_null());
         return entry
-            .map(|entry| (key.to_owned(), entry.key_at, &entry.value))
+            .map(|entry| (key.to_owned(), entry.key_at))
             .into_iter()
             .collect();
     };
@@ -161,7 +149,7 @@ fn found<'a>(key: &str, settings: &'a Map) -> Vec<(String, At, &'a Node)> {
     block
         .iter()
         .filter(|(name, entry)| is_meant(name) && !entry.value.is_null())
-        .map(|(name, entry)| (format!("{outer}.{name}"), entry.key_at, &entry.value))
+        .map(|(name, entry)| (format!("{outer}.{name}"), entry.key_at))
         .collect()
 }
 
@@ -170,26 +158,16 @@ fn has_own_row(outer: &str, name: &str) -> bool {
     MODEL.iter().any(|inert| inert.key == key)
 }
 
-/// Returns whether a value asks for what is so in any case.
-fn says_nothing(key: &str, value: &Node) -> bool {
-    let text = value.scalar_text().unwrap_or_default().to_lowercase();
-    match key {
-        "incremental" | "refresh.disable" | "refresh.run_in_dev" => text == "false",
-        "refresh.ref_update" => text == "true",
-        "change_mode" => text == "reset",
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
     /// Keys of models that act, or are there for people.
-    const ACTS: [&str; 37] = [
+    const ACTS: [&str; 41] = [
         "args",
         "batch_size",
+        "change_mode",
         "connector",
         "database_url",
         "db",
@@ -205,6 +183,7 @@ mod tests {
         "extract",
         "format",
         "glob",
+        "incremental",
         "invalidate_on_change",
         "kind",
         "materialize",
@@ -215,11 +194,13 @@ mod tests {
         "path",
         "prod",
         "project_id",
+        "protect",
         "refresh",
         "refs",
         "region",
         "retry",
         "sql",
+        "state",
         "table",
         "tags",
         "tests",

@@ -1,6 +1,7 @@
 //! Models and sources: from settings and SQL to a spec.
 
 mod data_tests;
+mod incremental;
 mod inputs;
 pub(crate) mod keys;
 mod queries;
@@ -38,11 +39,13 @@ impl Reader<'_, '_> {
     fn model(&mut self, declared: &mut Declared) -> ModelSpec {
         let is_source = self.about.is_source;
         let input_connector = self.input_connector(is_source);
+        let change_mode_at = self.fields.value_at("change_mode");
         let mut spec = ModelSpec {
             refresh_schedule: Some(self.refresh()),
             timeout_seconds: self.fields.seconds("timeout").unwrap_or_default(),
             incremental: self.fields.bool("incremental").unwrap_or_default(),
             change_mode: self.change_mode().into(),
+            protect: self.fields.bool("protect"),
             partitions_concurrency_limit: self.fields.count("partitions_concurrency").unwrap_or_default(),
             retry: self.retry(),
             defined_as_source: is_source | self.fields.bool("defined_as_source").unwrap_or_default(),
@@ -58,6 +61,7 @@ impl Reader<'_, '_> {
         self.main_sql(&mut spec);
         self.state(&mut spec, declared);
         self.partitions(&mut spec, declared);
+        self.check_change_mode(&spec, change_mode_at);
         self.tests(&mut spec, declared);
         self.input_properties(&mut spec);
         self.output_kind(&mut spec, materialize_at);
@@ -66,7 +70,18 @@ impl Reader<'_, '_> {
 
     fn refresh(&mut self) -> watershed_proto::Schedule {
         let block = self.fields.map("refresh");
-        schedule::read(block, self.context.environment, true, self.fields.findings())
+        let at = block.as_ref().map(|(_, at)| *at);
+        let schedule = schedule::read(block, self.context.environment, true, self.fields.findings());
+        if let (true, Some(at)) = (schedule.has_times_elsewhere, at) {
+            let environment = self.context.environment;
+            let message = format!("the schedule does not count in the environment `{environment}`");
+            let hint =
+                "add `run_in_dev: true` under `refresh:` to have it count, or `watershed refresh NAME` once";
+            self.fields
+                .findings()
+                .add_with_hint(at, Code::ScheduleNotInDev, message, hint);
+        }
+        schedule
     }
 
     fn change_mode(&mut self) -> ModelChangeMode {
@@ -157,6 +172,7 @@ impl Reader<'_, '_> {
             Some(node) => self.connector_name(&node),
             None => self.context.olap.to_owned(),
         };
+        self.incremental_output(spec, &settings);
         let mut properties = self.properties(settings);
         let materialize_at = self.fields.key_at("materialize");
         if let Some(materialize) = self.fields.bool("materialize") {

@@ -1,6 +1,6 @@
 //! Reports: queries that people are sent the result of.
 
-use watershed_proto::{ReportExport, ReportSpec};
+use watershed_proto::{ReportExport, ReportSpec, Schedule};
 
 use super::{
     alert::TIMEOUT_SECONDS,
@@ -62,12 +62,10 @@ pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     let mut spec = ReportSpec {
         display_name: reader.display_name(),
         description: reader.text("description"),
-        refresh_schedule: Some(schedule::read(
-            refresh,
-            environment,
-            false,
-            reader.fields.findings(),
-        )),
+        refresh_schedule: Some(Schedule {
+            has_times_elsewhere: false,
+            ..schedule::read(refresh, environment, false, reader.fields.findings())
+        }),
         watermark_inherit: intervals::inherits_watermark(&mut reader.fields),
         timeout_seconds: reader.fields.seconds("timeout").unwrap_or(TIMEOUT_SECONDS),
         ..ReportSpec::default()

@@ -126,6 +126,8 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     spec.inputs.clear();
     spec.uses.clear();
     spec.fault = None;
+    // Read from the output's settings, which count.
+    spec.incremental_output = None;
     spec.tests.clear();
     if let Some(properties) = &mut spec.input_properties {
         properties.fields.remove("sql");
@@ -150,6 +152,7 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
     spec.stage_properties = None;
     spec.retry = None;
     spec.change_mode = 0;
+    spec.protect = None;
     spec.defined_as_source = false;
     if let Some(properties) = &mut spec.output_properties {
         // `output_kind` says it, defaults included.

@@ -32,6 +32,7 @@ mod running;
 mod schema;
 mod session;
 mod sharing;
+mod step;
 mod sys;
 #[cfg(test)]
 mod tests;

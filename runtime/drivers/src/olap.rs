@@ -17,7 +17,10 @@ mod session;
 mod text;
 mod value;
 
-pub use build::{Build, BuildError, Built, Check, Failing, Gravity, Rename, RenameError, Renamed, Verdict};
+pub use build::{
+    Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, Rename,
+    RenameError, Renamed, StateQuery, Step, Verdict,
+};
 pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
@@ -43,8 +46,8 @@ use uuid::Uuid;
 /// Dropping a returned future is the same as cancelling its token, except that nobody learns how it ended: the
 /// work is undone or was done whole.
 pub trait Olap: Send + Sync + 'static {
-    /// Makes or replaces an output, its checks, tag and record in one transaction. Readers see the old output until
-    /// the new one is whole.
+    /// Makes or replaces an output, or puts rows into one, with its checks, tag and record in one transaction. Readers
+    /// see the old output until the new one is whole.
     ///
     /// What the same uid made under another name before is dropped in that transaction. Another resource's output of
     /// that name is moved out of the way, not lost. A build that ends out of memory is run once more with nothing

@@ -8,6 +8,8 @@
 //! | [`files`] | local files: which, and whether they changed |
 //! | [`pattern`] | which paths these may have, for whoever watches |
 //! | [`retries`] | when a failed build is tried again |
+//! | `schedule` | when it is built again by time |
+//! | `state` | what an incremental build leaves for the next |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
 //! | `run` | one reconcile: look, decide, act |
 //!
@@ -23,11 +25,13 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
-pub use failure::of_sql;
+pub use failure::{HELD_CHANGE, of_sql};
 mod inputs;
 pub(crate) mod place;
 mod run;
+mod schedule;
 mod source;
+mod state;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

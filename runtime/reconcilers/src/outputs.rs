@@ -296,8 +296,8 @@ impl Outputs {
                 known.put(Output {
                     name: build.name.clone(),
                     kind: build.kind,
-                    tag: build.tag,
-                    record: Some(build.record.clone()),
+                    tag: built.tag,
+                    record: Some(built.record.clone()),
                     rows: built.rows,
                 });
             }),

@@ -187,7 +187,8 @@ impl<V> Running<V> {
 /// ```
 #[derive(Debug, Clone)]
 pub struct Operations<V> {
-    running: BTreeMap<OperationId, Running<V>>,
+    /// Boxed, as the map moves its values about.
+    running: BTreeMap<OperationId, Box<Running<V>>>,
     by_ref: BTreeMap<Ref, OperationId>,
     started: u64,
     foreground: usize,
@@ -207,7 +208,7 @@ impl<V> Default for Operations<V> {
 impl<V> Operations<V> {
     /// All of them, in order of start.
     pub fn iter(&self) -> impl Iterator<Item = (OperationId, &Running<V>)> {
-        self.running.iter().map(|(&id, running)| (id, running))
+        self.running.iter().map(|(&id, running)| (id, &**running))
     }
 
     /// Whether nothing is under way.
@@ -217,7 +218,7 @@ impl<V> Operations<V> {
 
     /// The one on this item.
     pub fn on(&self, reference: &Ref) -> Option<&Running<V>> {
-        self.running.get(self.by_ref.get(reference)?)
+        self.get(*self.by_ref.get(reference)?)
     }
 
     /// The one on this item or on its replacement.
@@ -229,7 +230,7 @@ impl<V> Operations<V> {
     }
 
     pub(crate) fn get(&self, id: OperationId) -> Option<&Running<V>> {
-        self.running.get(&id)
+        self.running.get(&id).map(AsRef::as_ref)
     }
 
     pub(crate) fn set_ground(&mut self, id: OperationId, ground: Ground) {
@@ -267,11 +268,11 @@ impl<V> Operations<V> {
         let taken = self.by_ref.insert(running.reference.clone(), id);
         assert!(taken.is_none(), "an item has one operation at a time");
         self.foreground += usize::from(running.is_waited_for());
-        self.running.insert(id, running);
+        self.running.insert(id, Box::new(running));
         id
     }
 
-    pub(crate) fn end(&mut self, id: OperationId) -> Option<Running<V>> {
+    pub(crate) fn end(&mut self, id: OperationId) -> Option<Box<Running<V>>> {
         let running = self.running.remove(&id)?;
         self.by_ref.remove(&running.reference);
         self.foreground -= usize::from(running.is_waited_for());
@@ -289,7 +290,10 @@ impl<V> Operations<V> {
             Ending::Cancelled { deadline, .. } => Some(deadline),
             Ending::None | Ending::Abandoned => None,
         };
-        self.running.values().filter_map(deadline).min()
+        self.running
+            .values()
+            .filter_map(|running| deadline(running))
+            .min()
     }
 
     /// The operations of earlier calls have no line in the log of the next one.

@@ -108,7 +108,7 @@ pub(crate) fn without_tests(code: &str) -> String {
 }
 
 /// The place behind the brace that closes the one at `opening`.
-fn closing(code: &str, opening: usize) -> usize {
+pub(crate) fn closing(code: &str, opening: usize) -> usize {
     let mut depth = 0_usize;
     for (at, sign) in code[opening..].char_indices() {
         match sign {

@@ -24,6 +24,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-controller",
             "watershed-core",
             "watershed-drivers",
+            "watershed-schedule",
         ],
     ),
     (

@@ -8,6 +8,7 @@
 //! | `format` | the page on the project format names the kinds and keys that there are |
 //! | `imports` | crates depend on one another in one direction, and the pure ones stay pure |
 //! | `documents` | every dependency is explained, no link is dead |
+//! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
 //! | `sources` | files stay short and say what they are |
 //! | `versions` | the engine's version is the same everywhere |
@@ -20,6 +21,7 @@ mod fields;
 mod format;
 mod imports;
 mod openings;
+mod orchestration;
 mod sources;
 mod versions;
 

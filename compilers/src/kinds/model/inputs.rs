@@ -6,7 +6,7 @@ use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
 
 use super::{MODEL, SQL_KEYS};
 use crate::{
-    diagnostics::{At, Code},
+    diagnostics::{At, Code, Role},
     draft::{Purpose, TextPlace},
     kinds::{common::COMMON, reader::Reader},
     sql::is_local,
@@ -150,8 +150,11 @@ impl Reader<'_, '_> {
         } else {
             None
         };
-        if let (Some(reason), Some(false)) = (must, said) {
-            let at = materialize_at.unwrap_or(self.fields.at());
+        let at = materialize_at.unwrap_or(self.fields.at());
+        // The manifest's default is for models that can be either.
+        if let (Some(reason), Some(false)) = (must, said)
+            && at.role != Role::Manifest
+        {
             let message = format!("the model can't be a view: {reason}");
             self.fields.findings().add_with_hint(
                 at,

@@ -5,6 +5,12 @@ use crate::{
     yaml::keys::blocks,
 };
 
+/// Names of the ways in which new rows come into a table.
+pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "partition_overwrite"];
+
+/// The fates of columns that a table does not have.
+pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
+
 blocks! {
     /// Keys of a model. Others are settings of its input.
     pub(crate) static MODEL = "model" Kept {
@@ -14,6 +20,7 @@ blocks! {
         "timeout": Duration, "How long a build may take.";
         "materialize": Bool, "Whether the model is a table (true) or a view (false).";
         "incremental": Bool, "Whether builds add to the rows that are there.";
+        "protect": Bool, "Whether an edit waits for approval before it throws the rows away; so it is for incremental models.";
         "change_mode": Word(&["reset", "manual", "patch"]), "What a changed definition does to the rows that are there.";
         "state": Block(&DATA), "What yields the state that incremental builds see.";
         "partitions": Block(&DATA), "What yields the partitions.";
@@ -46,6 +53,14 @@ blocks! {
         "endpoint": Text, "The address of the store.";
         "project_id": Text, "The project that is charged.";
         "table": Text, "The table that is read.";
+    }
+
+    /// Settings of an output that say how rows come into its table.
+    pub(crate) static OUTPUT = "output" Kept {
+        "incremental_strategy": Word(&STRATEGIES), "What new rows do to those that are there.";
+        "unique_key": Texts, "The column, or several, whose values no two rows share.";
+        "partition_by": Text, "The expression whose value tells the groups of rows apart that new ones take the place of.";
+        "on_schema_change": Word(&SCHEMA_CHANGES), "What becomes of columns of new rows that the table does not have.";
     }
 
     /// Keys of the block `retry`.

@@ -1,6 +1,6 @@
 //! What stores of rows have in common when they write a commit: why it fails, and when history is cut to its bounds.
 
-use watershed_core::{CommitError, HistoryRow, InvocationId, QuickHash, Uid};
+use watershed_core::{CommitError, HistoryRow, QuickHash, Uid};
 
 use super::ColumnError;
 
@@ -57,6 +57,11 @@ impl Cuts {
 #[derive(Debug)]
 pub(super) enum Failure {
     LeaseLost,
+    /// The disk has no room: of the databases, SQLite alone says so.
+    #[cfg_attr(
+        not(feature = "sqlite"),
+        expect(dead_code, reason = "the other databases don't tell")
+    )]
     Full(String),
     Failed(String),
 }
@@ -92,9 +97,4 @@ impl Failure {
     pub(super) fn unless_moved(rows: u64) -> Result<(), Self> {
         if rows == 1 { Ok(()) } else { Err(Self::LeaseLost) }
     }
-}
-
-/// The column of an invocation. A forced delete has none and is the last entry of its resource.
-pub(super) fn invocation(id: Option<InvocationId>) -> i64 {
-    id.map_or(i64::MAX, |id| i64::try_from(id.0).unwrap_or(i64::MAX))
 }

@@ -18,6 +18,8 @@ use tokio::time::Instant;
 use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid, Write};
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
+mod columns;
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod cuts;
 pub mod exchange;
 mod memory;

@@ -6,14 +6,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
-use super::failure::Source;
+use super::failure::{Source, not_one};
 use super::names::{Edit, Entry, Folded, Names};
 use super::schema::{self, Before, keyword, qualified};
+use super::step;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{
-    Build, BuildError, Built, Check, Failure, OutputKind, SqlError, Tag, Verdict, sole_statement,
-};
+use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, Step, Tag, Verdict, sole_statement};
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -24,6 +23,8 @@ struct Plan {
     drop_first: Option<Entry>,
     /// The owner's objects of other names.
     drop_after: Vec<Entry>,
+    /// The owner's object has this name and kind already.
+    stands: bool,
     before: Before,
 }
 
@@ -46,7 +47,7 @@ impl Plan {
                 }
                 Some(tag) if tag.uid != build.tag.uid => plan.aside = Some((entry.clone(), tag)),
                 Some(_) if entry.kind != build.kind => plan.drop_first = Some(entry.clone()),
-                Some(_) => {}
+                Some(_) => plan.stands = true,
             },
         }
         let name = Folded::new(&build.name);
@@ -59,7 +60,7 @@ impl Plan {
     }
 
     /// Returns the edits of the schema once the plan and the build are committed.
-    fn edits(self, build: &Build) -> Vec<Edit> {
+    fn edits(self, build: &Build, made: &Made) -> Vec<Edit> {
         let mut edits = Vec::new();
         if let Some((entry, tag)) = self.aside {
             let name = schema::aside_name(tag.uid);
@@ -70,12 +71,11 @@ impl Plan {
                 .iter()
                 .map(|entry| Edit::Remove(Folded::new(&entry.name))),
         );
-        let Build { name, kind, tag, .. } = build.clone();
-        edits.push(Edit::Recorded(tag.uid));
+        edits.push(Edit::Recorded(made.tag.uid));
         edits.push(Edit::Put(Entry {
-            name,
-            kind,
-            tag: Some(tag),
+            name: build.name.clone(),
+            kind: build.kind,
+            tag: Some(made.tag),
         }));
         edits
     }
@@ -97,11 +97,13 @@ impl Engine {
             made = self.try_build(build, &claim, Company::Alone, cancel).await;
         }
         drop(claim);
-        let (rows, verdicts) = made?;
+        let made = made?;
         let built = Built {
-            rows,
+            rows: made.rows,
+            tag: made.tag,
+            record: made.record,
             attempts,
-            verdicts,
+            verdicts: made.verdicts,
         };
         self.after_change(cancel).await;
         Ok(built)
@@ -121,18 +123,65 @@ impl Engine {
             let _claim = claim;
             let plan = Plan::new(&engine.names(), &build)?;
             let made = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
-            engine.apply(plan.edits(&build));
+            engine.apply(plan.edits(&build, &made));
             Ok(made)
         })
         .await
     }
 }
 
-/// The number of rows of a table, and what the checks came to.
-type Made = (Option<u64>, Vec<Verdict>);
+/// The output after a transaction.
+struct Made {
+    rows: Option<u64>,
+    tag: Tag,
+    record: Vec<u8>,
+    verdicts: Vec<Verdict>,
+}
 
 /// The steps within the transaction.
 fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildError> {
+    let brought = match &build.step {
+        Step::Replace => {
+            replace(work, plan, build)?;
+            true
+        }
+        Step::Into { .. } if plan.stands => step::put_rows(work, build)?,
+        Step::Into { .. } => return Err(BuildError::Absent),
+    };
+    let verdicts = verdicts(work, &build.checks)?;
+    let undone = |(verdict, check): (&Verdict, &Check)| verdict.undoes(check.gravity);
+    if verdicts.iter().zip(&build.checks).any(undone) {
+        return Err(BuildError::Undone(verdicts));
+    }
+    for entry in &plan.drop_after {
+        schema::drop_object(work, entry)?;
+    }
+    let rows = match build.kind {
+        OutputKind::Table => step::count_rows(work, &build.name)?,
+        OutputKind::View => None,
+    };
+    let (tag, record) = match &build.unless_rows {
+        Some((before, record)) if !brought => {
+            let tag = Tag {
+                build: *before,
+                ..build.tag
+            };
+            (tag, record)
+        }
+        _ => (build.tag, &build.record),
+    };
+    let record = step::with_state(work, build.state.as_ref(), record)?;
+    schema::write_tag(work, build.kind, &build.name, tag)?;
+    schema::write_record(work, tag, rows, &record, plan.before)?;
+    Ok(Made {
+        rows,
+        tag,
+        record,
+        verdicts,
+    })
+}
+
+fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<(), BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
     }
@@ -146,32 +195,6 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
         keyword(build.kind),
         qualified(&build.name)
     );
-    let made = work.run_theirs(Source { prefix: &prefix, sql })?;
-    let verdicts = verdicts(work, &build.checks)?;
-    let undone = |(verdict, check): (&Verdict, &Check)| verdict.undoes(check.gravity);
-    if verdicts.iter().zip(&build.checks).any(undone) {
-        return Err(BuildError::Undone(verdicts));
-    }
-    for entry in &plan.drop_after {
-        schema::drop_object(work, entry)?;
-    }
-    let rows = match build.kind {
-        OutputKind::Table => schema::count(&made),
-        OutputKind::View => None,
-    };
-    schema::write_tag(work, build.kind, &build.name, build.tag)?;
-    schema::write_record(work, build.tag, rows, &build.record, plan.before)?;
-    Ok((rows, verdicts))
-}
-
-pub(super) fn not_one(error: crate::olap::SoleError) -> Failure {
-    Failure::Sql(plain_error(&error.to_string()))
-}
-
-pub(super) fn plain_error(message: &str) -> SqlError {
-    SqlError {
-        class: "parser".to_owned(),
-        message: message.to_owned(),
-        ..SqlError::default()
-    }
+    work.run_theirs(Source { prefix: &prefix, sql })?;
+    step::refuse_same_key(work, &build.key, &qualified(&build.name))
 }

@@ -2,9 +2,8 @@
 
 use tokio_util::sync::CancellationToken;
 
-use super::build::{not_one, plain_error};
 use super::engine::{Company, Engine};
-use super::failure::Source;
+use super::failure::{Source, not_one, plain_error};
 use super::sys::{Answer, RawError, StatementKind};
 use super::work::Work;
 use crate::olap::{Check, Failing, Failure, SqlError, Value, Verdict, sole_statement};

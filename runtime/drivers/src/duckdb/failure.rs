@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::sys::RawError;
 use super::{confine, csv_error};
-use crate::olap::{Failure, OpenError, SqlError};
+use crate::olap::{Failure, OpenError, SoleError, SqlError};
 
 /// A statement as it was sent: the caller's SQL with something of ours before it.
 #[derive(Debug, Clone, Copy)]
@@ -223,6 +223,20 @@ fn sql_error(said: &Said, class: String, source: Option<Source<'_>>) -> SqlError
 
 fn first_line(message: &str) -> String {
     message.lines().next().unwrap_or_default().trim().to_owned()
+}
+
+/// The failure of a text that is not one statement.
+pub(super) fn not_one(error: SoleError) -> Failure {
+    Failure::Sql(plain_error(&error.to_string()))
+}
+
+/// The error of a statement that the engine was not asked about.
+pub(super) fn plain_error(message: &str) -> SqlError {
+    SqlError {
+        class: "parser".to_owned(),
+        message: message.to_owned(),
+        ..SqlError::default()
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod parsing;
 mod queries;
 mod renames;
 mod sharing;
+mod steps;
 mod values;
 
 use std::num::NonZeroUsize;
@@ -25,7 +26,7 @@ use uuid::Uuid;
 use super::{Engine, Options};
 use crate::olap::{
     Build, BuildError, Built, Failure, Olap as _, Output, OutputKind, Query, QueryError, Rename, RenameError,
-    Renamed, Tag,
+    Renamed, Step, Tag,
 };
 
 /// An engine on a file of its own.
@@ -67,12 +68,16 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         name: name.to_owned(),
         kind,
         sql: sql.to_owned(),
+        step: Step::Replace,
+        key: Vec::new(),
         checks: Vec::new(),
+        state: None,
         tag: Tag {
             uid: uid(n),
             build: Uuid::from_u128(n << 64 | 1),
         },
         record: format!("record of {n}").into_bytes(),
+        unless_rows: None,
     }
 }
 

@@ -7,7 +7,7 @@ use super::failure::{Aftermath, Source, classify};
 use super::running::Running;
 use super::sys::{Answer, Connection, Param, RawError};
 use crate::crash::{self, Around};
-use crate::olap::{Failure, OpenError, Value};
+use crate::olap::{Failure, NamedRow, OpenError, Value};
 use crate::volume::Volume;
 
 /// A connection at work.
@@ -66,6 +66,17 @@ impl<'a> Work<'a> {
         let sql = format!("{}{}", source.prefix, source.sql);
         let answer = self.connection.run(&sql, &[]).and_then(Answer::collect);
         answer.map_err(|raw| self.fail(&raw, Some(source)))
+    }
+
+    /// Runs a caller's query; returns its first row with the names of its columns.
+    pub(super) fn first_row(&self, source: Source<'_>) -> Result<Option<NamedRow>, Failure> {
+        self.check_cancelled()?;
+        let fail = |raw: RawError| self.fail(&raw, Some(source));
+        let sql = format!("{}{}", source.prefix, source.sql);
+        let answer = self.connection.run(&sql, &[]).map_err(fail)?;
+        let names: Vec<String> = answer.columns().iter().map(|(name, _)| name.clone()).collect();
+        let first = answer.collect().map_err(fail)?.into_iter().next();
+        Ok(first.map(|row| names.into_iter().zip(row).collect()))
     }
 
     /// Returns an error if the work was cancelled.

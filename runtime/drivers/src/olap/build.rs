@@ -3,10 +3,10 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, OutputKind, SqlError, Tag};
+use super::{Failure, OutputKind, SqlError, Tag, Value};
 
-/// An output to make.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An output to make, or rows to put into one.
+#[derive(Debug, Clone)]
 pub struct Build {
     /// The name that it is to have.
     pub name: String,
@@ -14,12 +14,68 @@ pub struct Build {
     pub kind: OutputKind,
     /// One SELECT.
     pub sql: String,
+    /// The effect of its rows on those that are there.
+    pub step: Step,
+    /// Columns of which no two rows of the statement have the same values; empty for none.
+    pub key: Vec<String>,
     /// The checks that must pass before anybody sees the output.
     pub checks: Vec<Check>,
+    /// The query whose first row belongs into the record.
+    pub state: Option<StateQuery>,
     /// The owner, and the number of this build.
     pub tag: Tag,
     /// The owner's record, stored beside the output; opaque here.
     pub record: Vec<u8>,
+    /// The number of the build before and its record, which stay where a step brings no rows.
+    pub unless_rows: Option<(Uuid, Vec<u8>)>,
+}
+
+/// The effect of a statement's rows on the rows that are there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// They take the place of all.
+    Replace,
+    /// They are put into the table that stands there.
+    Into {
+        /// The rows that they take the place of.
+        over: Over,
+        /// The fate of columns that the table does not have.
+        columns: NewColumns,
+    },
+}
+
+/// The rows that new rows take the place of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Over {
+    /// None: they are added.
+    Nothing,
+    /// Those with the same [key](Build::key).
+    SameKey,
+    /// All for which an expression has a value that it has for one of the new rows.
+    SameValue(String),
+}
+
+/// The fate of columns of new rows that the table does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NewColumns {
+    /// They are an error, as are columns of the table that new rows do not have.
+    Refuse,
+    /// They are left out; what new rows do not have is NULL.
+    Leave,
+    /// The table gets them; what rows do not have is NULL.
+    Add,
+}
+
+/// A row: columns by name, in their order.
+pub type NamedRow = Vec<(String, Value)>;
+
+/// A query run after a step, in its transaction: its first row is put into the record.
+#[derive(Debug, Clone)]
+pub struct StateQuery {
+    /// One SELECT.
+    pub sql: String,
+    /// Puts a row, columns by name, into a record. Without rows the record stays as it is.
+    pub put: fn(&[u8], NamedRow) -> Vec<u8>,
 }
 
 /// A condition on an output, looked at within the transaction that makes it.
@@ -78,8 +134,12 @@ pub struct Failing {
 /// A finished build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {
-    /// The rows written; `None` for a view.
+    /// The rows of the output; `None` for a view.
     pub rows: Option<u64>,
+    /// The tag of the output: another than was asked for where a step brought no rows.
+    pub tag: Tag,
+    /// The record beside the output.
+    pub record: Vec<u8>,
     /// Times that the statement was run: 2 when the first ended out of memory.
     pub attempts: u32,
     /// The verdicts of the checks, in their order. None undoes the build.
@@ -97,12 +157,53 @@ pub enum BuildError {
         /// The kind of the object that has it.
         kind: OutputKind,
     },
+    /// A step is to put rows into a table that is not there.
+    #[error("the table that rows are put into is not there")]
+    Absent,
+    /// The columns of the new rows are not those of the table.
+    #[error("{}", .0)]
+    Columns(ColumnsDiffer),
+    /// Two of the new rows have one key.
+    #[error("two new rows have the same key: {first}")]
+    SameKey {
+        /// The key: `a = 1, b = 2`.
+        first: String,
+    },
+    /// The query of the state can't be run.
+    #[error("the query of the state fails: {}", .0.message)]
+    State(SqlError),
     /// Checks undo it: what each came to, in their order.
     #[error("checks undo the build")]
     Undone(Vec<Verdict>),
     /// The engine did not make it.
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+/// The columns in which new rows and the table differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnsDiffer {
+    /// Those that the table does not have.
+    pub added: Vec<String>,
+    /// Those that the new rows do not have.
+    pub missing: Vec<String>,
+}
+
+impl std::fmt::Display for ColumnsDiffer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let named = |columns: &[String]| format!("`{}`", columns.join("`, `"));
+        f.write_str("the columns of the new rows are not those of the table: ")?;
+        match (self.added.is_empty(), self.missing.is_empty()) {
+            (false, true) => write!(f, "the table has no {}", named(&self.added)),
+            (true, _) => write!(f, "the new rows have no {}", named(&self.missing)),
+            (false, false) => write!(
+                f,
+                "the table has no {}, the new rows have no {}",
+                named(&self.added),
+                named(&self.missing)
+            ),
+        }
+    }
 }
 
 /// An output that is to have another name.

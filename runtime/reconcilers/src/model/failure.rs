@@ -8,7 +8,7 @@ use watershed_core::{Error, ErrorKind, Place, Ref};
 use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
 use watershed_proto::Fault;
 
-use super::{files::FilesError, source::SourceError};
+use super::{files::FilesError, plan::Reason, source::SourceError};
 
 /// A model whose files do not compile.
 pub(crate) fn of_fault(fault: &Fault) -> Error {
@@ -88,6 +88,31 @@ pub(super) fn of_partitions() -> Error {
     }
 }
 
+/// A state that is not fetched by SQL.
+pub(super) fn of_state_resolver(resolver: &str) -> Error {
+    let message = format!("a state by `{resolver}` is not supported yet");
+    Error {
+        hint: Some("write `state: {sql: ...}`".into()),
+        ..Error::permanent("not-supported-yet", message)
+    }
+}
+
+/// The code of an edit that waits for approval.
+pub const HELD_CHANGE: &str = "held-change";
+
+/// An edit that would throw rows away which a new build may not bring back.
+pub(super) fn of_held(name: &str, reason: &Reason) -> Error {
+    let message = format!("held: {reason}, and a new build would throw away the rows that are there");
+    let hint = format!(
+        "`watershed approve {name}` has them made anew; \
+         `change_mode: patch` keeps them and goes on by the new definition; or take the edit back"
+    );
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(HELD_CHANGE, message)
+    }
+}
+
 pub(super) fn of_rename(error: &RenameError) -> Error {
     match error {
         RenameError::NameTaken { .. } => of_taken_name(error.to_string()),
@@ -100,10 +125,42 @@ pub(super) fn of_rename(error: &RenameError) -> Error {
 pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
     match error {
         BuildError::NameTaken { .. } => (of_taken_name(error.to_string()), None),
+        BuildError::Absent => (Error::transient("output-missing", error.to_string()), None),
+        BuildError::Columns(_) => (of_columns(error.to_string()), None),
+        BuildError::SameKey { .. } => (of_same_key(error.to_string()), None),
+        BuildError::State(sql) => {
+            let message = format!("the query of `state` fails: {}", sql.message);
+            let hint = sql.hint.as_deref().map(Arc::from);
+            (
+                Error {
+                    hint,
+                    ..Error::permanent(sql_code(sql), message)
+                },
+                None,
+            )
+        }
         // Callers that hand in tests name them.
         BuildError::Undone(_) => (Error::permanent("test-failed", error.to_string()), None),
         BuildError::Failed(Failure::Sql(sql)) => (of_sql(sql), sql.offset),
         BuildError::Failed(failure) => (of_failure(failure), None),
+    }
+}
+
+fn of_columns(message: String) -> Error {
+    let hint = "`output.on_schema_change: append_new_columns` (or `ignore`) takes such rows; \
+                `watershed refresh --full NAME` makes the table anew";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent("columns-changed", message)
+    }
+}
+
+fn of_same_key(message: String) -> Error {
+    let hint = "`output.unique_key` names columns whose values no two rows share: \
+                add one, or keep one row of each key with `QUALIFY row_number() OVER (PARTITION BY ...) = 1`";
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent("same-key", message)
     }
 }
 
@@ -194,21 +251,12 @@ fn of_taken_name(message: String) -> Error {
 /// Returns the error that is stored of what the engine says against a statement.
 pub fn of_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
-    let hint = match error.message.starts_with(OPEN_PIVOT) {
-        true => {
-            Some("a table can: `-- @materialize: true`; for a view, list the values with `ON x IN (...)`")
-        }
-        false => hint,
-    };
     Error {
         hint: hint.map(Arc::from),
         details: error.details.as_deref().map(Arc::from),
         ..Error::permanent(sql_code(error), error.message.as_str())
     }
 }
-
-/// The beginning of the engine's refusal of a view whose columns come from the data.
-const OPEN_PIVOT: &str = "PIVOT statements with pivot elements extracted from the data";
 
 /// Whether a hint proposes one of the engine's own tables, which nobody means.
 fn names_internals(hint: &str) -> bool {

@@ -14,6 +14,10 @@
 //!    compared instead.
 //! 6. What migrations and connectors left in the engine is an input by its version, as an input by its build.
 //! 7. An output of a lost catalog is adopted if it is what would be built now, else built over.
+//! 8. Rows of an incremental model are added to: what else would build it again has it take new rows. Only what makes
+//!    its rows wrong (another definition, a full refresh) throws them away, and what protects them holds that back.
+//! 9. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
+//!    what it names has changed.
 
 use std::collections::BTreeMap;
 
@@ -38,6 +42,34 @@ pub struct Wanted<'a> {
     pub made: &'a BTreeMap<String, Version>,
     /// Refreshes asked for so far.
     pub asked: Refreshes,
+    /// The other reasons to build it again.
+    pub triggers: Triggers,
+    /// Builds add to the rows that are there.
+    pub incremental: bool,
+    /// The effect of another definition on the rows that are there.
+    pub on_edit: OnEdit,
+}
+
+/// The reasons to build a model again without an edit of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Triggers {
+    /// Another build of what it reads.
+    pub inputs: bool,
+    /// Another content of its local files.
+    pub files: bool,
+    /// Its schedule, which is due now.
+    pub due: bool,
+}
+
+/// The effect of another definition on the rows that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OnEdit {
+    /// All are made anew.
+    Reset,
+    /// Nothing, until a full refresh is asked for.
+    Hold,
+    /// Nothing: builds go on by the new definition.
+    Keep,
 }
 
 /// A local file as it is now.
@@ -96,6 +128,12 @@ pub enum Object<'a> {
 pub enum Decision {
     /// Build it.
     Build(Reason),
+    /// Put new rows into it.
+    Add(Reason),
+    /// Leave it as it is until a person approves what would become of its rows.
+    Hold(Reason),
+    /// Take over another definition, rows as they are.
+    Accept,
     /// Make a view again whose definition did not change, because what it names did.
     MakeViewAgain(Again),
     /// Take over the output of a lost catalog as it stands.
@@ -122,6 +160,8 @@ pub enum Reason {
     Refresh,
     /// A full refresh was asked for.
     FullRefresh,
+    /// Its schedule is due.
+    Scheduled,
     /// It turns from a view to a table, or back.
     ShapeChanged,
     /// Its definition means something else than before.
@@ -158,36 +198,77 @@ pub fn plan(wanted: &Wanted<'_>, found: &Found<'_>) -> Decision {
         Found::Own(output) => plan_own(wanted, output),
         Found::Orphan(output) => match plan_orphan(wanted, output) {
             None => Decision::Adopt,
+            // Its rows may be all that is left of what it read.
+            Some(reason) if is_reset(&reason) && wanted.on_edit == OnEdit::Hold => Decision::Hold(reason),
+            Some(Reason::FileChanged(_) | Reason::MadeChanged(_) | Reason::InputChanged(_))
+                if wanted.incremental =>
+            {
+                Decision::Adopt
+            }
             Some(reason) => Decision::Build(reason),
         },
     }
 }
 
 fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
-    if let Some(reason) = object_changed(output).or_else(|| refresh_asked(wanted, output.record)) {
+    let record = output.record;
+    if let Some(reason) = object_changed(output) {
         return Decision::Build(reason);
     }
-    if let Some(reason) = definition_changed(wanted, output).or_else(|| file_changed(wanted, output.record)) {
-        return Decision::Build(reason);
+    if wanted.asked.full != record.answered.full {
+        return Decision::Build(Reason::FullRefresh);
     }
-    match (wanted.shape, made_changed(wanted, output.record)) {
-        (Shape::Table, Some(name)) => return Decision::Build(Reason::MadeChanged(name)),
+    let edit = definition_changed(wanted, output);
+    let refresh = wanted.asked.plain != record.answered.plain;
+    match (&edit, wanted.on_edit) {
+        (Some(reason), OnEdit::Hold) => return Decision::Hold(reason.clone()),
+        (Some(_), OnEdit::Reset) if refresh => return Decision::Build(Reason::Refresh),
+        (Some(reason), OnEdit::Reset) | (Some(reason @ Reason::ShapeChanged), _) => {
+            return Decision::Build(reason.clone());
+        }
+        (Some(_), OnEdit::Keep) | (None, _) => {}
+    }
+    if refresh {
+        return again(wanted, Reason::Refresh);
+    }
+    if wanted.triggers.due {
+        return again(wanted, Reason::Scheduled);
+    }
+    if let Some(reason) = file_changed(wanted, record).filter(|_| wanted.triggers.files) {
+        return again(wanted, reason);
+    }
+    match (wanted.shape, made_changed(wanted, record)) {
+        (Shape::Table, Some(name)) if wanted.triggers.inputs => {
+            return again(wanted, Reason::MadeChanged(name));
+        }
         (Shape::View, Some(_)) => return Decision::MakeViewAgain(Again::MadeChanged),
-        (Shape::View | Shape::Table, None) => {}
+        (Shape::View | Shape::Table, _) => {}
     }
-    match (wanted.shape, input_changed(wanted, output.record)) {
-        (Shape::Table, Some(ordinal)) => return Decision::Build(Reason::InputChanged(ordinal)),
+    match (wanted.shape, input_changed(wanted, record)) {
+        (Shape::Table, Some(ordinal)) if wanted.triggers.inputs => {
+            return again(wanted, Reason::InputChanged(ordinal));
+        }
         (Shape::View, Some(ordinal)) => return Decision::MakeViewAgain(Again::InputChanged(ordinal)),
-        (Shape::View, None) if input_renamed(wanted, output.record) => {
+        (Shape::View, None) if input_renamed(wanted, record) => {
             return Decision::MakeViewAgain(Again::InputRenamed);
         }
-        (Shape::View | Shape::Table, None) => {}
+        (Shape::View | Shape::Table, _) => {}
     }
     match output.object {
         Object::Standing { table, .. } if table != wanted.table => Decision::Rename {
             from: table.to_owned(),
         },
+        _ if edit.is_some() => Decision::Accept,
         _ => Decision::Nothing,
+    }
+}
+
+/// A build for a reason that leaves the rows right.
+fn again(wanted: &Wanted<'_>, reason: Reason) -> Decision {
+    if wanted.incremental {
+        Decision::Add(reason)
+    } else {
+        Decision::Build(reason)
     }
 }
 
@@ -208,6 +289,11 @@ fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
         })
 }
 
+/// Returns whether a reason says that the definition is another.
+fn is_reset(reason: &Reason) -> bool {
+    matches!(reason, Reason::DefinitionChanged | Reason::ShapeChanged)
+}
+
 fn object_changed(output: &Output<'_>) -> Option<Reason> {
     match output.object {
         Object::Missing => Some(Reason::Dropped),
@@ -215,16 +301,6 @@ fn object_changed(output: &Output<'_>) -> Option<Reason> {
             let same = shape == output.record.shape && build == output.record.build;
             (!same).then_some(Reason::Replaced)
         }
-    }
-}
-
-fn refresh_asked(wanted: &Wanted<'_>, record: &Record) -> Option<Reason> {
-    if wanted.asked.full != record.answered.full {
-        Some(Reason::FullRefresh)
-    } else if wanted.asked.plain != record.answered.plain {
-        Some(Reason::Refresh)
-    } else {
-        None
     }
 }
 
@@ -320,6 +396,7 @@ impl std::fmt::Display for Reason {
             Self::Replaced => f.write_str("its output was replaced"),
             Self::Refresh => f.write_str("a refresh was asked for"),
             Self::FullRefresh => f.write_str("a full refresh was asked for"),
+            Self::Scheduled => f.write_str("its schedule is due"),
             Self::ShapeChanged => f.write_str("it changed between view and table"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),

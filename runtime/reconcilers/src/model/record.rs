@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use uuid::Uuid;
-use watershed_proto::{Fingerprint, LocalFileState, Message, ModelState, OutputKind, TestResult};
+use watershed_proto::{Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, TestResult};
 
 use crate::made::Reads;
 
@@ -70,7 +70,7 @@ pub struct Refreshes {
 }
 
 /// What the engine records beside an output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The build that made it.
     pub build: BuildId,
@@ -96,10 +96,18 @@ pub struct Record {
     pub results: Vec<TestResult>,
     /// Number of rows; none for a view.
     pub rows: Option<u64>,
-    /// When the build ended, milliseconds since the epoch.
+    /// The time at which the last build began, milliseconds since the epoch.
     pub built_at_ms: i64,
     /// How long it took, milliseconds.
     pub took_ms: u64,
+    /// The time that all builds of the present rows took, milliseconds.
+    pub total_ms: u64,
+    /// It was built as an incremental model.
+    pub incremental: bool,
+    /// Builds that put rows into the table since it was made.
+    pub steps: u64,
+    /// The first row of the state's query after the last build; none if there is no such query, or no row.
+    pub state: Option<MapValue>,
 }
 
 impl Record {
@@ -147,6 +155,10 @@ impl Record {
             rows: state.rows,
             built_at_ms: state.refreshed_on_ms,
             took_ms: state.latest_execution_duration_ms,
+            total_ms: state.total_execution_duration_ms,
+            incremental: state.incremental,
+            steps: state.steps,
+            state: state.incremental_state.clone(),
         })
     }
 
@@ -169,7 +181,7 @@ impl Record {
             answered_full_refresh: self.answered.full,
             refreshed_on_ms: self.built_at_ms,
             latest_execution_duration_ms: self.took_ms,
-            total_execution_duration_ms: self.took_ms,
+            total_execution_duration_ms: self.total_ms,
             rows: self.rows,
             input_tables: self.inputs.iter().map(|input| input.table.clone()).collect(),
             definition: Vec::new(),
@@ -182,6 +194,9 @@ impl Record {
                 .map(|(name, version)| (name.clone(), version.to_vec()))
                 .collect(),
             made_files: self.made.files.clone(),
+            incremental_state: self.state.clone(),
+            incremental: self.incremental,
+            steps: self.steps,
         }
     }
 }
@@ -345,6 +360,12 @@ mod tests {
             rows: Some(3),
             built_at_ms: 5,
             took_ms: 6,
+            total_ms: 8,
+            incremental: true,
+            steps: 2,
+            state: Some(MapValue {
+                fields: BTreeMap::from([("top".into(), 3_i64.into())]),
+            }),
         }
     }
 

@@ -4,42 +4,51 @@
 //! cut off anywhere: the next one finds the record and writes the state.
 
 mod act;
+mod build;
+mod standing;
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 use watershed_compilers::sql::names_in;
-use watershed_controller::{Context, Resource};
-use watershed_core::{Error, Outcome, Target};
-use watershed_drivers::olap::{BuildError, Failure, Output, OutputKind};
-use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
+use watershed_controller::Context;
+use watershed_core::{Error, Outcome, Timestamp};
+use watershed_drivers::olap::{BuildError, Failure, OutputKind};
+use watershed_proto::{ConnectorSpec, Message, ModelChangeMode, ModelSpec, SqlSource};
 
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
     failure, files, inputs,
-    plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
+    plan::{self, Again, Decision, FileNow, Object, OnEdit, Reason, Triggers, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
-    retries, statement,
+    retries, schedule, statement,
 };
-use crate::{connector, made::Reads, messages::Proto, outputs::Found, refs};
+use crate::{connector, made::Reads, refs};
+use standing::Standing;
 
 pub(super) struct Run<'a> {
     model: &'a ModelReconciler,
     context: &'a Context<ModelReconciler>,
 }
 
-/// What is known of the output before anything is done.
-#[derive(Default)]
-struct Standing {
-    /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
-    /// alone; they are merged in.
-    record: Option<Record>,
-    /// The tagged object; none if the record speaks of one that is gone.
-    object: Option<(String, Shape, BuildId)>,
-    /// The resource of a lost catalog that it is tagged with, if it is not this one.
-    orphan: Option<Uuid>,
+/// An end of a run without an error.
+struct Done {
+    outcome: Outcome,
+    /// The time of the last build, from which the schedule counts.
+    mark: Timestamp,
+}
+
+/// The rows that a build begins with.
+enum Base {
+    /// All rows are made.
+    Nothing {
+        /// The build id that it gets; if none, what stands for its kind of output.
+        kept: Option<BuildId>,
+    },
+    /// Rows are put into an output with this record.
+    Rows(Box<Record>),
 }
 
 /// What a build is made of.
@@ -54,20 +63,6 @@ struct Plan {
     looked_at_ns: i64,
 }
 
-impl Plan {
-    /// Says why a model is built, with the name of the input that it is about.
-    fn told(&self, reason: &Reason) -> String {
-        let input = match reason {
-            Reason::InputChanged(ordinal) => self.inputs.get(*ordinal),
-            _ => None,
-        };
-        match input {
-            Some(input) => format!("its input \"{}\" was built again", input.table),
-            None => reason.to_string(),
-        }
-    }
-}
-
 impl<'a> Run<'a> {
     pub(super) fn new(model: &'a ModelReconciler, context: &'a Context<ModelReconciler>) -> Self {
         Self { model, context }
@@ -75,10 +70,23 @@ impl<'a> Run<'a> {
 
     pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
         let result = self.converge().await;
-        result.map_err(|error| retries::judged(self.spec(), self.tell_what_stays(error)))
+        let schedule = schedule::of(self.spec());
+        let now = self.context.now();
+        let next = |mark| schedule.as_ref().and_then(|it| schedule::next(it, mark, now));
+        match result {
+            Ok(Done { outcome, mark }) => Ok(Outcome {
+                retrigger: next(mark),
+                ..outcome
+            }),
+            // The next time is another chance, whatever becomes of retries.
+            Err(error) => Err(Error {
+                retrigger: next(now),
+                ..retries::judged(self.spec(), self.tell_what_stays(error))
+            }),
+        }
     }
 
-    async fn converge(&self) -> Result<Outcome, Error> {
+    async fn converge(&self) -> Result<Done, Error> {
         if let Some(fault) = &self.spec().fault {
             return Err(failure::of_fault(fault));
         }
@@ -89,15 +97,23 @@ impl<'a> Run<'a> {
         let plan = self.plan(inputs, standing.record.as_ref()).await?;
         let decision = self.decide(&plan, &standing).await?;
         tracing::debug!(?decision, "decided");
+        let mark = standing.mark();
         match decision {
-            Decision::Nothing => self.keep(plan, standing).await,
+            Decision::Nothing => Ok(Done::at(mark, self.keep(plan, standing).await?)),
+            Decision::Accept => Ok(Done::at(mark, self.accept(plan, standing).await?)),
             Decision::Rename { .. } => {
                 let (outcome, record) = self.give_name(standing).await?;
-                self.test(record).await.map(|_| outcome)
+                self.test(record).await?;
+                Ok(Done::at(mark, outcome))
             }
             Decision::Adopt => {
                 let (outcome, record) = self.adopt(plan, standing).await?;
-                self.test(record).await.map(|_| outcome)
+                if self.spec().incremental {
+                    // New rows may be waiting: they are put into what is its own now.
+                    return Box::pin(self.converge()).await;
+                }
+                self.test(record).await?;
+                Ok(Done::at(mark, outcome))
             }
             Decision::MakeViewAgain(again) => {
                 let kept = (again == Again::InputRenamed)
@@ -105,13 +121,34 @@ impl<'a> Run<'a> {
                     .flatten();
                 let id = kept.map(|record| record.build);
                 self.context.progress("making the view again");
-                self.build(plan, id, standing.orphan).await
+                self.build(plan, Base::Nothing { kept: id }, standing.orphan)
+                    .await
             }
             Decision::Build(reason) => {
-                let why = plan.told(&reason);
-                self.context.progress(format!("building, because {why}"));
-                self.build(plan, None, standing.orphan).await
+                self.context.progress(format!("building, because {reason}"));
+                // A view that is made by time stands for other rows than before.
+                let kept = (reason == Reason::Scheduled).then(BuildId::fresh);
+                self.build(plan, Base::Nothing { kept }, standing.orphan).await
             }
+            Decision::Add(reason) => {
+                self.context.progress(format!("adding rows, because {reason}"));
+                let named = self.named(standing).await?;
+                self.build(plan, Base::Rows(Box::new(named)), None).await
+            }
+            Decision::Hold(reason) => Err(failure::of_held(self.name(), &reason)),
+        }
+    }
+
+    /// The record of the output, which has its name now.
+    async fn named(&self, standing: Standing) -> Result<Record, Error> {
+        let gone = || Error::transient("output-missing", "the output is gone");
+        let record = standing.record.clone().ok_or_else(gone)?;
+        match &standing.object {
+            Some((table, ..)) if table != self.table() => {
+                let (_, renamed) = self.give_name(standing).await?;
+                renamed.ok_or_else(gone)
+            }
+            _ => Ok(record),
         }
     }
 
@@ -182,6 +219,9 @@ impl<'a> Run<'a> {
             files: &wanted.files,
             made: &wanted.made.inputs,
             asked: self.asked(),
+            triggers: self.triggers(record),
+            incremental: self.spec().incremental,
+            on_edit: self.on_edit(record),
         };
         let found = match standing.orphan {
             None => plan::Found::Own(output),
@@ -207,92 +247,31 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What is there.
+/// Reasons to build it again.
 impl Run<'_> {
-    async fn standing(&self) -> Result<Standing, Error> {
-        let copy = self
-            .context
-            .state()
-            .and_then(|state| Record::from_state(&state.0));
-        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
-        let output = match (found.map_err(|failure| failure::of_failure(&failure))?, &copy) {
-            (Found::AsLeft, Some(record)) => {
-                let object = Some((record.table.clone(), record.shape, record.build));
-                return Ok(Standing {
-                    record: copy,
-                    object,
-                    orphan: None,
-                });
+    fn triggers(&self, record: &Record) -> Triggers {
+        let said = self.spec().refresh_schedule.as_ref();
+        let schedule = schedule::of(self.spec());
+        let mark = Timestamp(record.built_at_ms);
+        Triggers {
+            inputs: said.is_none_or(|said| said.ref_update && !said.disable),
+            files: said.is_none_or(|said| !said.disable),
+            due: schedule.is_some_and(|it| schedule::is_due(&it, mark, self.context.now())),
+        }
+    }
+
+    fn on_edit(&self, record: &Record) -> OnEdit {
+        let spec = self.spec();
+        match spec.change_mode() {
+            ModelChangeMode::Manual => OnEdit::Hold,
+            ModelChangeMode::Patch => OnEdit::Keep,
+            ModelChangeMode::Unspecified | ModelChangeMode::Reset => {
+                match spec.protect.unwrap_or(record.incremental) {
+                    true => OnEdit::Hold,
+                    false => OnEdit::Reset,
+                }
             }
-            (Found::AsLeft, None) => self.look_up().await?,
-            (Found::Listed(output), _) => output,
-        };
-        match output {
-            Some(output) => Ok(Standing::of_output(&output, copy)),
-            None if copy.is_some() => Ok(Standing {
-                record: copy,
-                ..Standing::default()
-            }),
-            None => self.orphan().await,
         }
-    }
-
-    /// An output of this name whose resource no catalog knows any more.
-    async fn orphan(&self) -> Result<Standing, Error> {
-        let Some(output) = self.standing_at_name().await? else {
-            return Ok(Standing::default());
-        };
-        if self.owner(output.tag.uid).is_some() {
-            return Ok(Standing::default());
-        }
-        let orphan = Some(output.tag.uid);
-        Ok(Standing {
-            orphan,
-            ..Standing::of_output(&output, None)
-        })
-    }
-
-    async fn look_up(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.outputs.look_up(self.uid(), self.cancel()).await;
-        found.map_err(|failure| failure::of_failure(&failure))
-    }
-
-    async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
-        let found = self.model.outputs.standing_at(self.table(), self.cancel()).await;
-        found.map_err(|failure| failure::of_failure(&failure))
-    }
-
-    /// The resource with a uid, also one whose delete is unfinished.
-    fn owner(&self, uid: Uuid) -> Option<Resource> {
-        self.context
-            .controller()
-            .get(Target::Uid(watershed_core::Uid(uid)))
-            .ok()
-    }
-
-    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle:
-    /// the engine moves it out of the way.
-    async fn refuse_shared_output(&self) -> Result<(), Error> {
-        let Some(output) = self
-            .standing_at_name()
-            .await?
-            .filter(|output| output.tag.uid != self.uid())
-        else {
-            return Ok(());
-        };
-        let Some(other) = self
-            .owner(output.tag.uid)
-            .filter(|other| !other.marks.is_deleted())
-        else {
-            return Ok(());
-        };
-        let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
-            return Ok(());
-        };
-        if statement::table(&spec, other.name.as_str()).eq_ignore_ascii_case(self.table()) {
-            return Err(failure::of_shared_output(self.table(), other.name.as_str()));
-        }
-        Ok(())
     }
 }
 
@@ -394,32 +373,9 @@ impl Run<'_> {
     }
 }
 
-impl Standing {
-    fn of_output(output: &Output, copy: Option<Record>) -> Self {
-        let build = BuildId(output.tag.build);
-        let object = Some((output.name.clone(), shape(output.kind), build));
-        let record = output.record.as_deref().and_then(Record::decode).map(|record| {
-            let copy = copy.filter(|copy| copy.build == record.build);
-            let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
-            // Tests are run again without a build, so what the catalog says of them is newer.
-            let (files, tests, results) = match copy {
-                Some(copy) => (copy.files, copy.tests, copy.results),
-                None => (record.files.clone(), record.tests.clone(), Vec::new()),
-            };
-            Record {
-                rows: output.rows,
-                files,
-                tests,
-                results,
-                took_ms,
-                ..record
-            }
-        });
-        Self {
-            record,
-            object,
-            orphan: None,
-        }
+impl Done {
+    fn at(mark: Timestamp, outcome: Outcome) -> Self {
+        Self { outcome, mark }
     }
 }
 
@@ -427,13 +383,6 @@ pub(super) fn kind(shape: Shape) -> OutputKind {
     match shape {
         Shape::View => OutputKind::View,
         Shape::Table => OutputKind::Table,
-    }
-}
-
-fn shape(kind: OutputKind) -> Shape {
-    match kind {
-        OutputKind::View => Shape::View,
-        OutputKind::Table => Shape::Table,
     }
 }
 
@@ -448,6 +397,7 @@ fn text_of(spec: &ModelSpec) -> ModelSpec {
         meaning: None,
         output_meaning: None,
         fault: None,
+        incremental_output: None,
         ..spec.clone()
     }
 }

@@ -21,8 +21,15 @@ pub fn sql(
     environment: &str,
     paths: &[impl AsRef<str>],
 ) -> Result<String, Error> {
-    let scope = scope(spec.variables.clone(), name, environment);
-    match render(spec, &scope) {
+    sql_in(spec, &scope(spec.variables.clone(), name, environment), paths)
+}
+
+/// The statement as its templates say it in a scope.
+///
+/// # Errors
+/// As [`sql`].
+pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>]) -> Result<String, Error> {
+    match render(spec, scope) {
         Ok(Some(sql)) => match source::check_sql(spec) {
             Ok(()) => Ok(sql),
             Err(error) => Err(Error {
@@ -30,7 +37,7 @@ pub fn sql(
                 ..failure::of_source(&error)
             }),
         },
-        Ok(None) => source::sql(spec, &scope).map_err(|error| Error {
+        Ok(None) => source::sql(spec, scope).map_err(|error| Error {
             place: paths.first().map(|path| start_of(path.as_ref())),
             ..failure::of_source(&error)
         }),

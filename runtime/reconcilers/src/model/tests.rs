@@ -2,5 +2,6 @@
 
 mod engine;
 mod errors;
+mod incremental;
 mod restarts;
 mod world;

@@ -49,6 +49,8 @@ pub(super) enum Command {
     Reconcile(Reconcile),
     /// Do the work of resources again although nothing changed.
     Refresh(Refresh),
+    /// Let edits through that are held because they throw rows away.
+    Approve(Operate),
     /// Ask the project's tables one question.
     Query(Query),
     /// Show the first rows of a source or model.

@@ -1,4 +1,4 @@
-//! `run`, `reconcile`, `refresh`, `retry`: what changes the state folder.
+//! `run`, `reconcile`, `refresh`, `approve`, `retry`: what changes the state folder.
 
 use std::path::Path;
 use std::time::Instant;
@@ -22,14 +22,18 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
     let Some(file) = &args.metrics_file else {
         return work(console, shared, args.folder.as_deref(), Request::Run);
     };
-    // Before the working folder may become another one.
-    let here = std::env::current_dir().unwrap_or_default();
+    // Found before the working folder may become another one.
+    let file = std::path::absolute(file).map_err(|error| Failure {
+        exit: Exit::Usage,
+        error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
+        hint: None,
+    })?;
     let location = Location::find(shared, args.folder.as_deref())?;
     let ended = work_at(console, shared, &location, Request::Run);
     let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     // What the run came to is told first: that its numbers can't be written is the smaller harm.
     match (
-        metrics_file::write(shared, &location, &here, file, exit, began.elapsed()),
+        metrics_file::write(shared, &location, &file, exit, began.elapsed()),
         ended,
     ) {
         (Err(failure), Ok(Exit::Converged)) => Err(failure),
@@ -55,6 +59,14 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
         names: args.names.clone(),
         full: args.full,
         downstream: args.downstream,
+        run,
+    })
+}
+
+/// `approve`
+pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
+    work(console, shared, None, |run| Request::Approve {
+        names: args.names.clone(),
         run,
     })
 }

@@ -21,6 +21,8 @@ pub enum Command {
     Reconcile,
     /// Did the work of what was named again.
     Refresh,
+    /// Let held edits through.
+    Approve,
     /// Tried again what had failed.
     Retry,
 }
@@ -35,6 +37,7 @@ impl Command {
             Self::Status => "status",
             Self::Reconcile => "reconcile",
             Self::Refresh => "refresh",
+            Self::Approve => "approve",
             Self::Retry => "retry",
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Key, Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
+use watershed_reconcilers::model::HELD_CHANGE;
 
 use super::Instance;
 use super::observer::Observer;
@@ -76,6 +77,8 @@ pub(super) enum Wish {
     Reconcile(Vec<String>),
     /// The work of these, by name.
     Refresh(Vec<String>, Refresh, Reach),
+    /// The held edits of these, by name.
+    Approve(Vec<String>),
     /// What has failed of these, by name.
     Retry(Vec<String>),
 }
@@ -334,6 +337,13 @@ impl Instance {
                     .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
                 settle(join_all(asked).await).await?;
             }
+            Wish::Approve(names) => {
+                let uids = self.held(&names)?;
+                let asked = uids
+                    .iter()
+                    .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Full));
+                settle(join_all(asked).await).await?;
+            }
             Wish::Retry(names) => self.retry(&names, began).await?,
         }
         self.controller.wait_until_idle(UNTIL_DONE).await?;
@@ -396,6 +406,21 @@ impl Instance {
             }
         }
         Ok(())
+    }
+
+    /// The resources of these names, each of which has an edit that is held.
+    fn held(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
+        let entries = self.entries();
+        let held = typed.iter().map(|name| {
+            let entry = names::resolve(&entries, name)?;
+            let code = entry.row.error.as_ref().map(|error| &*error.code);
+            if code == Some(HELD_CHANGE) {
+                return Ok(entry.row.uid);
+            }
+            let message = format!("{} has no edit that waits for approval", entry.row.key());
+            Err(Refusal::new(Exit::Usage, message))
+        });
+        held.collect()
     }
 
     fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {

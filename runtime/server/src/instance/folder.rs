@@ -98,6 +98,7 @@ impl Folder {
             Request::Run(_)
             | Request::Reconcile { .. }
             | Request::Refresh { .. }
+            | Request::Approve { .. }
             | Request::Retry { .. }
             | Request::Gc => {
                 return Err(Refusal::new(

@@ -43,9 +43,11 @@ impl Instance {
 
     async fn answer(&self, request: Request, replies: &Replies) -> Result<(), Refusal> {
         match request {
-            Request::Run(_) | Request::Reconcile { .. } | Request::Refresh { .. } | Request::Retry { .. } => {
-                self.work(request, &Control::Foreign, replies).await
-            }
+            Request::Run(_)
+            | Request::Reconcile { .. }
+            | Request::Refresh { .. }
+            | Request::Approve { .. }
+            | Request::Retry { .. } => self.work(request, &Control::Foreign, replies).await,
             Request::Explain { name } => end(replies, self.explain(name.as_deref()).await?).await,
             Request::Operate { operation, names } => {
                 end(replies, self.operate(operation, &names).await?).await
@@ -114,6 +116,7 @@ impl Instance {
                 };
                 (Command::Refresh, Wish::Refresh(names, how, reach), run)
             }
+            Request::Approve { names, run } => (Command::Approve, Wish::Approve(names), run),
             Request::Retry { names, run } => (Command::Retry, Wish::Retry(names), run),
             other => return Err(Refusal::new(Exit::Usage, format!("{other:?} is no work"))),
         };

@@ -103,6 +103,13 @@ pub enum Request {
         /// How the work is done.
         run: RunRequest,
     },
+    /// Build these anew, whose edits are held.
+    Approve {
+        /// Names of resources.
+        names: Vec<String>,
+        /// The manner of the work.
+        run: RunRequest,
+    },
     /// One read-only statement.
     Query {
         /// The statement.

@@ -153,6 +153,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Whether a target is there, not about to go, and as it must be, now and with its new value.
+    #[inline]
     pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
         let goes = match node.job {

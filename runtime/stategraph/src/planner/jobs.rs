@@ -147,7 +147,9 @@ impl<V: Value> Planner<'_, V> {
             }
         }
         let reassert = inside && item.state != State::Created;
-        if item.spec.value != intent.value {
+        // Shared specs are equal, which is most of them: what was created has the spec that was intended.
+        let is_shared = Arc::ptr_eq(&item.spec, intent);
+        if !is_shared && item.spec.value != intent.value {
             (
                 Job::Modify,
                 Some(if reason == Reason::Reassert {
@@ -158,7 +160,7 @@ impl<V: Value> Planner<'_, V> {
             )
         } else if reassert {
             (Job::Modify, Some(reason))
-        } else if item.spec.needs != intent.needs || self.is_record_stale(id, item, intent) {
+        } else if (!is_shared && item.spec.needs != intent.needs) || self.is_record_stale(id, item, intent) {
             (Job::Relink, None)
         } else {
             (Job::Rest, None)
@@ -167,6 +169,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether what is recorded about the targets that the item relies on must change.
     fn is_record_stale(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> bool {
+        if self.needs_all_alike(id) {
+            return false;
+        }
         let mut position = 0;
         intent.needs.iter().enumerate().any(|(at, need)| {
             let positions = position..position + need.width();
@@ -203,6 +208,9 @@ impl<V: Value> Planner<'_, V> {
 
     /// A target under `recreate_when_modified` that will be another than the one it was created against.
     pub(super) fn other_witness(&self, id: Id) -> Option<Ref> {
+        if self.needs_all_alike(id) {
+            return None;
+        }
         let node = self.node(id);
         let (item, intent) = (self.current.item(node.slot)?, node.intent.as_ref()?);
         let mut position = 0;

@@ -4,6 +4,8 @@
 //! in the current graph have gone down or been turned away. These are the only orders that tasks wait
 //! for; related tasks that they leave unordered are kept apart when they start.
 
+use std::sync::Arc;
+
 use super::Planner;
 use super::chain::Chain;
 use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
@@ -527,7 +529,9 @@ impl<V: Value> Planner<'_, V> {
                 return false;
             };
             match &node.intent {
-                Some(intent) if item.spec.needs != intent.needs => return true,
+                Some(intent) if !Arc::ptr_eq(&item.spec, intent) && item.spec.needs != intent.needs => {
+                    return true;
+                }
                 Some(_) if matches!(node.verdict, Verdict::Out(_)) => return true,
                 None if !node.job.has_down() => return true,
                 _ => {}

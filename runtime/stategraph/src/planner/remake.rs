@@ -282,6 +282,9 @@ impl<V: Value> Planner<'_, V> {
     }
 
     fn breaks_at(&self, slot: Slot, target: Slot, new: &V) -> bool {
+        if self.current.is_plain(slot) {
+            return false;
+        }
         let (Some(item), Some(old)) = (self.current.item(slot), self.current.item(target)) else {
             return false;
         };

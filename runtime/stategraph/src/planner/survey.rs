@@ -270,7 +270,15 @@ impl<V: Value> Planner<'_, V> {
 
     /// Whether a target is there, as it must be, and stays so if it is being modified. While there is a
     /// replacement as well, both must be: whoever depends on the ref may meet either.
+    #[inline]
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
+        let item = self.current.item(target);
+        let is_simple = item.is_some_and(|item| item.state == State::Created && item.record.is_none());
+        (is_simple && predicate.is_none()) || self.holds_in_detail(target, predicate)
+    }
+
+    /// [`Self::holds_now`] for an item with a history, a replacement or a condition.
+    fn holds_in_detail(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let item = self.current.item(target).filter(|item| item.is_created());
         let present = item.filter(|item| !self.awaits_recreation(item));
         let alias = self

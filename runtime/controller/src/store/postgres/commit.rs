@@ -5,11 +5,12 @@ use std::sync::Arc;
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult};
 use sqlx::{Arguments, AssertSqlSafe};
 use uuid::Uuid;
-use watershed_core::{Commit, CommitError, HistoryRow, Uid};
+use watershed_core::{Commit, CommitError, Uid};
 
-use super::super::cuts::{Cuts, Failure, invocation};
+use super::super::columns::{HISTORY, RESOURCE, integer};
+use super::super::cuts::{Cuts, Failure};
 use super::super::{Given, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
-use super::columns::{self, escaped, integer};
+use super::dialect;
 use super::events::Event;
 use super::exchange::PostgresExchange;
 use super::load::REMOVALS_KEPT;
@@ -87,7 +88,7 @@ impl Batch<'_> {
         for rows in puts.chunks(ROWS) {
             let mut arguments = self.arguments()?;
             arguments.add(integer(self.commit.epoch.0))?;
-            columns::bind(rows, &mut arguments)?;
+            dialect::bind(&RESOURCE, rows, &mut arguments)?;
             self.execute(&self.statements.put, arguments).await?;
         }
         if !removes.is_empty() {
@@ -115,18 +116,10 @@ impl Batch<'_> {
 
     async fn record(&mut self) -> Result<(), Failure> {
         for entries in self.commit.history.chunks(ROWS) {
-            let texts = entries.iter().map(columns::json).collect::<Result<Vec<_>, _>>()?;
-            let column = |value: fn(&HistoryRow) -> i64| entries.iter().map(value).collect::<Vec<i64>>();
-            let text = |value: fn(&HistoryRow) -> String| entries.iter().map(value).collect::<Vec<String>>();
             let mut arguments = self.arguments()?;
             arguments.add(integer(self.commit.epoch.0))?;
             arguments.add(integer(self.commit.revision.0))?;
-            arguments.add(entries.iter().map(|entry| entry.uid.0).collect::<Vec<Uuid>>())?;
-            arguments.add(column(|entry| invocation(entry.invocation)))?;
-            arguments.add(text(|entry| escaped(entry.key.kind.as_str())))?;
-            arguments.add(text(|entry| escaped(entry.key.name.as_str())))?;
-            arguments.add(column(|entry| entry.ended_at.0))?;
-            arguments.add(texts)?;
+            dialect::bind(&HISTORY, entries, &mut arguments)?;
             self.execute(&self.statements.record, arguments).await?;
         }
         Ok(())

@@ -8,9 +8,9 @@ use sqlx::{AssertSqlSafe, Row as _};
 use uuid::Uuid;
 use watershed_core::{CommitError, Epoch, HistoryRow, Revision, Stored, Uid};
 
+use super::super::columns::{integer, unreadable, value};
 use super::super::exchange::{Asked, Exchange, Given, Interest, Later, Taken, Wake};
 use super::super::{BoxFuture, ColumnError, StoreError};
-use super::columns::{integer, natural};
 use super::events::{Event, Follower};
 use super::transaction::Transaction;
 use super::{Database, database, load};
@@ -71,7 +71,7 @@ impl Exchange for PostgresExchange {
             let rows = sqlx::query(sql).bind(caller).fetch_all(&self.database.pool);
             let rows = rows.await.map_err(database(ANSWERS))?;
             let given = rows.iter().map(given).collect::<Result<_, _>>();
-            given.map_err(load::unreadable(ANSWERS))
+            given.map_err(unreadable(ANSWERS))
         })
     }
 
@@ -115,7 +115,7 @@ impl Exchange for PostgresExchange {
                 .iter()
                 .map(taken)
                 .collect::<Result<_, _>>()
-                .map_err(load::unreadable(TAKE))?;
+                .map_err(unreadable(TAKE))?;
             taken.sort_by_key(|(number, _)| *number);
             Ok(taken.into_iter().map(|(_, call)| call).collect())
         })
@@ -238,7 +238,7 @@ fn given(row: &PgRow) -> Result<Given, ColumnError> {
         outcome: row.try_get(2)?,
         settled: row.try_get(3)?,
         done: row.try_get(4)?,
-        revision: Revision(natural(row, 5)?),
+        revision: value(row, 5)?,
     })
 }
 

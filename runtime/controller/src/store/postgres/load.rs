@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Row as _};
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
-use super::super::ColumnError;
+use super::super::columns::{self, integer, unreadable};
 use super::super::exchange::Later;
 use super::transaction::Transaction;
-use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, columns, database as failed};
+use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database as failed};
 
 const CATALOG: &str = "read the catalog";
 const HISTORY: &str = "read the history";
@@ -29,19 +28,15 @@ pub(super) async fn stored(database: &Database, instance: &str) -> Result<(Store
     let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
     let (mut stored, mut removed) = (Stored::default(), Revision(0));
     if let Some(row) = known {
-        stored.epoch = columns::epoch(&row, 0).map_err(unreadable(CATALOG))?;
-        stored.revision = columns::natural(&row, 1)
-            .map(Revision)
-            .map_err(unreadable(CATALOG))?;
-        removed = columns::natural(&row, 2)
-            .map(Revision)
-            .map_err(unreadable(CATALOG))?;
+        stored.epoch = columns::value(&row, 0).map_err(unreadable(CATALOG))?;
+        stored.revision = columns::value(&row, 1).map_err(unreadable(CATALOG))?;
+        removed = columns::value(&row, 2).map_err(unreadable(CATALOG))?;
         let query = sqlx::query(AssertSqlSafe(Arc::clone(&statements.load))).bind(instance);
         let mut rows = query.fetch(&mut *transaction);
         while let Some(row) = rows.try_next().await.map_err(&failed)? {
             stored
                 .rows
-                .push(columns::read(&row).map_err(unreadable(CATALOG))?);
+                .push(columns::resource(&row).map_err(unreadable(CATALOG))?);
         }
     }
     transaction.commit().await.map_err(failed)?;
@@ -59,29 +54,31 @@ pub(super) async fn later(
     let mut transaction = transaction.map_err(&failed)?;
     let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
     let known = known.fetch_optional(&mut *transaction).await.map_err(&failed)?;
-    let revision = known.as_ref().map_or(Ok(0), |row| columns::natural(row, 1));
+    let revision = known
+        .as_ref()
+        .map_or(Ok(Revision(0)), |row| columns::value(row, 1));
     let mut later = Later {
-        revision: Revision(revision.map_err(unreadable(CATALOG))?),
+        revision: revision.map_err(unreadable(CATALOG))?,
         ..Later::default()
     };
     if later.revision.0 > from.0.saturating_add(REMOVALS_KEPT) {
         return Ok(None);
     }
     if later.revision > from {
-        let since = columns::integer(from.0);
+        let since = integer(from.0);
         let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.later)));
         let rows = rows.bind(instance).bind(since).fetch_all(&mut *transaction);
         for row in rows.await.map_err(&failed)? {
             // What of it can't be read is said by the holder; here it is shown as far as it goes.
-            let stored = columns::read(&row).map_err(unreadable(CATALOG))?;
+            let stored = columns::resource(&row).map_err(unreadable(CATALOG))?;
             later.rows.push(stored.row);
         }
         let gone = sqlx::query(AssertSqlSafe(Arc::clone(&statements.removed)));
         let gone = gone.bind(instance).bind(since).fetch_all(&mut *transaction);
         for row in gone.await.map_err(&failed)? {
             let uid = row.try_get(0).map_err(&failed)?;
-            let revision = columns::natural(&row, 1).map_err(unreadable(CATALOG))?;
-            later.gone.push((Uid(uid), Revision(revision)));
+            let revision = columns::value(&row, 1).map_err(unreadable(CATALOG))?;
+            later.gone.push((Uid(uid), revision));
         }
     }
     transaction.commit().await.map_err(failed)?;
@@ -94,9 +91,7 @@ pub(super) async fn revision(shared: &Database, instance: &str) -> Result<Revisi
         .bind(instance)
         .fetch_optional(&shared.pool);
     match row.await.map_err(failed(CATALOG))? {
-        Some(row) => columns::natural(&row, 1)
-            .map(Revision)
-            .map_err(unreadable(CATALOG)),
+        Some(row) => columns::value(&row, 1).map_err(unreadable(CATALOG)),
         None => Ok(Revision(0)),
     }
 }
@@ -113,7 +108,7 @@ pub(super) async fn history(
         .bind(uid.0)
         .bind(i64::from(limit.min(HISTORY_PER_RESOURCE)))
         .fetch_all(&shared.pool);
-    entries(&rows.await.map_err(failed(HISTORY))?)
+    columns::history(&rows.await.map_err(failed(HISTORY))?)
 }
 
 /// The newest entries of all resources.
@@ -126,24 +121,5 @@ pub(super) async fn recent(
         .bind(instance)
         .bind(i64::from(limit.min(HISTORY_AT_ONCE)))
         .fetch_all(&shared.pool);
-    entries(&rows.await.map_err(failed(HISTORY))?)
-}
-
-fn entries(rows: &[PgRow]) -> Result<Vec<HistoryRow>, StoreError> {
-    rows.iter()
-        .map(entry)
-        .collect::<Result<_, _>>()
-        .map_err(unreadable(HISTORY))
-}
-
-fn entry(row: &PgRow) -> Result<HistoryRow, ColumnError> {
-    let json: &str = row.try_get(1)?;
-    Ok(HistoryRow {
-        epoch: columns::epoch(row, 0)?,
-        ..serde_json::from_str(json)?
-    })
-}
-
-pub(super) fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
-    move |source| StoreError::Database { doing, source }
+    columns::history(&rows.await.map_err(failed(HISTORY))?)
 }

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use uuid::Uuid;
 use watershed_core::{Commit, CommitError, Epoch, HistoryRow, Revision, Stored, Uid};
 
-mod columns;
 mod commit;
+mod dialect;
 mod events;
 mod exchange;
 mod load;
@@ -34,6 +34,7 @@ pub use reader::{PostgresReader, Revisions};
 use self::events::{Event, Events};
 use self::exchange::PostgresExchange;
 use self::statements::Statements;
+use super::columns::{integer, unreadable, value};
 use super::cuts::Cuts;
 use super::{
     BoxFuture, Catalog, Exchange, Given, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened, Store,
@@ -266,11 +267,11 @@ impl PostgresStore {
             .await
             .map_err(&failed)?;
         let Some(row) = taken else { return Ok(None) };
-        let unreadable = load::unreadable("read the catalog");
+        let unreadable = unreadable("read the catalog");
         Ok(Some(Taken {
             since: asked,
-            epoch: columns::epoch(&row, 0).map_err(&unreadable)?,
-            last_removal: columns::natural(&row, 2).map(Revision).map_err(unreadable)?,
+            epoch: value(&row, 0).map_err(&unreadable)?,
+            last_removal: value(&row, 2).map_err(unreadable)?,
         }))
     }
 
@@ -336,7 +337,7 @@ impl PostgresCatalog {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.renew));
         let renewed = sqlx::query(sql)
             .bind(&*self.instance)
-            .bind(columns::integer(self.epoch.0))
+            .bind(integer(self.epoch.0))
             .bind(milliseconds(self.lease().term))
             .execute(&self.database.pool)
             .await?;
@@ -356,7 +357,7 @@ impl PostgresCatalog {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.release));
         let released = sqlx::query(sql)
             .bind(&*self.instance)
-            .bind(columns::integer(self.epoch.0))
+            .bind(integer(self.epoch.0))
             .bind(Event::Released(self.instance.to_string()).to_payload());
         released.execute(&self.database.pool).await.map(drop)
     }

@@ -4,49 +4,8 @@
 use std::sync::Arc;
 
 use super::super::TablePrefix;
-
-/// The columns of a resource after `instance` and `epoch`, in the order in which they are bound and read, with the
-/// types of their arrays.
-pub(super) const COLUMNS: [(&str, &str); 28] = [
-    ("uid", "uuid"),
-    ("kind", "text"),
-    ("name", "text"),
-    ("refs", "text"),
-    ("owner_uid", "uuid"),
-    ("paths", "text"),
-    ("labels", "text"),
-    ("marks", "text"),
-    ("revision", "bigint"),
-    ("spec_version", "bigint"),
-    ("state_version", "bigint"),
-    ("error", "text"),
-    ("next_reconcile", "bigint"),
-    ("attempts", "bigint"),
-    ("paused", "boolean"),
-    ("hidden", "boolean"),
-    ("refresh_plain", "bigint"),
-    ("refresh_full", "bigint"),
-    ("created_at", "bigint"),
-    ("updated_at", "bigint"),
-    ("spec_format", "bigint"),
-    ("state_format", "bigint"),
-    ("runs_total", "bigint"),
-    ("last_run", "text"),
-    ("last_success", "bigint"),
-    ("spec", "bytea"),
-    ("state", "bytea"),
-    ("retry", "text"),
-];
-
-/// Columns of an entry of history after `instance`, `epoch` and `revision`.
-const HISTORY: [(&str, &str); 6] = [
-    ("uid", "uuid"),
-    ("invocation", "bigint"),
-    ("kind", "text"),
-    ("name", "text"),
-    ("ended_at", "bigint"),
-    ("entry", "text"),
-];
+use super::super::columns::{Column, HISTORY, RESOURCE, names};
+use super::dialect::name_of;
 
 /// The text of every statement.
 ///
@@ -116,7 +75,7 @@ impl Statements {
             instance: fixed("SELECT epoch, revision, removed_at FROM {p}instances WHERE instance = $1"),
             load: fixed(&format!(
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 ORDER BY uid",
-                names(&COLUMNS)
+                names(&RESOURCE)
             )),
             advance: fixed(
                 "WITH patience AS MATERIALIZED (
@@ -148,7 +107,7 @@ impl Statements {
             ),
             later: fixed(&format!(
                 "SELECT {} FROM {{p}}resources WHERE instance = $1 AND revision > $2 ORDER BY revision, uid",
-                names(&COLUMNS)
+                names(&RESOURCE)
             )),
             removed: fixed("SELECT uid, revision FROM {p}removals WHERE instance = $1 AND revision > $2"),
             note_removals: fixed(
@@ -202,10 +161,10 @@ impl Statements {
 }
 
 fn put() -> String {
-    let (columns, arrays) = (names(&COLUMNS), arrays(&COLUMNS, 3));
-    let values: Vec<String> = COLUMNS[1..]
+    let (columns, arrays) = (names(&RESOURCE), arrays(&RESOURCE, 3));
+    let values: Vec<String> = RESOURCE[1..]
         .iter()
-        .map(|(column, _)| format!("{column} = excluded.{column}"))
+        .map(|column| format!("{0} = excluded.{0}", column.name))
         .collect();
     format!(
         "INSERT INTO {{p}}resources (instance, epoch, {columns})
@@ -225,17 +184,12 @@ fn record() -> String {
     )
 }
 
-fn names(columns: &[(&str, &str)]) -> String {
-    let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
-    names.join(", ")
-}
-
 /// `$3::uuid[], $4::text[], ...`
-fn arrays(columns: &[(&str, &str)], first: usize) -> String {
+fn arrays<T>(columns: &[Column<T>], first: usize) -> String {
     let arrays: Vec<String> = columns
         .iter()
         .enumerate()
-        .map(|(index, (_, sort))| format!("${}::{sort}[]", first + index))
+        .map(|(index, column)| format!("${}::{}[]", first + index, name_of(column.of)))
         .collect();
     arrays.join(", ")
 }

@@ -7,9 +7,10 @@ use sqlx::sqlite::{SqliteArguments, SqliteConnection, SqliteQueryResult};
 use sqlx::{Arguments, AssertSqlSafe};
 use watershed_core::{Commit, CommitError, Uid};
 
-use super::super::cuts::{Cuts, Failure, invocation};
-use super::super::{ColumnError, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
-use super::columns::{self, integer, uid_bytes};
+use super::super::columns::{HISTORY, RESOURCE, integer};
+use super::super::cuts::{Cuts, Failure};
+use super::super::{HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
+use super::dialect::{self, uid_bytes};
 use super::statements::Statements;
 use crate::crash::{COMMIT_WITHIN, crash_point};
 
@@ -131,11 +132,11 @@ impl Batch<'_> {
         let (puts, removes) = parted(self.commit);
         for (sql, rows) in self.statements.put.cut(&puts) {
             let mut arguments = SqliteArguments::default();
-            arguments.reserve(rows.size_hint().0 * (2 + columns::COLUMNS.len()), 0);
+            arguments.reserve(rows.size_hint().0 * (2 + RESOURCE.len()), 0);
             for row in rows {
                 arguments.add(self.instance)?;
                 arguments.add(integer(self.commit.epoch.0))?;
-                columns::bind(row, &mut arguments)?;
+                dialect::bind(&RESOURCE, row, &mut arguments)?;
             }
             self.execute(&sql, arguments).await?;
         }
@@ -155,13 +156,8 @@ impl Batch<'_> {
             for entry in entries {
                 arguments.add(self.instance)?;
                 arguments.add(integer(self.commit.epoch.0))?;
-                arguments.add(uid_bytes(entry.uid))?;
-                arguments.add(invocation(entry.invocation))?;
                 arguments.add(integer(self.commit.revision.0))?;
-                arguments.add(entry.key.kind.as_str())?;
-                arguments.add(entry.key.name.as_str())?;
-                arguments.add(entry.ended_at.0)?;
-                arguments.add(columns::json(entry).map_err(ColumnError::from)?)?;
+                dialect::bind(&HISTORY, entry, &mut arguments)?;
             }
             self.execute(&sql, arguments).await?;
         }

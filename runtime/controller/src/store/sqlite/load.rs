@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use sqlx::AssertSqlSafe;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
-use sqlx::{AssertSqlSafe, Row as _};
-use watershed_core::{HistoryRow, Revision, Stored, Uid};
+use watershed_core::{HistoryRow, Stored, Uid};
 
-use super::super::ColumnError;
-use super::columns;
+use super::super::columns::{self, unreadable};
+use super::dialect::uid_bytes;
 use super::statements::Statements;
 use super::{HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database};
 
@@ -25,10 +25,8 @@ pub(super) async fn stored(
     instance_row: &SqliteRow,
 ) -> Result<Stored, StoreError> {
     let mut stored = Stored {
-        epoch: columns::epoch(instance_row, 0).map_err(unreadable(CATALOG))?,
-        revision: columns::natural(instance_row, 1)
-            .map(Revision)
-            .map_err(unreadable(CATALOG))?,
+        epoch: columns::value(instance_row, 0).map_err(unreadable(CATALOG))?,
+        revision: columns::value(instance_row, 1).map_err(unreadable(CATALOG))?,
         rows: Vec::new(),
     };
     let query = sqlx::query(AssertSqlSafe(Arc::clone(load))).bind(instance);
@@ -36,7 +34,7 @@ pub(super) async fn stored(
     while let Some(row) = rows.try_next().await.map_err(database(CATALOG))? {
         stored
             .rows
-            .push(columns::read(&row).map_err(unreadable(CATALOG))?);
+            .push(columns::resource(&row).map_err(unreadable(CATALOG))?);
     }
     Ok(stored)
 }
@@ -51,10 +49,10 @@ pub(super) async fn history(
 ) -> Result<Vec<HistoryRow>, StoreError> {
     let rows = sqlx::query(AssertSqlSafe(Arc::clone(&statements.history)))
         .bind(instance)
-        .bind(columns::uid_bytes(uid))
+        .bind(uid_bytes(uid))
         .bind(limit.min(HISTORY_PER_RESOURCE))
         .fetch_all(connection);
-    entries(&rows.await.map_err(database(HISTORY))?)
+    columns::history(&rows.await.map_err(database(HISTORY))?)
 }
 
 /// The newest entries of all resources.
@@ -68,25 +66,5 @@ pub(super) async fn recent(
         .bind(instance)
         .bind(limit.min(HISTORY_AT_ONCE))
         .fetch_all(connection);
-    entries(&rows.await.map_err(database(HISTORY))?)
-}
-
-fn entries(rows: &[SqliteRow]) -> Result<Vec<HistoryRow>, StoreError> {
-    rows.iter()
-        .map(entry)
-        .collect::<Result<_, _>>()
-        .map_err(unreadable(HISTORY))
-}
-
-/// The column of the epoch counts: entries that were written long ago don't repeat it in their text.
-fn entry(row: &SqliteRow) -> Result<HistoryRow, ColumnError> {
-    let json: &str = row.try_get(1)?;
-    Ok(HistoryRow {
-        epoch: columns::epoch(row, 0)?,
-        ..serde_json::from_str(json)?
-    })
-}
-
-pub(super) fn unreadable(doing: &'static str) -> impl Fn(ColumnError) -> StoreError {
-    move |source| StoreError::Database { doing, source }
+    columns::history(&rows.await.map_err(database(HISTORY))?)
 }

@@ -19,8 +19,8 @@ use sqlx::{AssertSqlSafe, Connection};
 use tokio::sync::Mutex;
 use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid};
 
-mod columns;
 mod commit;
+mod dialect;
 mod load;
 mod lock;
 mod open;
@@ -38,6 +38,7 @@ use self::lock::Lock;
 use self::open::Found;
 use self::schema::{MIGRATIONS, Migration};
 use self::statements::Statements;
+use super::columns::{unreadable, value};
 use super::{BoxFuture, Catalog, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Opened, Store, StoreError};
 use crate::crash::{LEASE_AFTER, LEASE_BEFORE, crash_point};
 
@@ -229,10 +230,10 @@ async fn take_lease(
     let lease = sqlx::query(AssertSqlSafe(Arc::clone(&statements.open))).bind(instance);
     let lease = lease.fetch_one(&mut *connection).await.map_err(&failed)?;
     let stored = load::stored(connection, &statements.load, instance, &lease).await?;
-    let removed = columns::natural(&lease, 2).map_err(load::unreadable("read the catalog"))?;
+    let removed = value(&lease, 2).map_err(unreadable("read the catalog"))?;
     writer.end().await.map_err(failed)?;
     crash_point(LEASE_AFTER);
-    Ok((stored, Revision(removed)))
+    Ok((stored, removed))
 }
 
 /// The open catalog of one instance.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::super::columns::{HISTORY, RESOURCE, RETRY, names};
 use super::TablePrefix;
-use super::columns::{COLUMNS, RETRY};
 
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
@@ -63,7 +63,7 @@ impl Sized {
 
 impl Statements {
     pub(super) fn new(prefix: &TablePrefix) -> Self {
-        let columns = COLUMNS.join(", ");
+        let columns = names(&RESOURCE);
         let older = columns.replace(RETRY, &format!("NULL AS {RETRY}"));
         let fixed = |sql: &str| Arc::from(prefix.apply(sql));
         Self {
@@ -80,7 +80,7 @@ impl Statements {
                  WHERE instance = ?1 AND epoch = ?3",
             ),
             put: Sized::new(|rows| {
-                let values = values(rows, 2 + COLUMNS.len());
+                let values = values(rows, 2 + RESOURCE.len());
                 prefix.apply(&format!(
                     "INSERT OR REPLACE INTO {{p}}resources (instance, epoch, {columns}) VALUES {values}"
                 ))
@@ -92,10 +92,9 @@ impl Statements {
                 ))
             }),
             record: Sized::new(|rows| {
-                let values = values(rows, HISTORY_COLUMNS);
+                let (columns, values) = (names(&HISTORY), values(rows, 3 + HISTORY.len()));
                 prefix.apply(&format!(
-                    "INSERT OR REPLACE INTO {{p}}history
-                     (instance, epoch, uid, invocation, revision, kind, name, ended_at, entry) VALUES {values}"
+                    "INSERT OR REPLACE INTO {{p}}history (instance, epoch, revision, {columns}) VALUES {values}"
                 ))
             }),
             prune_resource: fixed(
@@ -119,9 +118,6 @@ impl Statements {
         }
     }
 }
-
-/// Columns of an entry of history.
-const HISTORY_COLUMNS: usize = 9;
 
 /// `(?, ?, ...), (?, ...)`: so many rows of so many values.
 ///

@@ -14,6 +14,8 @@ async fn a_table_carries_its_tag_and_record_from_the_first_moment() {
         built,
         Built {
             rows: Some(3),
+            tag: table(1, "a", "").tag,
+            record: b"record of 1".to_vec(),
             attempts: 1,
             verdicts: Vec::new(),
         }

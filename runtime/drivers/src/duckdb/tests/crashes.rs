@@ -13,7 +13,7 @@ const FOLDER: &str = "WATERSHED_TEST_CRASH";
 
 /// One step of the history that is interrupted.
 enum Step {
-    Build(Build),
+    Build(Box<Build>),
     Rename(u128, &'static str),
     Drop(u128),
     Retag(u128),
@@ -34,17 +34,17 @@ fn history() -> Vec<Step> {
     again.tag.build = Uuid::from_u128(111);
     again.record = b"again".to_vec();
     vec![
-        Step::Build(table(1, "a", "select 1 as x")),
-        Step::Build(view(2, "b", "select 2 as x")),
+        Step::Build(Box::new(table(1, "a", "select 1 as x"))),
+        Step::Build(Box::new(view(2, "b", "select 2 as x"))),
         Step::GiveUp,
         Step::Export(Existing::Keep),
-        Step::Build(again),
+        Step::Build(Box::new(again)),
         Step::Rename(1, "b"),
         Step::Rename(2, "a"),
         Step::Export(Existing::Replace),
         Step::Checkpoint,
-        Step::Build(table(2, "a", "select 22 as x")),
-        Step::Build(view(3, "b", "select 3 as x")),
+        Step::Build(Box::new(table(2, "a", "select 22 as x"))),
+        Step::Build(Box::new(view(3, "b", "select 3 as x"))),
         Step::Retag(3),
         Step::Drop(1),
         Step::GiveUp,

@@ -55,6 +55,9 @@ struct Case {
     files: Vec<FileNow>,
     made: BTreeMap<String, Version>,
     asked: Refreshes,
+    triggers: Triggers,
+    incremental: bool,
+    on_edit: OnEdit,
     record: Record,
     refingerprinted: Option<Meaning>,
     standing: Option<(&'static str, Shape, BuildId)>,
@@ -81,6 +84,10 @@ impl Case {
             rows: Some(3),
             built_at_ms: 1,
             took_ms: 2,
+            total_ms: 2,
+            incremental: false,
+            steps: 0,
+            state: None,
         };
         Self {
             table: "m",
@@ -90,6 +97,13 @@ impl Case {
             files: vec![now("x.csv", 5, None), now("y.csv", 6, None)],
             made: made(1),
             asked: Refreshes { plain: 2, full: 1 },
+            triggers: Triggers {
+                inputs: true,
+                files: true,
+                due: false,
+            },
+            incremental: false,
+            on_edit: OnEdit::Reset,
             record,
             refingerprinted: None,
             standing: Some(("m", shape, build(7))),
@@ -105,6 +119,9 @@ impl Case {
             files: &self.files,
             made: &self.made,
             asked: self.asked,
+            triggers: self.triggers,
+            incremental: self.incremental,
+            on_edit: self.on_edit,
         }
     }
 
@@ -405,4 +422,109 @@ fn another_version_of_what_a_migration_made_is_another_input() {
         let orphan = plan(&case.wanted(), &Found::Orphan(case.output()));
         assert_eq!(orphan, Decision::Build(Reason::MadeChanged("dollars".into())));
     }
+}
+
+/// The same for an incremental table.
+fn incremental(on_edit: OnEdit) -> Case {
+    Case {
+        incremental: true,
+        on_edit,
+        ..Case::settled(Shape::Table)
+    }
+}
+
+#[test]
+fn new_data_adds_to_the_rows_of_an_incremental_model() {
+    type Disturb = fn(&mut Case);
+    let disturbed: [(Disturb, Reason); 5] = [
+        (|case| case.asked.plain += 1, Reason::Refresh),
+        (|case| case.triggers.due = true, Reason::Scheduled),
+        (
+            |case| case.files[0] = now("x.csv", 9, Some(9)),
+            Reason::FileChanged("x.csv".into()),
+        ),
+        (|case| case.made = made(2), Reason::MadeChanged("dollars".into())),
+        (|case| case.inputs[1] = input("b", 99), Reason::InputChanged(1)),
+    ];
+    for (disturb, reason) in disturbed {
+        let mut case = incremental(OnEdit::Hold);
+        disturb(&mut case);
+        assert_eq!(case.plan(), Decision::Add(reason.clone()));
+        case.incremental = false;
+        assert_eq!(case.plan(), Decision::Build(reason));
+    }
+}
+
+#[test]
+fn an_edit_resets_holds_or_keeps_the_rows() {
+    let edited = |on_edit| {
+        let mut case = incremental(on_edit);
+        case.meaning = meaning("1", 6);
+        case
+    };
+    assert_eq!(
+        edited(OnEdit::Reset).plan(),
+        Decision::Build(Reason::DefinitionChanged)
+    );
+    assert_eq!(
+        edited(OnEdit::Hold).plan(),
+        Decision::Hold(Reason::DefinitionChanged)
+    );
+    assert_eq!(edited(OnEdit::Keep).plan(), Decision::Accept);
+    for on_edit in [OnEdit::Reset, OnEdit::Hold, OnEdit::Keep] {
+        let mut case = edited(on_edit);
+        case.asked.full += 1;
+        assert_eq!(case.plan(), Decision::Build(Reason::FullRefresh), "{on_edit:?}");
+        case.asked = case.record.answered;
+        case.standing = None;
+        assert_eq!(case.plan(), Decision::Build(Reason::Dropped), "{on_edit:?}");
+    }
+}
+
+#[test]
+fn new_data_comes_by_a_kept_edit_and_waits_for_a_held_one() {
+    let edited = |on_edit| {
+        let mut case = incremental(on_edit);
+        case.meaning = meaning("1", 6);
+        case.inputs[0] = input("a", 99);
+        case.asked.plain += 1;
+        case
+    };
+    assert_eq!(edited(OnEdit::Keep).plan(), Decision::Add(Reason::Refresh));
+    assert_eq!(
+        edited(OnEdit::Hold).plan(),
+        Decision::Hold(Reason::DefinitionChanged)
+    );
+    assert_eq!(edited(OnEdit::Reset).plan(), Decision::Build(Reason::Refresh));
+}
+
+#[test]
+fn what_a_model_does_not_follow_is_no_reason_but_a_view_is_made_again() {
+    for shape in [Shape::Table, Shape::View] {
+        let mut case = Case::settled(shape);
+        case.triggers.inputs = false;
+        case.inputs[1] = input("b", 99);
+        let expected = match shape {
+            Shape::Table => Decision::Nothing,
+            Shape::View => Decision::MakeViewAgain(Again::InputChanged(1)),
+        };
+        assert_eq!(case.plan(), expected);
+    }
+    let mut case = Case::settled(Shape::Table);
+    case.triggers.files = false;
+    case.files[0] = now("x.csv", 9, Some(9));
+    assert_eq!(case.plan(), Decision::Nothing);
+    case.asked.plain += 1;
+    assert_eq!(case.plan(), Decision::Build(Reason::Refresh));
+}
+
+#[test]
+fn rows_of_a_lost_catalog_are_taken_over_before_new_ones_are_added() {
+    let mut case = incremental(OnEdit::Hold);
+    case.inputs[0] = input("a", 99);
+    assert_eq!(case.plan_as_orphan(), Decision::Adopt);
+    case.meaning = meaning("1", 6);
+    assert_eq!(case.plan_as_orphan(), Decision::Hold(Reason::DefinitionChanged));
+    case.on_edit = OnEdit::Reset;
+    assert_eq!(case.plan_as_orphan(), Decision::Build(Reason::DefinitionChanged));
 }

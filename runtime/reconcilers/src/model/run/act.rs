@@ -1,23 +1,15 @@
 //! What a run does in the engine and writes as state.
 
-use std::time::{Duration, Instant, SystemTime};
-
-use uuid::Uuid;
 use watershed_core::{Error, Outcome, Work};
-use watershed_drivers::olap::{Build, BuildError, Failure, Rename, RenameError, Tag};
-use watershed_proto::{Message, ModelState, TestResult};
+use watershed_drivers::olap::{Rename, RenameError, Tag};
+use watershed_proto::{ModelState, TestResult};
 
-use super::{Plan, Run, Standing, kind};
-use crate::model::{
-    data_tests::{self, Tests},
-    failure, files, inputs,
-    record::{BuildId, Record, Shape},
-    statement,
+use super::{Plan, Run, standing::Standing};
+use crate::{
+    messages::Proto,
+    model::{data_tests, failure, inputs, record::Record},
+    outputs::Found,
 };
-use crate::{messages::Proto, outputs::Found};
-
-/// The longest that a build may take when its spec does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
 impl Run<'_> {
     /// Nothing to do in the engine; the catalog's copy may be behind the engine's record, or hold old times of files.
@@ -25,16 +17,24 @@ impl Run<'_> {
         let Some(record) = standing.record else {
             return Ok(Outcome::default());
         };
+        let triggers = self.triggers(&record);
         let looked = plan.files.into_iter().zip(&record.files);
         let files = looked.map(|(now, then)| match now.content {
             // Proven by time and size: as it was.
             None => then.clone(),
             Some(_) => inputs::seen(now, plan.looked_at_ns),
         });
+        // What it does not follow may have changed: it is recorded as it was read.
         let record = Record {
-            files: files.collect(),
+            files: match triggers.files {
+                true => files.collect(),
+                false => record.files.clone(),
+            },
             meaning: plan.meaning,
-            made: plan.made,
+            made: match triggers.inputs {
+                true => plan.made,
+                false => record.made,
+            },
             ..record
         };
         self.set_state(&record).await?;
@@ -44,6 +44,17 @@ impl Run<'_> {
         } else {
             Outcome::default()
         })
+    }
+
+    /// Takes over a definition whose rows come with the next build. The engine's record keeps the one of before: who reads
+    /// it there decides the same again.
+    pub(super) async fn accept(&self, plan: Plan, standing: Standing) -> Result<Outcome, Error> {
+        let Some(record) = standing.record else {
+            return Ok(Outcome::default());
+        };
+        let meaning = plan.meaning;
+        self.set_state(&Record { meaning, ..record }).await?;
+        Ok(done(Work::Checked))
     }
 
     /// Runs the tests if what they came to for this output is not known. Says whether there were any to run.
@@ -80,7 +91,7 @@ impl Run<'_> {
     }
 
     /// Keeps what tests came to beside what is known of the last good output.
-    async fn tell_results(&self, results: Vec<TestResult>) -> Result<(), Error> {
+    pub(super) async fn tell_results(&self, results: Vec<TestResult>) -> Result<(), Error> {
         let known = self.context.state().map(|state| state.0.clone());
         self.write(ModelState {
             test_results: results,
@@ -124,114 +135,6 @@ impl Run<'_> {
         }
         self.set_state(&record).await?;
         Ok((done(Work::Checked), Some(record)))
-    }
-
-    pub(super) async fn build(
-        &self,
-        plan: Plan,
-        kept: Option<BuildId>,
-        orphan: Option<Uuid>,
-    ) -> Result<Outcome, Error> {
-        let spec = self.opened_spec()?;
-        let sql = statement::sql(&spec, self.name(), &self.model.environment, self.paths())?;
-        let tests = self.tests()?;
-        // Outside of the time that a build may take.
-        let opened = self.model.outputs.open(self.cancel()).await;
-        opened.map_err(|failure| failure::of_failure(&failure))?;
-        self.refuse_shared_output().await?;
-        let started = Instant::now();
-        let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
-        let id = match plan.shape {
-            Shape::Table => BuildId::fresh(),
-            Shape::View => kept.unwrap_or_else(|| {
-                BuildId::of_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
-            }),
-        };
-        let record = Record {
-            build: id,
-            table: plan.table,
-            shape: plan.shape,
-            meaning: plan.meaning,
-            definition: self.spec().encode_to_vec(),
-            inputs: plan.inputs,
-            files,
-            made: plan.made,
-            answered: self.asked(),
-            tests: tests.digest.clone(),
-            results: Vec::new(),
-            rows: None,
-            built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
-            took_ms: 0,
-        };
-        let (rows, results) = self.build_in_engine(&record, &sql, &tests).await?;
-        let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
-        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.set_state(&Record {
-            rows,
-            results,
-            files,
-            took_ms,
-            ..record
-        })
-        .await?;
-        if let Some(orphan) = orphan {
-            let dropped = self.model.outputs.drop_output(orphan, self.cancel()).await;
-            dropped.map_err(|failure| failure::of_failure(&failure))?;
-        }
-        Ok(done(Work::Built))
-    }
-
-    /// The number of rows of a table, and what the tests came to.
-    async fn build_in_engine(
-        &self,
-        record: &Record,
-        sql: &str,
-        tests: &Tests,
-    ) -> Result<(Option<u64>, Vec<TestResult>), Error> {
-        let build = Build {
-            name: record.table.clone(),
-            kind: kind(record.shape),
-            sql: sql.to_owned(),
-            checks: tests.checks.clone(),
-            tag: Tag {
-                uid: self.uid(),
-                build: record.build.0,
-            },
-            record: record.encode(),
-        };
-        let seconds = u64::from(self.spec().timeout_seconds);
-        let limit = if seconds == 0 {
-            DEFAULT_TIMEOUT
-        } else {
-            Duration::from_secs(seconds)
-        };
-        let cancel = self.cancel().child_token();
-        let result = {
-            let work = self.model.outputs.build(&build, &cancel);
-            tokio::pin!(work);
-            tokio::select! {
-                biased;
-                result = &mut work => result,
-                () = tokio::time::sleep(limit) => {
-                    cancel.cancel();
-                    work.await
-                }
-            }
-        };
-        let secrets = self.model.outputs.secrets();
-        match result {
-            Ok(built) => Ok((built.rows, tests.results(&built.verdicts, secrets))),
-            Err(BuildError::Undone(verdicts)) => {
-                let results = tests.results(&verdicts, secrets);
-                let error = data_tests::error(&results, self.paths());
-                self.tell_results(results).await?;
-                Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
-            }
-            Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
-                Err(failure::of_timeout(limit.as_secs()))
-            }
-            Err(error) => Err(self.placed(&error, sql)),
-        }
     }
 
     pub(super) async fn give_name(&self, standing: Standing) -> Result<(Outcome, Option<Record>), Error> {
@@ -306,7 +209,7 @@ impl Run<'_> {
         }
     }
 
-    async fn set_state(&self, record: &Record) -> Result<(), Error> {
+    pub(super) async fn set_state(&self, record: &Record) -> Result<(), Error> {
         self.write(record.to_state()).await
     }
 
@@ -320,6 +223,6 @@ impl Run<'_> {
     }
 }
 
-fn done(work: Work) -> Outcome {
+pub(super) fn done(work: Work) -> Outcome {
     Outcome::of(work)
 }

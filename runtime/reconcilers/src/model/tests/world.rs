@@ -1,18 +1,30 @@
 //! A folder, a catalog, an engine and a controller over them, which can be stopped and started again.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
+};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{
-    Controller, Delete, Expect, Key, Refresh, Resource, declare, new_spec, store::MemoryStore,
+    Clock, Controller, Delete, Expect, Key, Now, Refresh, Resource, SystemClock, declare, new_spec,
+    store::MemoryStore,
 };
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
     olap::{Olap as _, Query},
 };
-use watershed_proto::{Fingerprint, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource};
+use watershed_proto::{
+    DataResolver, Fingerprint, IncrementalOutput, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource,
+};
 
 use crate::{
     messages::Proto,
@@ -27,10 +39,30 @@ const ENGINE_FILE: &str = "main.duckdb";
 
 pub(super) struct World {
     pub(super) root: TempDir,
+    clock: ShiftedClock,
     store: MemoryStore,
     running: Option<Running>,
     /// What each model did in its last run before the present check.
     seen: BTreeMap<String, Option<(Epoch, InvocationId)>>,
+}
+
+/// The machine's clock, with a wall time that a test moves.
+#[derive(Clone)]
+struct ShiftedClock {
+    ahead_ms: Arc<AtomicI64>,
+    system: SystemClock,
+}
+
+impl Clock for ShiftedClock {
+    fn now(&self) -> Now {
+        let mut now = self.system.now();
+        now.wall.0 += self.ahead_ms.load(Ordering::Relaxed);
+        now
+    }
+
+    fn start(&self) -> tokio::time::Instant {
+        self.system.start()
+    }
 }
 
 struct Running {
@@ -81,6 +113,27 @@ impl Model {
         self
     }
 
+    /// Has builds add to what is there.
+    pub(super) fn incremental(mut self, output: IncrementalOutput) -> Self {
+        self.spec.incremental = true;
+        self.spec.output_kind = watershed_proto::OutputKind::Table.into();
+        self.spec.incremental_output = Some(output);
+        if let Some(sql) = &mut self.spec.sql {
+            sql.templated = true;
+        }
+        self
+    }
+
+    /// Has a query yield the state.
+    pub(super) fn state(mut self, sql: &str) -> Self {
+        let fields = BTreeMap::from([("sql".to_owned(), sql.into())]);
+        self.spec.incremental_state = Some(DataResolver {
+            resolver: "sql".into(),
+            properties: Some(MapValue { fields }),
+        });
+        self
+    }
+
     pub(super) fn reading(mut self, pattern: &str) -> Self {
         self.spec.local_files.push(LocalFiles {
             pattern: pattern.into(),
@@ -128,6 +181,10 @@ impl World {
     pub(super) async fn new() -> Self {
         let mut world = Self {
             root: tempfile::tempdir().unwrap(),
+            clock: ShiftedClock {
+                ahead_ms: Arc::default(),
+                system: SystemClock::new(),
+            },
             store: MemoryStore::new(),
             running: None,
             seen: BTreeMap::new(),
@@ -156,6 +213,7 @@ impl World {
         ));
         let reconciler = ModelReconciler::new(Arc::clone(&outputs), self.root.path(), "dev");
         let builder = Controller::builder().store(self.store.clone());
+        let builder = builder.clock(self.clock.clone());
         let controller = builder.kind(model::options(2), reconciler).start().await.unwrap();
         self.running = Some(Running {
             controller,
@@ -258,6 +316,23 @@ impl World {
             .refresh(Key::new(model::KIND, name), Refresh::Plain)
             .await
             .unwrap();
+    }
+
+    pub(super) async fn refresh_whole(&self, name: &str) {
+        self.controller()
+            .refresh(Key::new(model::KIND, name), Refresh::Full)
+            .await
+            .unwrap();
+    }
+
+    /// Sets the clock on the wall.
+    pub(super) fn pass(&self, time: Duration) {
+        let ms = i64::try_from(time.as_millis()).unwrap();
+        self.clock.ahead_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    pub(super) fn now(&self) -> watershed_core::Timestamp {
+        self.clock.now().wall
     }
 
     pub(super) async fn reconcile(&self, name: &str) {

@@ -1,0 +1,241 @@
+//! A build: the statement as its templates say it now, sent to the engine with its tests, its state and its record.
+
+use std::time::{Duration, Instant};
+
+use uuid::Uuid;
+use watershed_compilers::Scope;
+use watershed_core::{Error, Work};
+use watershed_drivers::olap::{
+    Build, BuildError, Failure, NewColumns, Over, SqlError, StateQuery, Step, Tag,
+};
+use watershed_proto::{IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, TestResult};
+
+use super::{Base, Done, Plan, Run, act::done, kind};
+use crate::{
+    asking::Asking,
+    model::{
+        data_tests::{self, Tests},
+        failure, inputs,
+        record::{BuildId, Record, Shape},
+        state, statement,
+    },
+};
+
+/// The longest that a build may take when its spec does not say.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+
+impl Run<'_> {
+    pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
+        let spec = self.opened_spec()?;
+        let now = self.context.now();
+        // Outside of the time that a build may take.
+        let opened = self.model.outputs.open(self.cancel()).await;
+        opened.map_err(|failure| failure::of_failure(&failure))?;
+        let scope = self.scope_of_build(&spec, &base).await?;
+        let sql = statement::sql_in(&spec, &scope, self.paths())?;
+        let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
+        self.refuse_shared_output().await?;
+        let started = Instant::now();
+        let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
+        let id = match (&base, plan.shape) {
+            (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
+            (Base::Nothing { kept }, Shape::View) => kept.unwrap_or_else(|| {
+                BuildId::of_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
+            }),
+        };
+        let record = Record {
+            build: id,
+            table: plan.table,
+            shape: plan.shape,
+            meaning: plan.meaning,
+            definition: self.spec().encode_to_vec(),
+            inputs: plan.inputs,
+            files,
+            made: plan.made,
+            answered: self.asked(),
+            tests: tests.digest.clone(),
+            results: Vec::new(),
+            rows: None,
+            built_at_ms: now.0,
+            took_ms: 0,
+            total_ms: base.total_ms(),
+            incremental: spec.incremental,
+            steps: base.steps(),
+            state: None,
+        };
+        let build = self.build_of(&base, &record, (sql, state), &tests);
+        let (record, results) = self.build_in_engine(&build, &tests).await?;
+        let brought = record.build == id;
+        let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
+        let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.set_state(&Record {
+            results,
+            files,
+            took_ms,
+            total_ms: record.total_ms.saturating_add(took_ms),
+            ..record
+        })
+        .await?;
+        if let Some(orphan) = orphan {
+            let dropped = self.model.outputs.drop_output(orphan, self.cancel()).await;
+            dropped.map_err(|failure| failure::of_failure(&failure))?;
+        }
+        let work = if brought { Work::Built } else { Work::Checked };
+        Ok(Done::at(now, done(work)))
+    }
+
+    /// Returns the values that the templates of a build see.
+    async fn scope_of_build(&self, spec: &ModelSpec, base: &Base) -> Result<Scope, Error> {
+        let mut scope = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
+        let Base::Rows(onto) = base else {
+            return Ok(scope);
+        };
+        scope.incremental = true;
+        let state = match &onto.state {
+            Some(state) => Some(state.clone()),
+            None => self.state_now(spec, &scope).await?,
+        };
+        scope.state = state.unwrap_or_default().fields;
+        Ok(scope)
+    }
+
+    /// The state as its query has it now: no build has left one, for there was no such query then.
+    async fn state_now(&self, spec: &ModelSpec, scope: &Scope) -> Result<Option<MapValue>, Error> {
+        let Some(StateQuery { sql, .. }) = state::query(spec, scope)? else {
+            return Ok(None);
+        };
+        let asking = Asking {
+            outputs: &self.model.outputs,
+            cancel: self.cancel(),
+        };
+        let refused = |error: SqlError| failure::of_build(&BuildError::State(error)).0;
+        let columns = asking.describe(&sql).await?.map_err(refused)?;
+        let rows = asking.rows(sql).await?.map_err(refused)?;
+        let names = columns.into_iter().map(|(name, _)| name);
+        Ok(rows
+            .into_iter()
+            .next()
+            .map(|row| state::map(names.zip(row).collect())))
+    }
+
+    /// Returns the build that the engine is asked for.
+    fn build_of(
+        &self,
+        base: &Base,
+        record: &Record,
+        (sql, state): (String, Option<StateQuery>),
+        tests: &Tests,
+    ) -> Build {
+        let output = self.spec().incremental_output.clone().unwrap_or_default();
+        let strategy = output.strategy();
+        let key = match strategy {
+            IncrementalStrategy::Merge => output.unique_key.clone(),
+            _ => Vec::new(),
+        };
+        let onto = match base {
+            Base::Rows(onto) if strategy != IncrementalStrategy::Overwrite => Some(onto),
+            _ => None,
+        };
+        let columns = match output.on_schema_change() {
+            OnSchemaChange::Fail => NewColumns::Refuse,
+            OnSchemaChange::Ignore => NewColumns::Leave,
+            OnSchemaChange::AppendNewColumns => NewColumns::Add,
+        };
+        let over = match strategy {
+            IncrementalStrategy::Merge => Over::SameKey,
+            IncrementalStrategy::PartitionOverwrite if !output.partition_by.is_empty() => {
+                Over::SameValue(output.partition_by)
+            }
+            _ => Over::Nothing,
+        };
+        // Without new rows the build of before stands, looked at again.
+        let unless_rows = onto.map(|onto| {
+            let same = Record {
+                build: onto.build,
+                steps: onto.steps,
+                ..record.clone()
+            };
+            (onto.build.0, same.encode())
+        });
+        Build {
+            name: record.table.clone(),
+            kind: kind(record.shape),
+            sql,
+            step: match onto {
+                Some(_) => Step::Into { over, columns },
+                None => Step::Replace,
+            },
+            key,
+            checks: tests.checks.clone(),
+            state,
+            tag: Tag {
+                uid: self.uid(),
+                build: record.build.0,
+            },
+            record: record.encode(),
+            unless_rows,
+        }
+    }
+
+    /// The record of what stands there now, and what the tests came to.
+    async fn build_in_engine(
+        &self,
+        build: &Build,
+        tests: &Tests,
+    ) -> Result<(Record, Vec<TestResult>), Error> {
+        let seconds = u64::from(self.spec().timeout_seconds);
+        let limit = if seconds == 0 {
+            DEFAULT_TIMEOUT
+        } else {
+            Duration::from_secs(seconds)
+        };
+        let cancel = self.cancel().child_token();
+        let result = {
+            let work = self.model.outputs.build(build, &cancel);
+            tokio::pin!(work);
+            tokio::select! {
+                biased;
+                result = &mut work => result,
+                () = tokio::time::sleep(limit) => {
+                    cancel.cancel();
+                    work.await
+                }
+            }
+        };
+        let secrets = self.model.outputs.secrets();
+        match result {
+            Ok(built) => {
+                let unread = || Error::permanent("record", "the record of the build can't be read back");
+                let record = Record::decode(&built.record).ok_or_else(unread)?;
+                let rows = built.rows;
+                Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
+            }
+            Err(BuildError::Undone(verdicts)) => {
+                let results = tests.results(&verdicts, secrets);
+                let error = data_tests::error(&results, self.paths());
+                self.tell_results(results).await?;
+                Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
+            }
+            Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
+                Err(failure::of_timeout(limit.as_secs()))
+            }
+            Err(error) => Err(self.placed(&error, &build.sql)),
+        }
+    }
+}
+
+impl Base {
+    fn total_ms(&self) -> u64 {
+        match self {
+            Self::Nothing { .. } => 0,
+            Self::Rows(onto) => onto.total_ms,
+        }
+    }
+
+    fn steps(&self) -> u64 {
+        match self {
+            Self::Nothing { .. } => 0,
+            Self::Rows(onto) => onto.steps.saturating_add(1),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! The situation that a run finds: the output of its model, the record beside it, and who else has its name.
+
+use uuid::Uuid;
+use watershed_controller::Resource;
+use watershed_core::{Error, Target, Timestamp};
+use watershed_drivers::olap::{Output, OutputKind};
+use watershed_proto::ModelSpec;
+
+use super::Run;
+use crate::{
+    messages::Proto,
+    model::{
+        failure,
+        record::{BuildId, Record, Shape},
+        statement,
+    },
+    outputs::Found,
+};
+
+/// The output as it is known before anything is done.
+#[derive(Default)]
+pub(super) struct Standing {
+    /// Its record. A touched file's new time, and tests that were run without a build, may be in the catalog's copy
+    /// alone; they are merged in.
+    pub(super) record: Option<Record>,
+    /// The tagged object; none if the record speaks of one that is gone.
+    pub(super) object: Option<(String, Shape, BuildId)>,
+    /// The resource of a lost catalog that it is tagged with, if it is not this one.
+    pub(super) orphan: Option<Uuid>,
+}
+
+/// Questions to the engine.
+impl Run<'_> {
+    pub(super) async fn standing(&self) -> Result<Standing, Error> {
+        let copy = self
+            .context
+            .state()
+            .and_then(|state| Record::from_state(&state.0));
+        let found = self.model.outputs.find(self.uid(), self.cancel()).await;
+        let output = match (found.map_err(|failure| failure::of_failure(&failure))?, &copy) {
+            (Found::AsLeft, Some(record)) => {
+                let object = Some((record.table.clone(), record.shape, record.build));
+                return Ok(Standing {
+                    record: copy,
+                    object,
+                    orphan: None,
+                });
+            }
+            (Found::AsLeft, None) => self.look_up().await?,
+            (Found::Listed(output), _) => output,
+        };
+        match output {
+            Some(output) => Ok(Standing::of_output(&output, copy)),
+            None if copy.is_some() => Ok(Standing {
+                record: copy,
+                ..Standing::default()
+            }),
+            None => self.orphan().await,
+        }
+    }
+
+    /// An output of this name whose resource no catalog knows any more.
+    async fn orphan(&self) -> Result<Standing, Error> {
+        let Some(output) = self.standing_at_name().await? else {
+            return Ok(Standing::default());
+        };
+        if self.owner(output.tag.uid).is_some() {
+            return Ok(Standing::default());
+        }
+        let orphan = Some(output.tag.uid);
+        Ok(Standing {
+            orphan,
+            ..Standing::of_output(&output, None)
+        })
+    }
+
+    pub(super) async fn look_up(&self) -> Result<Option<Output>, Error> {
+        let found = self.model.outputs.look_up(self.uid(), self.cancel()).await;
+        found.map_err(|failure| failure::of_failure(&failure))
+    }
+
+    async fn standing_at_name(&self) -> Result<Option<Output>, Error> {
+        let found = self.model.outputs.standing_at(self.table(), self.cancel()).await;
+        found.map_err(|failure| failure::of_failure(&failure))
+    }
+
+    /// The resource with a uid, also one whose delete is unfinished.
+    fn owner(&self, uid: Uuid) -> Option<Resource> {
+        self.context
+            .controller()
+            .get(Target::Uid(watershed_core::Uid(uid)))
+            .ok()
+    }
+
+    /// Refuses to take the name of another model's output. One that is on its way to another name is no obstacle:
+    /// the engine moves it out of the way.
+    pub(super) async fn refuse_shared_output(&self) -> Result<(), Error> {
+        let Some(output) = self
+            .standing_at_name()
+            .await?
+            .filter(|output| output.tag.uid != self.uid())
+        else {
+            return Ok(());
+        };
+        let Some(other) = self
+            .owner(output.tag.uid)
+            .filter(|other| !other.marks.is_deleted())
+        else {
+            return Ok(());
+        };
+        let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
+            return Ok(());
+        };
+        if statement::table(&spec, other.name.as_str()).eq_ignore_ascii_case(self.table()) {
+            return Err(failure::of_shared_output(self.table(), other.name.as_str()));
+        }
+        Ok(())
+    }
+}
+
+impl Standing {
+    /// Returns the time of the last build.
+    pub(super) fn mark(&self) -> Timestamp {
+        Timestamp(self.record.as_ref().map_or(0, |record| record.built_at_ms))
+    }
+
+    fn of_output(output: &Output, copy: Option<Record>) -> Self {
+        let build = BuildId(output.tag.build);
+        let object = Some((output.name.clone(), shape(output.kind), build));
+        let record = output.record.as_deref().and_then(Record::decode).map(|record| {
+            let copy = copy.filter(|copy| copy.build == record.build);
+            let took_ms = copy.as_ref().map_or(record.took_ms, |copy| copy.took_ms);
+            let total_ms = copy.as_ref().map_or(record.total_ms, |copy| copy.total_ms);
+            // Tests are run again without a build, so what the catalog says of them is newer.
+            let (files, tests, results) = match copy {
+                Some(copy) => (copy.files, copy.tests, copy.results),
+                None => (record.files.clone(), record.tests.clone(), Vec::new()),
+            };
+            Record {
+                rows: output.rows,
+                files,
+                tests,
+                results,
+                took_ms,
+                total_ms,
+                ..record
+            }
+        });
+        Self {
+            record,
+            object,
+            orphan: None,
+        }
+    }
+}
+
+fn shape(kind: OutputKind) -> Shape {
+    match kind {
+        OutputKind::View => Shape::View,
+        OutputKind::Table => Shape::Table,
+    }
+}

@@ -1,0 +1,63 @@
+//! The state of an incremental model: the first row of a query, read after a build and seen by the next.
+
+use std::collections::BTreeMap;
+
+use watershed_compilers::{Scope, render_text};
+use watershed_core::Error;
+use watershed_drivers::olap::{self, NamedRow, StateQuery};
+use watershed_proto::{ListValue, MapValue, Message, ModelSpec, ModelState, Value, value::Kind};
+
+use super::failure;
+
+/// The query that yields the state of a model, templates executed; none where it has no state.
+///
+/// # Errors
+/// When its template can't be executed, or it is no SQL.
+pub(super) fn query(spec: &ModelSpec, scope: &Scope) -> Result<Option<StateQuery>, Error> {
+    let Some(resolver) = &spec.incremental_state else {
+        return Ok(None);
+    };
+    let sql = resolver.properties.as_ref().and_then(|all| all.str("sql"));
+    let Some(sql) = sql.filter(|_| resolver.resolver == "sql") else {
+        return Err(failure::of_state_resolver(&resolver.resolver));
+    };
+    let sql = render_text(sql, scope).map_err(|error| failure::of_render(&error))?;
+    Ok(Some(StateQuery { sql, put }))
+}
+
+/// Puts a row into an encoded record.
+fn put(record: &[u8], row: NamedRow) -> Vec<u8> {
+    let Ok(mut state) = ModelState::decode(record) else {
+        return record.to_vec();
+    };
+    state.incremental_state = Some(map(row));
+    state.encode_to_vec()
+}
+
+/// A row as templates see it.
+pub(super) fn map(row: NamedRow) -> MapValue {
+    let fields = row.into_iter().map(|(name, of)| (name, value(of)));
+    MapValue {
+        fields: fields.collect::<BTreeMap<_, _>>(),
+    }
+}
+
+fn value(of: olap::Value) -> Value {
+    let kind = match of {
+        olap::Value::Null => None,
+        olap::Value::Boolean(value) => Some(Kind::Bool(value)),
+        olap::Value::Integer(value) => Some(match i64::try_from(value) {
+            Ok(value) => Kind::Int(value),
+            Err(_) => Kind::String(value.to_string()),
+        }),
+        olap::Value::Float(value) => Some(Kind::Float(value.into())),
+        olap::Value::Double(value) => Some(Kind::Float(value)),
+        olap::Value::Text(text) => Some(Kind::String(text)),
+        olap::Value::List(items) => Some(Kind::List(ListValue {
+            values: items.into_iter().map(value).collect(),
+        })),
+        olap::Value::Struct(fields) => Some(Kind::Map(map(fields))),
+        other @ (olap::Value::Blob(_) | olap::Value::Map(_)) => Some(Kind::String(other.to_string())),
+    };
+    Value { kind }
+}
