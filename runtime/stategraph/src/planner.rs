@@ -199,6 +199,8 @@ pub struct Planner<'a, V: Value> {
     failed_before: usize,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,
+    /// How often each of them was in this call.
+    insistence: BTreeMap<Ref, u32>,
     /// Nothing further is started.
     is_halted: bool,
     /// How often the course was laid, and how many operations had succeeded when it was last.
@@ -251,6 +253,7 @@ impl<'a, V: Value> Planner<'a, V> {
             failed_now: BTreeSet::new(),
             failed_before: 0,
             insisted: BTreeSet::new(),
+            insistence: BTreeMap::new(),
             is_halted: false,
             looks: 0,
             succeeded: 0,
@@ -336,6 +339,9 @@ impl<'a, V: Value> Planner<'a, V> {
                     self.run();
                     if self.is_busy() {
                         return;
+                    }
+                    if !self.is_halted && self.release_order() {
+                        continue;
                     }
                     if self.is_halted || (self.dirty.is_empty() && !self.can_go_on()) {
                         return self.finish();

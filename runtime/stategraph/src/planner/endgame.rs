@@ -7,11 +7,14 @@
 //! one: such an order always exists.
 
 use super::Planner;
-use super::course::{Id, IdSet, Job, Stage, Verdict};
+use super::course::{Id, IdSet, Job, Part, Stage, TaskId, Verdict};
 use crate::value::Value;
 
 /// A bound on malice: each look but the first few is worth it only after a success.
 const MOST_LOOKS: u32 = 1_000;
+
+/// How often a call has the same item out of the way: what others do meanwhile may put it there again, once or twice.
+const MOST_INSISTENCE: u32 = 3;
 
 impl<V: Value> Planner<'_, V> {
     /// Whether something is left to do that nothing outside holds back.
@@ -34,13 +37,42 @@ impl<V: Value> Planner<'_, V> {
         let before = self.insisted.len();
         for &id in &blocked {
             if matches!(self.node(id).job, Job::Relink | Job::Modify | Job::Replace) {
-                self.insisted.insert(self.ref_of(id).clone());
+                self.insist_on(id);
             }
         }
         if self.insisted.len() == before {
             self.insist_on_leaning(&blocked);
         }
         self.insisted.len() > before
+    }
+
+    /// Has an item deleted first and created last, unless that was tried in vain.
+    fn insist_on(&mut self, id: Id) {
+        let reference = self.ref_of(id).clone();
+        let times = self.insistence.entry(reference.clone()).or_default();
+        if *times < MOST_INSISTENCE {
+            *times += 1;
+            self.insisted.insert(reference);
+        }
+    }
+
+    /// Lets go on what only the order of this call keeps behind something that waits for an operation in the
+    /// background: the next call would not keep it back. Returns true if anything may go on.
+    pub(super) fn release_order(&mut self) -> bool {
+        if self.operations.is_empty() {
+            return false;
+        }
+        let is_open =
+            |task: &TaskId| task.part == Part::Up && self.course.task(*task).stage == Stage::Waiting;
+        let edges = self.course.order_edges.iter();
+        let edges = edges.filter(|(later, earlier)| is_open(later) && is_open(earlier));
+        let edges: Vec<(TaskId, TaskId)> = edges.copied().collect();
+        let before = self.course.ready.len();
+        for (later, earlier) in edges {
+            self.course.unlink(later, earlier);
+            self.check_ready(later);
+        }
+        self.course.ready.len() > before
     }
 
     /// Gives up on items that were to rely on another target before theirs is deleted: the other one depends on
@@ -52,7 +84,7 @@ impl<V: Value> Planner<'_, V> {
             }
             for dependent in self.current_dependents(id) {
                 if self.stays_throughout(dependent) && self.blocks_delete(dependent, id) {
-                    self.insisted.insert(self.ref_of(dependent).clone());
+                    self.insist_on(dependent);
                     self.dirty.insert(self.node(dependent).slot);
                 }
             }

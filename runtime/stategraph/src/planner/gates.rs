@@ -219,7 +219,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Whether a dependent was turned to, or created against, the replacement of an item.
-    fn is_switched(&self, dependent: Id, id: Id) -> bool {
+    pub(super) fn is_switched(&self, dependent: Id, id: Id) -> bool {
         let node = self.node(dependent);
         let created_since = node.job == Job::Remake && node.task(Part::Up).stage == Stage::Done;
         let alias = self

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::Planner;
-use super::course::{Id, IdSet, Part, TaskId};
+use super::course::{Id, IdSet, Job, Part, TaskId};
 use crate::operations::{Ending, OperationId};
 use crate::value::Value;
 
@@ -44,7 +44,11 @@ impl<V: Value> Planner<'_, V> {
         }
         let soft = self.course.is_soft || self.course.has_jumped;
         let other = self.tasks.get(&id);
-        soft || task.part == Part::Finish || other.is_none_or(|other| other.part != task.part)
+        // The dependents of one that is replaced stay, so that what is above them was not waited for.
+        let is_replaced = |task: &TaskId| task.part == Part::Down && self.node(task.node).job == Job::Replace;
+        soft || task.part == Part::Finish
+            || is_replaced(&task)
+            || other.is_none_or(|other| other.part != task.part || is_replaced(other))
     }
 
     fn is_related(&mut self, node: Id, id: OperationId) -> bool {

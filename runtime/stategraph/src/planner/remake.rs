@@ -44,8 +44,9 @@ impl<V: Value> Planner<'_, V> {
             if is_insisted && self.stays_throughout(id) {
                 self.raise(id, Job::Remake, Reason::InTheWay, &mut queue);
             }
+            // Of a replacement that an earlier look began, some dependents may be left to turn.
             let job = self.node(id).job;
-            if job.is_interrupted() || self.changes_value(id) {
+            if job.is_interrupted() || job == Job::Replace || self.changes_value(id) {
                 queue.push(id);
             }
         }
@@ -199,6 +200,9 @@ impl<V: Value> Planner<'_, V> {
             return;
         };
         let reference = self.ref_of(target).clone();
+        if self.is_switched(id, target) {
+            return;
+        }
         let (mut relies, mut recreates) = (false, false);
         for (at, need) in intent
             .needs

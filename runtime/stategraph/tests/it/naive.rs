@@ -563,6 +563,13 @@ impl World {
         }
     }
 
+    /// The targets of what exists of these.
+    fn below(&self, refs: &BTreeSet<Ref>) -> BTreeSet<Ref> {
+        let things = refs.iter().filter_map(|one| self.things.get(one));
+        let needs = things.flat_map(|thing| &thing.needs);
+        needs.flat_map(Dependency::targets).cloned().collect()
+    }
+
     /// Something that could be done and was not.
     pub(crate) fn left_undone(&self) -> Option<String> {
         let end = self.end();
@@ -585,13 +592,17 @@ impl World {
             }
         }
         let stuck = self.stuck();
-        let leant_on = |one: &Ref| {
-            let stuck = stuck.iter().filter_map(|one| self.things.get(one));
-            stuck
-                .flat_map(|thing| &thing.needs)
-                .flat_map(Dependency::targets)
-                .any(|target| *target == one.base())
-        };
+        // What is left alone keeps what it depends on, and that what it depends on.
+        let direct = self.below(&stuck);
+        let mut kept = direct.clone();
+        loop {
+            let more = self.below(&kept);
+            if more.is_subset(&kept) {
+                break;
+            }
+            kept.extend(more);
+        }
+        let leant_on = |one: &Ref| kept.contains(one) || direct.contains(&one.base());
         let gone = |one: &&Ref| {
             let excused = self.failed.contains(&one.base()) || stuck.contains(&one.base());
             !end.contains_key(*one) && !excused && !leant_on(one)
