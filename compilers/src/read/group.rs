@@ -381,8 +381,17 @@ impl Group<'_> {
             }
         }
         if inferred.is_none() {
-            let message = "the file does not say what it declares, and its folder does not tell";
-            let hint = "for example, add `type: model`";
+            let is_manifest = ["rill", "watershed"].contains(&base_name(self.files.stem));
+            let (message, hint) = match is_manifest {
+                true => (
+                    "a project stands inside this project",
+                    "list its folder under `ignore_paths` in the manifest, or move it out",
+                ),
+                false => (
+                    "the file does not say what it declares, and its folder does not tell",
+                    "for example, add `type: model`",
+                ),
+            };
             self.findings
                 .add_with_hint(self.start(), Code::NoKind, message, hint);
         }

@@ -155,15 +155,20 @@ impl StateFolder {
         self.try_lock(File::try_lock)
     }
 
-    /// Tries once to look at the folder together with others. `None` while a process owns it.
+    /// Tries once to look at the folder together with others. `None` while a process owns it. A folder that can't be
+    /// written, such as a backup, can be looked at too.
     ///
     /// # Errors
     /// When the folder's lock can't be tried.
     pub fn try_share(&self) -> Result<Option<Lock>, Error> {
-        self.try_lock(File::try_lock_shared)
+        let path = self.path().join("lock");
+        match File::open(&path) {
+            Ok(file) => locked(file, path, File::try_lock_shared),
+            Err(_) => self.try_lock(File::try_lock_shared),
+        }
     }
 
-    fn try_lock(&self, lock: fn(&File) -> Result<(), TryLockError>) -> Result<Option<Lock>, Error> {
+    fn try_lock(&self, lock: TryLock) -> Result<Option<Lock>, Error> {
         let path = self.path().join("lock");
         let open = File::options()
             .create(true)
@@ -175,11 +180,18 @@ impl StateFolder {
             path: path.clone(),
             source,
         })?;
-        match lock(&file) {
-            Ok(()) => Ok(Some(Lock { file, path })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(source)) => Err(Error::Lock { path, source }),
-        }
+        locked(file, path, lock)
+    }
+}
+
+/// Takes a lock on an open file if nobody holds another one.
+type TryLock = fn(&File) -> Result<(), TryLockError>;
+
+fn locked(file: File, path: PathBuf, lock: TryLock) -> Result<Option<Lock>, Error> {
+    match lock(&file) {
+        Ok(()) => Ok(Some(Lock { file, path })),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(source)) => Err(Error::Lock { path, source }),
     }
 }
 

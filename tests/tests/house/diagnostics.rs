@@ -106,24 +106,51 @@ fn codes_are_found_in_every_form_in_which_they_are_written() {
         "eight-b", "five", "four", "one", "seven", "six", "ten", "three-a", "two",
     ];
     assert_eq!(found, expected);
+    let named = named_in("Error::permanent(ELEVEN, x)", "const ELEVEN: &str = \"eleven\";");
+    assert_eq!(named.into_iter().collect::<Vec<_>>(), ["eleven"]);
 }
 
 /// The codes in the sources, each with a file that has it.
 fn printed() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
-    for path in files("rs").iter().filter(|path| is_read(path)) {
-        let source = read(path);
-        let source = source
-            .split("#[cfg(test)]\nmod tests {")
-            .next()
-            .unwrap_or_default();
-        let is_comment = |line: &&str| line.trim_start().starts_with("//");
-        let code: Vec<&str> = source.lines().filter(|line| !is_comment(line)).collect();
-        for code in codes_in(&code.join("\n")) {
-            found.entry(code).or_insert_with(|| shown(path));
+    let paths = files("rs").into_iter().filter(|path| is_read(path));
+    let sources: Vec<(String, String)> = paths.map(|path| (shown(&path), code_of(&read(&path)))).collect();
+    let all: Vec<&str> = sources.iter().map(|(_, source)| source.as_str()).collect();
+    let all = all.join("\n");
+    for (path, source) in &sources {
+        for code in codes_in(source).into_iter().chain(named_in(source, &all)) {
+            found.entry(code).or_insert_with(|| path.clone());
         }
     }
     found.retain(|code, _| !NO_MISTAKE.contains(&code.as_str()));
+    found
+}
+
+/// The source without comments and tests.
+fn code_of(source: &str) -> String {
+    let source = source
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default();
+    let is_comment = |line: &&str| line.trim_start().starts_with("//");
+    let code: Vec<&str> = source.lines().filter(|line| !is_comment(line)).collect();
+    code.join("\n")
+}
+
+/// The codes that errors are given by the name of a constant, which stands somewhere in `all`.
+fn named_in(source: &str, all: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for mark in ["permanent(", "transient("] {
+        for (at, _) in source.match_indices(mark) {
+            let rest = source.get(at + mark.len()..).unwrap_or_default().trim_start();
+            let is_part = |c: &char| c.is_ascii_uppercase() || *c == '_';
+            let name: String = rest.chars().take_while(is_part).collect();
+            let stated = format!("const {name}: &str = \"");
+            let (_, value) = all.split_once(&stated).unwrap_or_default();
+            let code = value.split('"').next().unwrap_or_default();
+            found.extend(is_code(code).then(|| code.to_owned()));
+        }
+    }
     found
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `exports` | answers written into files |
 //! | `flights` | right answers on real data, and that only what changed is built |
+//! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
 //! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
@@ -36,6 +37,7 @@
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `world` | a project that changes at random, with its reference |
 
+mod answers;
 mod assertions;
 mod bad_data;
 mod broken;

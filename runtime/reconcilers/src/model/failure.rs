@@ -251,12 +251,21 @@ fn of_taken_name(message: String) -> Error {
 /// Returns the error that is stored of what the engine says against a statement.
 pub fn of_sql(error: &SqlError) -> Error {
     let hint = error.hint.as_deref().filter(|hint| !names_internals(hint));
+    let hint = match error.message.starts_with(OPEN_PIVOT) {
+        true => {
+            Some("a table can: `-- @materialize: true`; for a view, list the values with `ON x IN (...)`")
+        }
+        false => hint,
+    };
     Error {
         hint: hint.map(Arc::from),
         details: error.details.as_deref().map(Arc::from),
         ..Error::permanent(sql_code(error), error.message.as_str())
     }
 }
+
+/// The beginning of the engine's refusal of a view whose columns come from the data.
+const OPEN_PIVOT: &str = "PIVOT statements with pivot elements extracted from the data";
 
 /// Whether a hint proposes one of the engine's own tables, which nobody means.
 fn names_internals(hint: &str) -> bool {

@@ -63,6 +63,20 @@ struct Plan {
     looked_at_ns: i64,
 }
 
+impl Plan {
+    /// Says why a model is built, with the name of the input that it is about.
+    fn told(&self, reason: &Reason) -> String {
+        let input = match reason {
+            Reason::InputChanged(ordinal) => self.inputs.get(*ordinal),
+            _ => None,
+        };
+        match input {
+            Some(input) => format!("its input \"{}\" was built again", input.table),
+            None => reason.to_string(),
+        }
+    }
+}
+
 impl<'a> Run<'a> {
     pub(super) fn new(model: &'a ModelReconciler, context: &'a Context<ModelReconciler>) -> Self {
         Self { model, context }
@@ -125,13 +139,15 @@ impl<'a> Run<'a> {
                     .await
             }
             Decision::Build(reason) => {
-                self.context.progress(format!("building, because {reason}"));
+                let why = plan.told(&reason);
+                self.context.progress(format!("building, because {why}"));
                 // A view that is made by time stands for other rows than before.
                 let kept = (reason == Reason::Scheduled).then(BuildId::fresh);
                 self.build(plan, Base::Nothing { kept }, standing.orphan).await
             }
             Decision::Add(reason) => {
-                self.context.progress(format!("adding rows, because {reason}"));
+                let why = plan.told(&reason);
+                self.context.progress(format!("adding rows, because {why}"));
                 let named = self.named(standing).await?;
                 self.build(plan, Base::Rows(Box::new(named)), None).await
             }

@@ -58,10 +58,18 @@ pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     fits.map(candidate).collect()
 }
 
-/// Names of the project that a command line is about, in its order; none if there is no project.
+/// Names of the project that a command line is about; none if there is no project. Names that stand for several kinds
+/// have theirs before them.
 pub(super) fn names_in(args: &[OsString]) -> Vec<String> {
     let names = declared_names(args).unwrap_or_default();
-    names.into_iter().map(|(_, name)| name).collect()
+    let is_shared = |name: &str| names.iter().filter(|(_, other)| other == name).count() > 1;
+    let name = |(kind, name): &(String, String)| match is_shared(name) {
+        true => format!("{kind}/{name}"),
+        false => name.clone(),
+    };
+    // Those of components that stand in a canvas are made up, and nobody's first choice.
+    let (made_up, own): (Vec<_>, Vec<_>) = names.iter().partition(|(_, name)| name.contains("--"));
+    own.into_iter().chain(made_up).map(name).collect()
 }
 
 fn declared_names(args: &[OsString]) -> Option<Vec<(String, String)>> {

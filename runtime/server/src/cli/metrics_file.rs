@@ -15,20 +15,21 @@ use crate::instance::Folder;
 use crate::socket::{Answer, Reply, Request, Service as _, StatsForm};
 use crate::success::Readers;
 
-/// Writes the numbers of the project as they are after a run, and how that run ended.
+/// Writes the numbers of the project as they are after a run, and how that run ended. A relative path starts from `here`.
 ///
 /// # Errors
 /// When the project can't be looked at, or the file can't be written; what stood there stays.
 pub(super) fn write(
     shared: &Shared,
     location: &Location,
+    here: &Path,
     file: &Path,
     exit: Exit,
     took: Duration,
 ) -> Result<(), Failure> {
     let mut text = super::block_on(numbers(shared, location))?;
     text.push_str(&of_run(location, exit, took));
-    crate::success::replace(file, &text, Readers::All).map_err(|error| Failure {
+    crate::success::replace(&here.join(file), &text, Readers::All).map_err(|error| Failure {
         exit: Exit::NotNow,
         error: anyhow::Error::new(error).context(format!("can't write `{}`", file.display())),
         hint: None,

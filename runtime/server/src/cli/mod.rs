@@ -83,7 +83,7 @@ fn parse(args: &[OsString]) -> Result<Cli, ExitCode> {
         anstream::ColorChoice::Never => clap::ColorChoice::Never,
         _ => clap::ColorChoice::Auto,
     };
-    let command = command().color(clap_choice);
+    let command = folded(command()).color(clap_choice);
     let parsed = command
         .try_get_matches_from(args)
         .and_then(|matches| Cli::from_arg_matches(&matches));
@@ -145,6 +145,22 @@ fn first_paragraph(error: &clap::Error) -> String {
 fn command() -> clap::Command {
     Cli::command().version(version()).propagate_version(true)
 }
+
+/// The same with a short help that has a command's own options alone: those of every command are in the long one.
+fn folded(command: clap::Command) -> clap::Command {
+    let fold = |arg: clap::Arg| match arg.is_global_set() {
+        true => arg.hide_short_help(true),
+        false => arg,
+    };
+    command.mut_args(fold).mut_subcommands(|own| {
+        own.after_help(FOLDED)
+            .after_long_help("`-h` lists the command's own options alone.")
+    })
+}
+
+/// The end of a command's short help.
+const FOLDED: &str =
+    "Every command also takes `-C DIR`, `-e KEY=VALUE`, `--json`, `-q`, `-v` and more: `--help` lists them.";
 
 /// The engine that the program is linked with: asking it would load it for a word.
 const ENGINE: &str = "1.5.5";

@@ -12,8 +12,8 @@ use super::failure::Failure;
 use super::mistake::Mistake;
 use super::rounds::Rounds;
 use crate::documents::{
-    Column, Diagnostic, Event, LogLine, LogsDocument, QueryDocument, ResourceDocument, ResourceName,
-    RunDocument, TestsDocument, Time,
+    Column, Diagnostic, Event, HistoryDocument, Line, LogLevel, LogLine, LogsDocument, QueryDocument,
+    ResourceDocument, ResourceName, RunDocument, ShowDocument, TestsDocument, Time,
 };
 use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
@@ -21,7 +21,7 @@ use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
-use crate::render::{care, check, data_tests, explain, logs, operate, rows, status, table, units};
+use crate::render::{care, check, data_tests, explain, fields, logs, operate, rows, status, table, units};
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -135,9 +135,14 @@ impl<'a> Presenter<'a> {
     fn lines(&mut self, lines: Vec<LogLine>) -> Result<(), Failure> {
         match self.format {
             Format::Json => self.lines.extend(lines),
-            Format::Jsonl => lines.iter().try_for_each(|line| self.console.json_line(line))?,
+            Format::Jsonl => lines.iter().try_for_each(|part| {
+                let schema = LogsDocument::SCHEMA;
+                self.console.json_line(&Line { schema, part })
+            })?,
             _ => {
-                let text: String = lines.iter().map(logs::line).collect();
+                let all = self.console.verbosity == Verbosity::Verbose;
+                let wanted = lines.iter().filter(|line| all || line.level <= LogLevel::Info);
+                let text: String = wanted.map(logs::line).collect();
                 self.console.result(&text)?;
             }
         }
@@ -239,7 +244,10 @@ impl<'a> Presenter<'a> {
                 _ => self.text(&rows::exported(&document)),
             },
             Answer::Tests(document) => self.tests(&document),
-            Answer::Show(document) => self.written(&document),
+            Answer::Show(document) => match self.format {
+                Format::Table | Format::Vertical => self.fields(&document),
+                _ => self.written(&document),
+            },
             Answer::Compile(document) => match self.format {
                 Format::Json => self.written(&document),
                 _ => self.text(&format!("{}\n", document.sql.trim_end())),
@@ -252,10 +260,10 @@ impl<'a> Presenter<'a> {
             Answer::History(document) => match self.format {
                 Format::Json => self.written(&document),
                 Format::Jsonl => {
-                    document
-                        .runs
-                        .iter()
-                        .try_for_each(|run| self.console.json_line(run))?;
+                    document.runs.iter().try_for_each(|part| {
+                        let schema = HistoryDocument::SCHEMA;
+                        self.console.json_line(&Line { schema, part })
+                    })?;
                     Ok(Exit::Converged)
                 }
                 _ => {
@@ -358,6 +366,16 @@ impl<'a> Presenter<'a> {
             self.console.result(&data_tests::tests(document))?;
         }
         Ok(exit_of(document.exit_code))
+    }
+
+    /// A metrics view is shown by its fields, any other resource without rows as a document.
+    fn fields(mut self, document: &ShowDocument) -> Result<Exit, Failure> {
+        let Some((columns, rows)) = fields::fields(document) else {
+            return self.written(document);
+        };
+        (self.columns, self.rows) = (columns, rows);
+        self.about = Some(Box::new(document.resource.clone()));
+        self.end_rows(false)
     }
 
     fn end_rows(self, more: bool) -> Result<Exit, Failure> {

@@ -22,18 +22,14 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
     let Some(file) = &args.metrics_file else {
         return work(console, shared, args.folder.as_deref(), Request::Run);
     };
-    // Found before the working folder may become another one.
-    let file = std::path::absolute(file).map_err(|error| Failure {
-        exit: Exit::Usage,
-        error: anyhow::Error::new(error).context(format!("can't find `{}`", file.display())),
-        hint: None,
-    })?;
+    // Before the working folder may become another one.
+    let here = std::env::current_dir().unwrap_or_default();
     let location = Location::find(shared, args.folder.as_deref())?;
     let ended = work_at(console, shared, &location, Request::Run);
     let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     // What the run came to is told first: that its numbers can't be written is the smaller harm.
     match (
-        metrics_file::write(shared, &location, &file, exit, began.elapsed()),
+        metrics_file::write(shared, &location, &here, file, exit, began.elapsed()),
         ended,
     ) {
         (Err(failure), Ok(Exit::Converged)) => Err(failure),

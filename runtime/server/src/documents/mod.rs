@@ -49,6 +49,17 @@ pub use stats::{ProcessStats, StatsDocument};
 pub use time::Time;
 
 use schemars::Schema;
+use serde::Serialize;
+
+/// A part of a document in a line of its own, which names its schema as the whole does.
+#[derive(Debug, Serialize)]
+pub(crate) struct Line<'a, T> {
+    /// Name and version of the document that it is a part of.
+    pub(crate) schema: &'static str,
+    /// The part.
+    #[serde(flatten)]
+    pub(crate) part: &'a T,
+}
 
 /// Every document with the name of its schema file, in the order of `docs/cli.md`.
 pub fn schemas() -> Vec<(&'static str, Schema)> {

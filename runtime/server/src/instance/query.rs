@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use watershed_drivers::duckdb::Engine;
-use watershed_drivers::olap::{Olap, Query, QueryError, Rows, SqlError};
+use watershed_drivers::olap::{Olap, Query, QueryError, Rows, SoleError, SqlError};
 use watershed_reconcilers::secrets::Secrets;
 
+use super::sharing::Holder;
 use crate::documents::Column;
 use crate::exit::Exit;
 use crate::socket::{Answer, Fault, Refusal, Replies, Reply};
@@ -27,12 +28,17 @@ pub(crate) async fn stream(
         let mut rows = engine.query(query, &cancel).await?;
         send(&mut rows, replies).await
     };
-    let last = tokio::select! {
-        answered = answered => match answered {
-            Ok(last) => last,
-            Err(error) => Reply::Refused(redacted(refusal(&error), secrets)),
-        },
-        () = replies.closed() => return,
+    tokio::pin!(answered);
+    let mut holder = Holder::of(engine);
+    let last = loop {
+        tokio::select! {
+            answered = &mut answered => break match answered {
+                Ok(last) => last,
+                Err(error) => Reply::Refused(redacted(refusal(&error), secrets)),
+            },
+            holder = holder.next() => drop(replies.send(Reply::Waiting(holder)).await),
+            () = replies.closed() => return,
+        }
     };
     let _ = replies.send(last).await;
 }
@@ -69,6 +75,14 @@ pub(super) fn refusal(error: &QueryError) -> Refusal {
         }
         QueryError::NotReading => Refusal::new(Exit::ProjectError, error.to_string())
             .hint("tables are changed by changing the project's files"),
+        QueryError::NotOne(SoleError::Several { offset }) => Refusal {
+            fault: Some(Fault {
+                code: SEVERAL_CODE.to_owned(),
+                offset: Some(*offset),
+            }),
+            ..Refusal::new(Exit::ProjectError, error.to_string())
+        }
+        .hint("ask one at a time"),
         QueryError::Failed(watershed_drivers::olap::Failure::Sql(sql)) => of_sql(sql),
         QueryError::Failed(failure @ watershed_drivers::olap::Failure::Open(_)) => {
             super::care::refusal(failure)
@@ -76,6 +90,9 @@ pub(super) fn refusal(error: &QueryError) -> Refusal {
         error => Refusal::new(Exit::ProjectError, error.to_string()),
     }
 }
+
+/// The code of more than one statement, as the compiler has it for models.
+const SEVERAL_CODE: &str = "several-statements";
 
 /// A mistake in the statement, or in the data that it reads.
 fn of_sql(error: &SqlError) -> Refusal {

@@ -53,7 +53,7 @@ pub(crate) fn gc(document: &GcDocument) -> String {
     let name = format!("{STRONG}{}{STRONG:#}", document.project);
     match before.saturating_sub(after) {
         0 => format!(
-            "{GOOD}✓{GOOD:#} {name}: the engine's file has {}, nothing to give back\n",
+            "{GOOD}✓{GOOD:#} {name}: the engine's file has {}; too little of it is free to be given back\n",
             Bytes(before)
         ),
         freed => {

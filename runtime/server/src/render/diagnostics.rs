@@ -1,5 +1,6 @@
 //! Findings drawn over the line of the file that they are about.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -40,8 +41,13 @@ impl Drawing {
     /// One finding, with an empty line behind it.
     pub(crate) fn draw(&mut self, finding: &Diagnostic) -> String {
         let details = self.details;
+        let path = visible(&finding.path);
         let source = self.source(&finding.path);
-        format!("{}\n\n", draw(drawn(finding, details), source, Colour::Always))
+        let drawn = Drawn {
+            path: &path,
+            ..drawn(finding, details)
+        };
+        format!("{}\n\n", draw(drawn, source, Colour::Always))
     }
 
     fn source(&mut self, path: &str) -> Option<&str> {
@@ -56,6 +62,18 @@ impl Drawing {
             .or_insert_with(|| read(&root.join(path)));
         file.as_deref()
     }
+}
+
+/// The path in one line: a name of a file may hold line feeds.
+fn visible(path: &str) -> Cow<'_, str> {
+    if path.chars().any(char::is_control) {
+        return Cow::Owned(
+            path.chars()
+                .map(|c| if c.is_control() { '␣' } else { c })
+                .collect(),
+        );
+    }
+    Cow::Borrowed(path)
 }
 
 fn read(path: &Path) -> Option<String> {

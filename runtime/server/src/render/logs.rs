@@ -16,7 +16,7 @@ pub(crate) fn line(line: &LogLine) -> String {
         LogLevel::Debug | LogLevel::Trace => (DIM, DIM),
     };
     let at = line.at.to_string();
-    let at = at.trim_end_matches('Z').replace('T', " ");
+    let at = at.replace('T', " ");
     let begin = format!("{DIM}{at}{DIM:#} {style}{:<5}{style:#} ", line.level.as_str());
     let indent = at.len() + 7;
     let fields: Vec<String> = line
@@ -59,6 +59,6 @@ mod tests {
             target: "t".into(),
         };
         let text = anstream::adapter::strip_str(&line(&said)).to_string();
-        assert_eq!(text, "2026-01-01 00:00:00.000 info  done (rows=3, work=Built)\n");
+        assert_eq!(text, "2026-01-01 00:00:00.000Z info  done (rows=3, work=Built)\n");
     }
 }

@@ -9,6 +9,7 @@ mod columns;
 pub(crate) mod data_tests;
 pub(crate) mod diagnostics;
 pub(crate) mod explain;
+pub(crate) mod fields;
 pub(crate) mod logs;
 pub(crate) mod operate;
 pub(crate) mod palette;

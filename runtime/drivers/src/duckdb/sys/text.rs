@@ -10,8 +10,16 @@ use super::RawError;
 /// # Errors
 /// When it holds a zero byte, which no name or statement may.
 pub(super) fn to_c(text: &str) -> Result<CString, RawError> {
-    CString::new(text)
-        .map_err(|error| RawError(format!("Parser Error: zero byte at {}", error.nul_position())))
+    CString::new(text).map_err(|error| {
+        let before = text.get(..error.nul_position()).unwrap_or_default();
+        // As the engine's parser writes its errors, which counts characters.
+        let said = serde_json::json!({
+            "exception_type": "Parser",
+            "exception_message": "a zero byte stands in the SQL",
+            "position": before.chars().count().to_string(),
+        });
+        RawError(format!("Parser Error: {said}"))
+    })
 }
 
 /// Copies a text that stays the engine's; empty for a null pointer.
