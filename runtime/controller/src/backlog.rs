@@ -8,10 +8,9 @@
 
 use std::collections::VecDeque;
 use std::pin::pin;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Notify};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Notify, Unpoisoned};
 
 /// The queue.
 #[derive(Debug)]
@@ -131,6 +130,6 @@ impl<T> Backlog<T> {
 
     /// A panic elsewhere leaves the queue whole.
     fn lock(&self) -> MutexGuard<'_, Queue<T>> {
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock().unpoisoned()
     }
 }

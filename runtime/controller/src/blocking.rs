@@ -1,13 +1,14 @@
 //! Reconcilers that block their threads hold nothing else up while one thread of the runtime is free.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use watershed_core::{Error, Key, KindOptions, Outcome, RunOutcome};
 
+use crate::sync::Unpoisoned;
 use crate::things::{Nothing, SOON, thing, things};
 use crate::{Context, Controller, Expect, Reconciler, Select, Update, declare};
 
@@ -32,7 +33,7 @@ impl Reconciler for Blocker {
         }
         context.progress("about to block");
         let _ = self.has_begun.send(());
-        let goes_on = self.goes_on.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = self.goes_on.lock().unpoisoned();
         match goes_on.recv_timeout(SOON) {
             Err(RecvTimeoutError::Timeout) => Err(Error::permanent("stuck", "nothing went on meanwhile")),
             Ok(()) | Err(RecvTimeoutError::Disconnected) => Ok(Outcome::default()),

@@ -1,7 +1,7 @@
 //! What a reconciler gets to see and may do.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::task::AbortHandle;
@@ -20,7 +20,7 @@ use crate::meeting::Meeting;
 use crate::message::Message;
 use crate::reconciler::Reconciler;
 use crate::shared::Shared;
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Unpoisoned};
 
 /// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
 /// and the few things that the reconciler may do beside its own work. Cheap to clone.
@@ -327,7 +327,7 @@ impl Link {
 
     /// Tells the loop if it has taken what was left before; else it finds the later text instead.
     pub(crate) fn leave_progress(&self, invocation: InvocationId, text: Arc<str>) {
-        let mut slot = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slot = self.progress.lock().unpoisoned();
         let is_first = slot.replace(text).is_none();
         drop(slot);
         if is_first {
@@ -336,10 +336,7 @@ impl Link {
     }
 
     pub(crate) fn take_progress(&self) -> Option<Arc<str>> {
-        self.progress
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
+        self.progress.lock().unpoisoned().take()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {

@@ -8,9 +8,9 @@
 //! 4. `places` counts the readers by the number of the entry that each reads next.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use crate::sync::{Mutex, MutexGuard, Notify};
+use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 
 /// The shared log; clones are handles to one and the same.
 #[derive(Debug)]
@@ -151,7 +151,7 @@ impl<T> Feed<T> {
 impl<T> Shared<T> {
     /// A panic while the log is locked leaves it whole: every change of it is complete before anything can panic.
     fn lock(&self) -> MutexGuard<'_, Log<T>> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+        self.log.lock().unpoisoned()
     }
 }
 

@@ -12,9 +12,8 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::PoisonError;
 
-use crate::sync::{Mutex, MutexGuard, Notify};
+use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 
 /// The most visits of somebody who came by and is told each time that others did; the pilot makes the rest.
 const VISITS: usize = 4;
@@ -209,7 +208,7 @@ impl<T> Helm<T> {
 
     /// A panic elsewhere leaves the state whole.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unpoisoned()
     }
 }
 

@@ -1,13 +1,12 @@
 //! What the host counts while it works: plain numbers that anybody may read at any time.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Returned, Timestamp};
 
-use crate::sync::{AtomicI64, AtomicU64, Mutex};
+use crate::sync::{AtomicI64, AtomicU64, Mutex, Unpoisoned};
 use crate::waiting::Lengths;
 
 /// How far back the longest of something is remembered, at least; at most twice that.
@@ -95,7 +94,7 @@ impl Durations {
     pub(crate) fn record(&self, took: Duration, now: Instant) {
         self.count.fetch_add(1, Ordering::Relaxed);
         self.last_us.store(microseconds(took), Ordering::Relaxed);
-        let mut windows = self.longest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.longest.lock().unpoisoned();
         windows.advance(now);
         windows.longest = windows.longest.max(took);
     }
@@ -109,7 +108,7 @@ impl Durations {
     }
 
     pub(crate) fn longest_us(&self, now: Instant) -> u64 {
-        let mut windows = self.longest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = self.longest.lock().unpoisoned();
         windows.advance(now);
         microseconds(windows.longest.max(windows.before))
     }
@@ -160,7 +159,7 @@ impl Convergence {
             (true, NEVER) => {}
             (true, since) => {
                 let took_ms = u64::try_from(now.0.saturating_sub(since)).unwrap_or(0);
-                *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, took_ms));
+                *self.last.lock().unpoisoned() = Some((now, took_ms));
                 self.unsettled_at.store(NEVER, Ordering::Relaxed);
             }
             (false, NEVER) => self.unsettled_at.store(now.0, Ordering::Relaxed),
@@ -169,7 +168,7 @@ impl Convergence {
     }
 
     fn last(&self) -> Option<(Timestamp, u64)> {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.last.lock().unpoisoned()
     }
 }
 

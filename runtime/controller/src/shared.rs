@@ -2,8 +2,8 @@
 
 use std::any::TypeId;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use tokio::sync::mpsc;
 use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopReason, Stored, Uid};
@@ -14,7 +14,7 @@ use crate::helm::Helm;
 use crate::host::{Host, Inbox};
 use crate::metrics::Metrics;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
-use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock, Unpoisoned};
 use crate::view::View;
 use crate::watch::Watching;
 
@@ -87,15 +87,12 @@ impl Shared {
     }
 
     pub(crate) fn catalog(&self) -> Option<Arc<dyn Catalog>> {
-        self.catalog
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.catalog.read().unpoisoned().clone()
     }
 
     #[must_use]
     pub(crate) fn opened(self: &Arc<Self>, catalog: Arc<dyn Catalog>) -> OpenedCatalog {
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Some(catalog);
+        *self.catalog.write().unpoisoned() = Some(catalog);
         self.holds.store(true, Ordering::SeqCst);
         OpenedCatalog {
             shared: Arc::clone(self),
@@ -146,11 +143,7 @@ pub(crate) struct OpenedCatalog {
 impl Drop for OpenedCatalog {
     fn drop(&mut self) {
         if !self.is_closed {
-            let mut held = self
-                .shared
-                .catalog
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
+            let mut held = self.shared.catalog.write().unpoisoned();
             let catalog = held.take();
             drop(held);
             drop(catalog);

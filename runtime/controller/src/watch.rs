@@ -3,13 +3,13 @@
 //! What is published goes into one bounded [`Feed`]; each watcher has a place in it and reads at its own pace. A
 //! watcher that falls too far behind finds its place gone and is told so; it costs nobody anything meanwhile.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use watershed_core::{Gone, LastRun, Publish, Revision, Row, StatusUpdate};
 
 use crate::feed::{Bounds, Feed, Read, Reader};
-use crate::sync::{AtomicU64, Mutex};
+use crate::sync::{AtomicU64, Mutex, Unpoisoned};
 use crate::view::View;
 
 /// How much of what was published is held, in bytes: for those who watch, a moment of a storm; for those who come back
@@ -195,7 +195,7 @@ impl Watching {
 
     fn push(&self, weight: usize, event: Event) {
         // Held while entries go, so that nobody takes a place behind them and finds that nothing has gone.
-        let mut gone = self.gone.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = self.gone.lock().unpoisoned();
         let pushed_out = self.feed.push(weight, event);
         let revision = pushed_out.iter().rev().find_map(|event| match &**event {
             Event::Changed(changes) => Some(changes.revision),
@@ -254,7 +254,7 @@ impl Watching {
     /// Whether the feed has all after `from`. Asked after the place is taken: what goes from then on is noticed by the
     /// place itself.
     fn is_followed(&self, from: Revision) -> bool {
-        from >= *self.gone.lock().unwrap_or_else(PoisonError::into_inner)
+        from >= *self.gone.lock().unpoisoned()
     }
 
     /// What is held for watchers.

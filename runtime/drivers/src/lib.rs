@@ -17,5 +17,6 @@ pub mod volume;
 pub mod watch;
 
 mod crash;
+mod sync;
 
 pub use crash::CRASH_POINTS;

@@ -16,10 +16,11 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use notify::{RecommendedWatcher, RecursiveMode, Watcher as _};
 
+use crate::sync::Unpoisoned;
 use inbox::Inbox;
 pub use inbox::Seen;
 use registry::Registry;
@@ -68,7 +69,7 @@ impl Watcher {
     pub fn new() -> Result<Self, WatchError> {
         let registry = Arc::new(Mutex::new(Registry::default()));
         let told = Arc::clone(&registry);
-        let system = notify::recommended_watcher(move |event| lock(&told).tell(event));
+        let system = notify::recommended_watcher(move |event| told.lock().unpoisoned().tell(event));
         Ok(Self(Arc::new(Shared {
             system: Mutex::new(system.map_err(WatchError::Unavailable)?),
             registry,
@@ -79,7 +80,7 @@ impl Watcher {
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         let inbox = Arc::new(Inbox::default());
-        let id = lock(&self.0.registry).open(Arc::clone(&inbox));
+        let id = self.0.registry.lock().unpoisoned().open(Arc::clone(&inbox));
         Subscription {
             shared: Arc::clone(&self.0),
             id,
@@ -165,9 +166,9 @@ impl Subscription {
         if self.folders.contains(folder) {
             return Ok(());
         }
-        let is_first = lock(&self.shared.registry).add(folder, self.id);
+        let is_first = self.shared.registry.lock().unpoisoned().add(folder, self.id);
         if is_first && let Err(error) = self.watch(folder) {
-            lock(&self.shared.registry).remove(folder, self.id);
+            self.shared.registry.lock().unpoisoned().remove(folder, self.id);
             return match error.kind {
                 // Gone since it was listed; its parent tells.
                 notify::ErrorKind::PathNotFound => Ok(()),
@@ -190,16 +191,26 @@ impl Subscription {
                 .is_some_and(|parent| self.folders.contains(parent));
         match (ONE_BY_ONE, is_covered) {
             (_, true) => Ok(()),
-            (true, _) => lock(&self.shared.system).watch(folder, RecursiveMode::NonRecursive),
-            (false, _) => lock(&self.shared.system).watch(folder, RecursiveMode::Recursive),
+            (true, _) => self
+                .shared
+                .system
+                .lock()
+                .unpoisoned()
+                .watch(folder, RecursiveMode::NonRecursive),
+            (false, _) => self
+                .shared
+                .system
+                .lock()
+                .unpoisoned()
+                .watch(folder, RecursiveMode::Recursive),
         }
     }
 
     fn leave(&mut self, folder: &Path) {
         self.folders.remove(folder);
-        if lock(&self.shared.registry).remove(folder, self.id) {
+        if self.shared.registry.lock().unpoisoned().remove(folder, self.id) {
             // A folder that is gone is not watched any more, which is what is wanted.
-            let _ = lock(&self.shared.system).unwatch(folder);
+            let _ = self.shared.system.lock().unpoisoned().unwatch(folder);
         }
     }
 }
@@ -209,12 +220,8 @@ impl Drop for Subscription {
         for folder in std::mem::take(&mut self.folders) {
             self.leave(&folder);
         }
-        lock(&self.shared.registry).close(self.id);
+        self.shared.registry.lock().unpoisoned().close(self.id);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

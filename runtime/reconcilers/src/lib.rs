@@ -41,6 +41,7 @@ mod asking;
 mod dashboard;
 mod refs;
 mod selector;
+mod sync;
 
 pub use setup::Setup;
 

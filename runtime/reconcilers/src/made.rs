@@ -8,9 +8,10 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
+use crate::sync::Unpoisoned;
 use uuid::Uuid;
 use watershed_proto::{MadeThing, MigrationState};
 
@@ -131,11 +132,11 @@ impl Made {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, Known> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner)
+        self.known.read().unpoisoned()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Known> {
-        self.known.write().unwrap_or_else(PoisonError::into_inner)
+        self.known.write().unpoisoned()
     }
 }
 

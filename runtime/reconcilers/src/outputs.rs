@@ -16,7 +16,7 @@ mod known;
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use tokio_util::sync::CancellationToken;
@@ -34,6 +34,7 @@ use crate::made::{Made, Version};
 use known::{About, Known};
 
 use crate::secrets::Secrets;
+use crate::sync::Unpoisoned;
 
 /// The listings for one question, at most.
 const LISTINGS: usize = 3;
@@ -199,7 +200,7 @@ impl Outputs {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unpoisoned()
     }
 }
 

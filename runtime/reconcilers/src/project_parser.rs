@@ -27,7 +27,7 @@ use std::{
     collections::BTreeSet,
     path::PathBuf,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -42,6 +42,7 @@ use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::Session;
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
 
+use crate::sync::Unpoisoned;
 use crate::{connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
@@ -145,7 +146,7 @@ impl ProjectParser {
         let applied = Arc::clone(&self.applied);
         let last_parse = context.row().last_success;
         let work = move || {
-            let mut slot = compilation.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut slot = compilation.lock().unpoisoned();
             if slot
                 .as_ref()
                 .is_some_and(|before| *before.project().options() != options)

@@ -16,9 +16,10 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use std::{fmt, fs, io};
 
+use crate::sync::Unpoisoned;
 use watershed_compilers::{Resource, Spec};
 use watershed_core::Error;
 use watershed_drivers::regular;
@@ -127,7 +128,7 @@ impl Secrets {
     pub fn learn<'v>(&self, variables: impl IntoIterator<Item = (&'v String, &'v String)>) {
         for (name, value) in variables {
             let sealed = self.sealed(name, value);
-            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.known.write().unpoisoned();
             if known.values.insert(sealed, value.clone()).is_none() {
                 known.hide(name, value);
             }
@@ -137,7 +138,7 @@ impl Secrets {
     /// Learns the variables that were set by hand for this process, which go before those of files.
     pub fn give(&self, variables: &BTreeMap<String, String>) {
         self.learn(variables);
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unpoisoned();
         known.given.clone_from(variables);
     }
 
@@ -146,14 +147,14 @@ impl Secrets {
     #[must_use]
     pub fn open_given(&self, variables: &BTreeMap<String, String>) -> BTreeMap<String, String> {
         self.open(variables).unwrap_or_else(|_| {
-            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            let known = self.known.read().unpoisoned();
             known.given.clone()
         })
     }
 
     /// Learns names of the project: a value that names something is no secret.
     pub fn learn_names<'n>(&self, names: impl IntoIterator<Item = &'n str>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unpoisoned();
         for name in names {
             if name.len() >= SHORTEST && !known.names.contains(&name.to_lowercase()) {
                 known.names.insert(name.to_lowercase());
@@ -174,7 +175,7 @@ impl Secrets {
     /// # Errors
     /// The first whose value was not learned.
     pub fn open(&self, variables: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, Unknown> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read().unpoisoned();
         let open = |(name, stored): (&String, &String)| {
             let value = match known.values.get(stored) {
                 Some(value) => value.clone(),
@@ -233,7 +234,7 @@ impl Secrets {
     /// The text with `[NAME]` in place of each value.
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read().unpoisoned();
         if !known.forms.iter().any(|(form, _)| text.contains(form.as_str())) {
             return Cow::Borrowed(text);
         }

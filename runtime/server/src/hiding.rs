@@ -3,33 +3,34 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock};
+use std::sync::RwLock;
 
+use crate::sync::Unpoisoned;
 use watershed_reconcilers::secrets::Secrets;
 
 static OPEN: RwLock<BTreeMap<PathBuf, Secrets>> = RwLock::new(BTreeMap::new());
 
 /// Hides the secrets of a project from now on.
 pub(crate) fn begin(logs: &Path, secrets: &Secrets) {
-    let mut open = OPEN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut open = OPEN.write().unpoisoned();
     open.insert(logs.to_owned(), secrets.clone());
 }
 
 /// Forgets the secrets of a project that is closed.
 pub(crate) fn end(logs: &Path) {
-    OPEN.write().unwrap_or_else(PoisonError::into_inner).remove(logs);
+    OPEN.write().unpoisoned().remove(logs);
 }
 
 /// The text without the secrets of one project.
 pub(crate) fn of_project<'t>(logs: &Path, text: &'t str) -> Cow<'t, str> {
-    let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+    let open = OPEN.read().unpoisoned();
     open.get(logs)
         .map_or(Cow::Borrowed(text), |secrets| secrets.redact(text))
 }
 
 /// The text without the secrets of any.
 pub(crate) fn of_all(text: &str) -> Cow<'_, str> {
-    let open = OPEN.read().unwrap_or_else(PoisonError::into_inner);
+    let open = OPEN.read().unpoisoned();
     let mut shown = Cow::Borrowed(text);
     for secrets in open.values() {
         let hidden = match secrets.redact(&shown) {

@@ -21,6 +21,7 @@ mod report;
 pub mod socket;
 pub mod state_folder;
 mod success;
+mod sync;
 
 pub use instance::{Files, Instance, LogFollower, Options, Runtime};
 

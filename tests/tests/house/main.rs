@@ -10,7 +10,7 @@
 //! | `documents` | every dependency is explained, no link is dead |
 //! | `orchestration` | the core's own type stays small beside its components |
 //! | `openings` | summaries begin with a verb or a noun phrase |
-//! | `sources` | files stay short and say what they are |
+//! | `sources` | files stay short and say what they are, locks are taken in one way |
 //! | `versions` | the engine's version is the same everywhere |
 
 mod circles;

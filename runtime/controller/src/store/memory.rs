@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::BuildHasher;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Place;
@@ -15,6 +15,7 @@ use super::{
     BoxFuture, Catalog, HISTORY_AGE_MS, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, Opened,
     Store, StoreError, removes,
 };
+use crate::sync::Unpoisoned;
 
 /// Catalogs that live as long as the store; clones share them, so a controller can be started again on one.
 ///
@@ -64,9 +65,15 @@ impl MemoryStore {
 
 impl Store for MemoryStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
-        let instance = Arc::clone(lock(&self.instances).entry(instance.to_owned()).or_default());
+        let instance = Arc::clone(
+            self.instances
+                .lock()
+                .unpoisoned()
+                .entry(instance.to_owned())
+                .or_default(),
+        );
         Box::pin(async move {
-            let mut held = lock(&instance);
+            let mut held = instance.lock().unpoisoned();
             held.epoch = held.epoch.next();
             let stored = held.stored();
             let last_removal = held.last_removal;
@@ -177,16 +184,16 @@ struct MemoryCatalog {
 
 impl Catalog for MemoryCatalog {
     fn commit<'a>(&'a self, commit: &'a Commit) -> BoxFuture<'a, Result<(), CommitError>> {
-        Box::pin(async move { lock(&self.instance).apply(commit) })
+        Box::pin(async move { self.instance.lock().unpoisoned().apply(commit) })
     }
 
     fn read(&self) -> BoxFuture<'_, Result<Stored, StoreError>> {
-        Box::pin(async move { Ok(lock(&self.instance).stored()) })
+        Box::pin(async move { Ok(self.instance.lock().unpoisoned().stored()) })
     }
 
     fn history<'a>(&'a self, uid: Uid, limit: u32) -> BoxFuture<'a, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(async move {
-            let instance = lock(&self.instance);
+            let instance = self.instance.lock().unpoisoned();
             let entries = instance.history.get(&uid).into_iter().flatten().rev();
             Ok(entries
                 .take(limit as usize)
@@ -197,7 +204,7 @@ impl Catalog for MemoryCatalog {
 
     fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>> {
         Box::pin(async move {
-            let instance = lock(&self.instance);
+            let instance = self.instance.lock().unpoisoned();
             let mut entries: Vec<&HistoryRow> = instance
                 .history
                 .values()
@@ -223,9 +230,4 @@ impl Catalog for MemoryCatalog {
 
 fn hash(uid: Uid) -> u64 {
     QuickHash::default().hash_one(uid)
-}
-
-/// A panic elsewhere leaves what is locked whole: a commit is validated before it changes anything.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -22,6 +22,7 @@ use crate::panics;
 use crate::reconciler::Reconciler;
 use crate::runner::{self, Run, Runner, Typed};
 use crate::store::BoxFuture;
+use crate::sync::Unpoisoned;
 
 /// How an invocation ends: with what it returned, or with its panic.
 type Ended = Result<Result<Outcome, Error>, String>;
@@ -127,7 +128,7 @@ pub(super) enum Complaint {
 
 impl Control {
     fn lock(&self) -> MutexGuard<'_, Shared> {
-        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.lock().unpoisoned()
     }
 
     pub(super) fn arm(&self, armed: Option<(Point, Then)>) {

@@ -23,9 +23,9 @@ use watershed_core::{
 };
 
 use self::entry::{Entry, Replaced, SharedBy};
-use self::shards::{SHARDS, Shards, lock, read, write};
+use self::shards::{SHARDS, Shards};
 use crate::resource::Resource;
-use crate::sync::{Mutex, MutexGuard, RwLock, spin_loop};
+use crate::sync::{Mutex, MutexGuard, RwLock, Unpoisoned, spin_loop};
 
 /// The most rows that are changed in place while new listings wait: well under a millisecond of work. Larger
 /// publishes keep what they replace until they are applied.
@@ -88,12 +88,12 @@ impl View {
 
     /// The revision of the last publish that is applied whole.
     pub(crate) fn revision(&self) -> Revision {
-        lock(&self.progress).revision
+        self.progress.lock().unpoisoned().revision
     }
 
     /// Takes up what was committed. Only the loop calls this.
     pub(crate) fn apply(&self, publish: &Publish, now: Timestamp) {
-        let progress = lock(&self.progress);
+        let progress = self.progress.lock().unpoisoned();
         let number = progress.whole + 1;
         let small = publish.rows.len() <= IN_PLACE && progress.listings == 0;
         // While the lock is held no listing begins, so nobody wants what a row was before.
@@ -119,7 +119,7 @@ impl View {
         }
         self.move_names(&moves);
         self.let_stand(&publish.statuses, now);
-        let mut progress = held.unwrap_or_else(|| lock(&self.progress));
+        let mut progress = held.unwrap_or_else(|| self.progress.lock().unpoisoned());
         progress.whole = number;
         progress.revision = progress.revision.max(publish.revision);
         progress.keeping.append(&mut keeping);
@@ -182,7 +182,7 @@ impl View {
         if moves.is_empty() {
             return;
         }
-        let _moving = write(&self.moving);
+        let _moving = self.moving.write().unpoisoned();
         for row in moves.iter().filter_map(|one| one.new.as_ref()) {
             self.take_name(row);
         }
@@ -209,7 +209,7 @@ impl View {
         if names.insert(key, row.uid).is_some() {
             return;
         }
-        let mut kinds = write(&self.kinds);
+        let mut kinds = self.kinds.write().unpoisoned();
         match kinds.get_mut(&row.kind) {
             Some(count) => *count += 1,
             None => drop(kinds.insert(row.kind.clone(), 1)),
@@ -221,7 +221,7 @@ impl View {
         let mut names = self.names.write(&key);
         if names.get(&key) == Some(&row.uid) {
             names.remove(&key);
-            if let Some(count) = write(&self.kinds).get_mut(&key.kind) {
+            if let Some(count) = self.kinds.write().unpoisoned().get_mut(&key.kind) {
                 *count -= 1;
             }
         }
@@ -282,13 +282,13 @@ impl View {
     fn get_name(&self, name: &Name) -> Result<Resource, Refusal> {
         // Who finds one waits for nobody.
         self.look_everywhere(name).or_else(|_| {
-            let _still = read(&self.moving);
+            let _still = self.moving.read().unpoisoned();
             self.look_everywhere(name)
         })
     }
 
     fn look_everywhere(&self, name: &Name) -> Result<Resource, Refusal> {
-        let kinds: Vec<Kind> = read(&self.kinds).keys().cloned().collect();
+        let kinds: Vec<Kind> = self.kinds.read().unpoisoned().keys().cloned().collect();
         let keys = kinds.into_iter().map(|kind| Key {
             kind,
             name: name.clone(),
@@ -310,7 +310,7 @@ impl View {
     /// Looks at every resource with how it stands and since when, one after the other.
     pub(crate) fn each(&self, mut look: impl FnMut(&Row, &Status, Timestamp)) {
         for shard in self.rows.iter() {
-            for entry in read(shard).values() {
+            for entry in shard.read().unpoisoned().values() {
                 if let Some(row) = &entry.row {
                     look(row, entry.status(), entry.stands_since());
                 }
@@ -333,15 +333,21 @@ impl View {
 
     fn collect(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
         let (whole, revision) = {
-            let mut progress = lock(&self.progress);
+            let mut progress = self.progress.lock().unpoisoned();
             progress.listings += 1;
             (progress.whole, progress.revision)
         };
         let mut list = Vec::new();
         for shard in self.rows.iter() {
-            list.extend(read(shard).values().filter_map(|entry| entry.at(whole, &keep)));
+            list.extend(
+                shard
+                    .read()
+                    .unpoisoned()
+                    .values()
+                    .filter_map(|entry| entry.at(whole, &keep)),
+            );
         }
-        let mut progress = lock(&self.progress);
+        let mut progress = self.progress.lock().unpoisoned();
         progress.listings -= 1;
         self.forget_former(progress);
         (revision, list)

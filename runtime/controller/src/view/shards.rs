@@ -3,13 +3,12 @@
 //! A key is hashed once: its hash leads to the piece, and to the place in it.
 
 use std::hash::{BuildHasher, Hash};
-use std::sync::PoisonError;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use watershed_core::QuickHash;
 
-use crate::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, Unpoisoned};
 
 /// More than threads that read at a time, so that they rarely meet.
 pub(super) const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
@@ -64,14 +63,14 @@ impl<K: Hash + Eq, V> Shards<K, V> {
 
     pub(super) fn read(&self, key: &K) -> Reading<'_, K, V> {
         let hash = hash(key);
-        let shard = read(&self.shards[Self::number(hash)].0);
+        let shard = self.shards[Self::number(hash)].0.read().unpoisoned();
         Reading { shard, hash }
     }
 
     pub(super) fn write(&self, key: &K) -> Writing<'_, K, V> {
         let hash = hash(key);
         let number = Self::number(hash);
-        let shard = write(&self.shards[number].0);
+        let shard = self.shards[number].0.write().unpoisoned();
         Writing { shard, hash, number }
     }
 }
@@ -137,17 +136,4 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
 
 fn hash<K: Hash>(key: &K) -> u64 {
     QuickHash::default().hash_one(key)
-}
-
-/// A panic elsewhere leaves what is locked whole: nothing panics between two changes that belong together.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

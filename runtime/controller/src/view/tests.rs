@@ -5,6 +5,7 @@ use uuid::Uuid;
 use watershed_core::{Gone, SpecVersion};
 
 use super::*;
+use crate::sync::Unpoisoned;
 
 /// Resources of the storm.
 const COUNT: u64 = 100;
@@ -27,7 +28,7 @@ impl View {
     pub(crate) fn kept(&self) -> usize {
         let kept = self.rows.iter().map(|shard| {
             let keeps = |entry: &&Entry| entry.before.is_some() || entry.row.is_none();
-            read(shard).values().filter(keeps).count()
+            shard.read().unpoisoned().values().filter(keeps).count()
         });
         kept.sum()
     }

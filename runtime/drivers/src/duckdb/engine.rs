@@ -10,7 +10,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, OwnedSemaphorePermit};
@@ -33,6 +33,7 @@ use super::sys::Connection;
 use super::work::Work;
 use crate::crash;
 use crate::olap::{Failure, OpenError, Session};
+use crate::sync::Unpoisoned;
 
 /// DuckDB on one file. Clones are the same engine.
 ///
@@ -292,11 +293,11 @@ impl Engine {
 
     /// Returns the names in the file. The lock is never held across work.
     pub(super) fn names(&self) -> MutexGuard<'_, Names> {
-        self.shared.names.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.names.lock().unpoisoned()
     }
 
     pub(super) fn growth(&self) -> MutexGuard<'_, Growth> {
-        self.shared.growth.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.growth.lock().unpoisoned()
     }
 
     pub(super) fn changes(&self) -> &AtomicUsize {
@@ -317,7 +318,7 @@ impl Engine {
     }
 
     fn pool(&self) -> MutexGuard<'_, Pool> {
-        self.shared.pool.lock().unwrap_or_else(PoisonError::into_inner)
+        self.shared.pool.lock().unpoisoned()
     }
 
     /// A connection; opens the file if need be, others wait for that.
@@ -439,10 +440,7 @@ impl Engine {
     }
 
     fn beginnings(&self) -> MutexGuard<'_, Beginnings> {
-        self.shared
-            .beginnings
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.beginnings.lock().unpoisoned()
     }
 
     /// Nothing more is done in the file before it has been opened anew.

@@ -1,12 +1,13 @@
 //! The engine's parser, without a file.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use super::failure::classify;
 use super::sys::{Answer, Connection, Database, Param, RawError, library_version};
 use crate::olap::{Failure, Value};
+use crate::sync::Unpoisoned;
 
 /// Statements in one call of the engine: most of what a call saves is saved by then, and memory stays bounded.
 const BATCH: usize = 128;
@@ -40,7 +41,7 @@ impl Parser {
     /// # Errors
     /// How the engine itself failed, whatever the statements are.
     pub fn documents(&self, statements: &[&str]) -> Result<Vec<String>, Failure> {
-        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut connections = self.connections.lock().unpoisoned();
         let said = |raw: RawError| classify(&raw, None).0;
         let lanes = lanes(statements.len());
         while connections.len() < lanes {

@@ -1,12 +1,13 @@
 //! Work that is under way in the engine, and how it is ended.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::sys::Interrupt;
+use crate::sync::Unpoisoned;
 
 /// Between two interrupts of the same work. One that falls between two statements is lost, so they are repeated;
 /// work ends within a few of these, well below the 100 ms that callers are promised.
@@ -61,10 +62,10 @@ impl Running {
             () = self.cancel.cancelled() => Cause::Cancelled,
             () = timed_out => Cause::TimedOut,
         };
-        *self.cause.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
+        *self.cause.lock().unpoisoned() = Some(cause);
         self.cancel.cancel();
         while !self.done.is_cancelled() {
-            if let Some(target) = &*self.target.lock().unwrap_or_else(PoisonError::into_inner) {
+            if let Some(target) = &*self.target.lock().unpoisoned() {
                 target.interrupt();
             }
             tokio::select! {
@@ -76,12 +77,12 @@ impl Running {
 
     /// Says which connection the work runs on.
     pub(super) fn arm(&self, interrupt: Arc<Interrupt>) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = Some(interrupt);
+        *self.target.lock().unpoisoned() = Some(interrupt);
     }
 
     /// From here on no interrupt reaches the connection.
     pub(super) fn disarm(&self) {
-        *self.target.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.target.lock().unpoisoned() = None;
     }
 
     /// The work has returned.
@@ -92,6 +93,6 @@ impl Running {
 
     /// Returns whether the work ran out of time.
     pub(super) fn timed_out(&self) -> bool {
-        *self.cause.lock().unwrap_or_else(PoisonError::into_inner) == Some(Cause::TimedOut)
+        *self.cause.lock().unpoisoned() == Some(Cause::TimedOut)
     }
 }

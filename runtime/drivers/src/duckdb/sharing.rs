@@ -10,7 +10,7 @@
 //!    every change by another process is noticed at the latest when the file is opened, before any work in it.
 //! 3. Such a change is counted before the work that noticed it begins: whoever asks for the count afterwards knows.
 
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ use super::engine::{Engine, on_blocking_thread};
 use super::proof::FileProof;
 use crate::crash;
 use crate::olap::{Failure, OpenError};
+use crate::sync::Unpoisoned;
 
 /// The first and the longest pause between two tries to open a file that another process has open. A try costs a few
 /// system calls, and a person's program lets go of a file within seconds.
@@ -293,7 +294,7 @@ impl Engine {
     }
 
     fn sharing(&self) -> MutexGuard<'_, Sharing> {
-        self.sharing_lock().lock().unwrap_or_else(PoisonError::into_inner)
+        self.sharing_lock().lock().unpoisoned()
     }
 }
 

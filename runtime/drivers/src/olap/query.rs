@@ -1,6 +1,6 @@
 //! Reading: one statement, its columns, and rows that arrive in chunks.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Failure, SoleError, Value};
+use crate::sync::Unpoisoned;
 
 /// Chunks of up to 2,048 rows that wait between the engine and the reader: enough that neither waits for the other
 /// at every chunk, few enough that a slow reader holds little memory.
@@ -96,7 +97,7 @@ impl RowSink {
     /// Ends the answer with an error, which the reader meets behind the chunks that are there. Waits for nobody: a
     /// query that is over must not stay in the engine for the sake of a reader who does not read.
     pub(crate) fn fail(self, error: QueryError) {
-        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+        *self.end.lock().unpoisoned() = Some(error);
     }
 }
 
@@ -134,12 +135,7 @@ impl Rows {
                 self.truncated |= chunk.truncated;
                 Some(Ok(chunk.rows))
             }
-            None => self
-                .end
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .take()
-                .map(Err),
+            None => self.end.lock().unpoisoned().take().map(Err),
         }
     }
 

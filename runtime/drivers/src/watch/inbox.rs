@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
+use crate::sync::Unpoisoned;
 use tokio::sync::Notify;
 
 /// Looking at more paths one by one costs more than looking at everything.
@@ -43,10 +44,7 @@ pub(super) struct Inbox {
 
 impl Inbox {
     pub(super) fn put(&self, seen: Seen) {
-        self.seen
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(seen);
+        self.seen.lock().unpoisoned().extend(seen);
         self.filled.notify_one();
     }
 
@@ -54,7 +52,7 @@ impl Inbox {
     pub(super) async fn next(&self) -> Seen {
         loop {
             let filled = self.filled.notified();
-            let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+            let seen = std::mem::take(&mut *self.seen.lock().unpoisoned());
             if !seen.is_empty() {
                 return seen;
             }

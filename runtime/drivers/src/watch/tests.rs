@@ -4,6 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use super::*;
+use crate::sync::Unpoisoned;
 
 /// Far longer than the system takes to tell.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -137,7 +138,7 @@ async fn a_queue_that_overflows_is_told_as_lost() {
     let subscription = place.follow();
     let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
     let kept: usize = kept.trim().parse().unwrap();
-    let held = lock(&place.watcher.0.registry);
+    let held = place.watcher.0.registry.lock().unpoisoned();
     // Each write is several events. Two files, so that paths alone are not too many, and no event repeats the last.
     for number in 0..kept / 2 {
         place.write(["models/a.sql", "models/b.sql"][number % 2]);

@@ -4,9 +4,10 @@
 //! then on adds every path that may have changed, before it nudges the project parser. What a look that failed was
 //! to look at is not lost: the next one is at everything.
 
+use crate::sync::Unpoisoned;
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 /// What a look is at.
@@ -92,7 +93,7 @@ impl Touched {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unpoisoned()
     }
 }
 

@@ -1,7 +1,7 @@
 //! The stored catalog, apart from a controller.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use watershed_controller::store::{BoxFuture, Opened, SqliteStore, Store, StoreError};
 use watershed_core::Stored;
@@ -13,6 +13,7 @@ use watershed_reconcilers::secrets::Secrets;
 
 use super::{Found, Memory};
 use crate::report::Entry;
+use crate::sync::Unpoisoned;
 
 /// A store that remembers what it found, so that a run can say what it changed.
 pub(super) struct Remembering {
@@ -54,7 +55,7 @@ impl Store for Remembering {
             let found = found(&opened.stored);
             let sessions = sessions(&found.entries, &self.environment, self.outputs.secrets());
             self.outputs.begin_with(sessions);
-            *self.memory.lock().unwrap_or_else(PoisonError::into_inner) = found;
+            *self.memory.lock().unpoisoned() = found;
             Ok(opened)
         })
     }

@@ -67,7 +67,7 @@ impl Instance {
         if !follow {
             return Ok(document(&self.project, lines));
         }
-        follower.has_told(&lines);
+        follower.note_told(&lines);
         let _ = replies.send(Reply::Lines(lines)).await;
         loop {
             // Both arms are cancel-safe: the follower keeps its place.
@@ -133,7 +133,7 @@ impl LogFollower {
                     let last = self.last;
                     let missed = lines.unwrap_or_default().into_iter();
                     let missed: Vec<LogLine> = missed.filter(|line| line.id > last).collect();
-                    self.has_told(&missed);
+                    self.note_told(&missed);
                     if !missed.is_empty() {
                         return Some(missed);
                     }
@@ -143,7 +143,7 @@ impl LogFollower {
         }
     }
 
-    fn has_told(&mut self, lines: &[LogLine]) {
+    fn note_told(&mut self, lines: &[LogLine]) {
         self.told = lines.iter().map(|line| line.id).collect();
         self.last = lines.iter().map(|line| line.id).fold(self.last, u64::max);
     }

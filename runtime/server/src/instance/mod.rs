@@ -39,9 +39,10 @@ mod sharing;
 mod stay;
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::sync::Unpoisoned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 use watershed_controller::store::SqliteStore;
@@ -90,7 +91,7 @@ impl Runtime {
     }
 
     fn watcher(&self) -> Result<Watcher, WatchError> {
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut watcher = self.watcher.lock().unpoisoned();
         if watcher.is_none() {
             *watcher = Some(Watcher::new()?);
         }
@@ -231,7 +232,7 @@ impl Runtime {
         crate::hiding::begin(&logs, &secrets);
         let starting = setup.register(builder).start();
         let controller = starting.instrument(self::logs::span(&logs)).await?;
-        let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+        let found = std::mem::take(&mut *found.lock().unpoisoned());
         let spec = ProjectParserSpec {
             environment: options.environment.clone(),
             variables: secrets.seal_all(&options.variables),

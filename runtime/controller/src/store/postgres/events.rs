@@ -1,7 +1,7 @@
 //! What processes tell each other through the database: one connection for all instances of a store.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use sqlx::postgres::{PgListener, PgPool, PgPoolOptions};
@@ -10,6 +10,7 @@ use tokio::task::AbortHandle;
 use uuid::Uuid;
 use watershed_core::Revision;
 
+use crate::sync::Unpoisoned;
 use crate::task;
 
 /// Events that a slow follower may be behind before it has missed some, and is told so.
@@ -92,7 +93,7 @@ struct Routes(Mutex<HashMap<String, broadcast::Sender<Heard>>>);
 
 impl Routes {
     fn follow(&self, instance: &str) -> broadcast::Receiver<Heard> {
-        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.0.lock().unpoisoned();
         if let Some(route) = routes.get(instance) {
             return route.subscribe();
         }
@@ -102,7 +103,7 @@ impl Routes {
     }
 
     fn tell(&self, event: Event) {
-        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.0.lock().unpoisoned();
         let instance = event.instance().to_owned();
         let is_followed = routes
             .get(&instance)
@@ -113,7 +114,7 @@ impl Routes {
     }
 
     fn tell_all(&self) {
-        let mut routes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut routes = self.0.lock().unpoisoned();
         routes.retain(|_, route| route.send(Heard::Gap).is_ok());
     }
 }
@@ -143,7 +144,7 @@ impl Events {
 
     /// Everything from now on. Until the connection stands there may be a gap, and then it says so.
     pub(super) fn follow(&self, instance: &str) -> Follower {
-        let mut shared = self.line.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.line.lock().unpoisoned();
         let line = shared.upgrade().unwrap_or_else(|| {
             let routes = Arc::new(Routes::default());
             let listen = listen(self.pool.clone(), self.channel.clone(), Arc::clone(&routes));

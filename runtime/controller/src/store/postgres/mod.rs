@@ -9,9 +9,10 @@
 //! over.
 
 use std::fmt;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex};
 use std::time::Duration;
 
+use crate::sync::Unpoisoned;
 use sqlx::postgres::PgPool;
 use sqlx::{AssertSqlSafe, Row as _};
 use tokio::sync::Mutex;
@@ -343,13 +344,13 @@ impl PostgresCatalog {
             .await?;
         let is_ours = renewed.rows_affected() == 1;
         if is_ours {
-            self.lease.lock().unwrap_or_else(PoisonError::into_inner).since = asked;
+            self.lease.lock().unpoisoned().since = asked;
         }
         Ok(is_ours)
     }
 
     fn lease(&self) -> Lease {
-        *self.lease.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.lease.lock().unpoisoned()
     }
 
     /// Gives the lease back and tells those who wait for it, with one statement: they take it on that.

@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 use super::StoreError;
+use crate::sync::Unpoisoned;
 
 /// The files that are locked by this process, so that an error can tell it from others.
 static LOCKED_HERE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
@@ -70,7 +71,7 @@ impl Drop for Lock {
 
 /// A panic elsewhere leaves the list whole.
 fn locked_here() -> MutexGuard<'static, BTreeSet<PathBuf>> {
-    LOCKED_HERE.lock().unwrap_or_else(PoisonError::into_inner)
+    LOCKED_HERE.lock().unpoisoned()
 }
 
 /// The path of a file that belongs to the catalog: its name with `suffix` appended.

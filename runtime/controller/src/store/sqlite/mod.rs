@@ -9,9 +9,10 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex as StdMutex, PoisonError};
+use std::sync::{Arc, Mutex as StdMutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::sync::Unpoisoned;
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolOptions;
 use sqlx::sqlite::{SqliteConnection, SqliteError, SqlitePool};
@@ -247,10 +248,7 @@ struct SqliteCatalog {
 
 impl SqliteCatalog {
     fn database(&self) -> Option<Arc<Database>> {
-        self.database
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.database.lock().unpoisoned().clone()
     }
 }
 
@@ -310,11 +308,7 @@ impl Catalog for SqliteCatalog {
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
-        let database = self
-            .database
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let database = self.database.lock().unpoisoned().take();
         Box::pin(async move {
             if let Some(database) = database {
                 release(database).await;

@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
 
 use super::super::Outside;
 use crate::context::Context;
 use crate::reconciler::Reconciler;
+use crate::sync::Unpoisoned;
 
 /// What is behind the calls.
 pub(super) trait World: Default + Send + 'static {
@@ -43,7 +44,7 @@ impl<W> Clone for StandIn<W> {
 
 impl<W> StandIn<W> {
     fn lock(&self) -> MutexGuard<'_, W> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.world.lock().unpoisoned()
     }
 
     /// One call: on its way, carried out, on its way back.

@@ -3,12 +3,13 @@
 use std::ffi::c_char;
 use std::path::{Path, PathBuf};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use libduckdb_sys as ffi;
 
 use super::statement::Statement;
 use super::{Answer, Param, RawError, text};
+use crate::sync::Unpoisoned;
 
 /// An open database. Closes with its last connection; that writes what is left in the log into the file.
 pub(in crate::duckdb) struct Database {
@@ -154,7 +155,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.interrupt.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.interrupt.0.lock().unpoisoned();
         *open = ptr::null_mut();
         // SAFETY: rule 1, and no interrupt can be under way: its lock is held, and it is null from now on.
         unsafe { ffi::duckdb_disconnect(&mut self.raw) };
@@ -172,7 +173,7 @@ unsafe impl Sync for Interrupt {}
 impl Interrupt {
     /// Ends the statement that is running. An interrupt between two statements is lost, so repeat it.
     pub(in crate::duckdb) fn interrupt(&self) {
-        let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = self.0.lock().unpoisoned();
         if !open.is_null() {
             // SAFETY: rule 3.
             unsafe { ffi::duckdb_interrupt(*open) };
