@@ -67,7 +67,7 @@ use crate::message::{DecodeError, EncodeError, Message};
 use crate::reconciler::Reconciler;
 use kept::InState;
 
-/// What a [`Renderer`] gets: the context of the invocation.
+/// The context of an invocation, as a [`Renderer`] gets it.
 ///
 /// ```
 /// use watershed_controller::stategraph::{GraphContext, Renderer};
@@ -114,9 +114,9 @@ pub type GraphContext<R> = Context<GraphReconciler<R>>;
 /// }
 /// ```
 pub trait Renderer: Sized + Send + Sync + 'static {
-    /// What is wanted.
+    /// The spec of the resource.
     type Spec: Message;
-    /// What the items' handlers understand.
+    /// The value of an item, as its handlers understand it.
     type Value: Value;
 
     /// Puts every item that the spec asks for into the intended graph, which is empty.

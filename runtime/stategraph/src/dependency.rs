@@ -1,4 +1,4 @@
-//! What an item needs to exist.
+//! Dependencies: what an item needs to exist.
 
 use std::fmt;
 use std::iter;
@@ -25,7 +25,7 @@ pub struct Dependency {
     details: Option<Box<Details>>,
 }
 
-/// What few dependencies have.
+/// Data that few dependencies have.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Details {
     others: Vec<Ref>,
@@ -90,12 +90,12 @@ impl Dependency {
         iter::once(&self.target).chain(self.details.iter().flat_map(|details| &details.others))
     }
 
-    /// How many targets there are, at least one.
+    /// Returns the number of targets, at least one.
     pub(crate) fn width(&self) -> usize {
         1 + self.details.as_ref().map_or(0, |details| details.others.len())
     }
 
-    /// Whether it is only on one target. A description does not count.
+    /// Returns true if it is only on one target. A description does not count.
     pub(crate) fn is_plain(&self) -> bool {
         self.details.as_ref().is_none_or(|details| {
             let flags = details.recreate_when_modified || details.deleted_with_external || details.order_only;
@@ -113,26 +113,26 @@ impl Dependency {
         self.details.as_ref()?.predicate.as_ref()
     }
 
-    /// Whether a modified target recreates the item.
+    /// Returns true if a modified target recreates the item.
     pub fn recreates_when_modified(&self) -> bool {
         self.details
             .as_ref()
             .is_some_and(|details| details.recreate_when_modified)
     }
 
-    /// Whether the item vanishes with an external target.
+    /// Returns true if the item vanishes with an external target.
     pub fn is_deleted_with_external(&self) -> bool {
         self.details
             .as_ref()
             .is_some_and(|details| details.deleted_with_external)
     }
 
-    /// Whether it only orders operations.
+    /// Returns true if it only orders operations.
     pub fn is_order_only(&self) -> bool {
         self.details.as_ref().is_some_and(|details| details.order_only)
     }
 
-    /// What the dependency is for; may be empty.
+    /// Returns the purpose of the dependency; may be empty.
     pub fn description(&self) -> &str {
         self.details.as_ref().map_or("", |details| &details.description)
     }
@@ -150,7 +150,7 @@ impl fmt::Display for Dependency {
     }
 }
 
-/// How a dependency is stored: flat, with what is not said left out.
+/// The stored form of a dependency: flat, without what has its default.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

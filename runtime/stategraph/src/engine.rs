@@ -39,7 +39,7 @@ pub use keep::{Keeper, Keeping, KeptError};
 use notices::Notices;
 use session::Session;
 
-/// What a call did, and how things stand after it.
+/// The operations of a call, and the status after it.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -59,7 +59,7 @@ use session::Session;
 pub struct Report {
     /// The operations, in order of start.
     pub log: Log,
-    /// How things stand.
+    /// The status after the call.
     pub status: Status,
 }
 
@@ -145,11 +145,11 @@ pub struct Executor<V: Value> {
     session: Arc<Session>,
 }
 
-/// What belongs to one graph.
+/// The operations, locks and messages of one graph.
 struct Desk<V> {
     /// Held by the call that is under way.
     work: tokio::sync::Mutex<Work<V>>,
-    /// What may be cancelled, also while a call is under way.
+    /// The operations that can be cancelled, also during a call.
     running: Mutex<BTreeMap<OperationId, Cancellable>>,
     /// Notified whenever one of these has returned.
     returned: Notify,
@@ -167,7 +167,7 @@ struct Cancellable {
     reference: Ref,
     operation: Operation,
     token: CancellationToken,
-    /// When it counts as failed, by both clocks, if it was cancelled and nobody was told so yet.
+    /// The time at which it counts as failed, by both clocks, if it was cancelled and that is not reported yet.
     deadline: Option<(Instant, Timestamp)>,
 }
 
@@ -252,7 +252,7 @@ impl<V: Value> Executor<V> {
     }
 }
 
-/// What the lock guards is whole at every moment, so that a panic elsewhere spoils nothing.
+/// Locks even after a panic: the guarded value is consistent at every moment.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

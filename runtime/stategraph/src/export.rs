@@ -41,7 +41,7 @@ impl Picture {
         Self(View::of(graph, None, types))
     }
 
-    /// What has to change in the current graph to make it the intended one.
+    /// A picture of the changes that would make the current graph the intended one.
     pub fn transition<V: Value>(current: &Graph<V>, intended: &Graph<V>, types: &Types<V>) -> Self {
         Self(View::of(current, Some(intended), types))
     }

@@ -39,7 +39,7 @@ struct Edge {
     at: u32,
 }
 
-/// What stands at a ref.
+/// The contents of a ref's slot.
 #[derive(Debug, Clone)]
 struct Place<V> {
     reference: Ref,
@@ -115,7 +115,7 @@ pub struct Graph<V> {
     order: OnceLock<Order>,
     /// The executor that has operations under way on this graph.
     holder: Option<String>,
-    /// How often anything that is stored was changed.
+    /// The number of changes of anything that is stored.
     changes: u64,
 }
 
@@ -151,17 +151,17 @@ impl<V> Graph<V> {
         &self.name
     }
 
-    /// What the graph is for.
+    /// Returns the purpose of the graph.
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.tally.items()
     }
 
-    /// Whether there is no item.
+    /// Returns true if there is no item.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -203,13 +203,13 @@ impl<V> Graph<V> {
     }
 }
 
-/// What the planner works with.
+/// Access for the planner.
 impl<V> Graph<V> {
     pub(crate) fn slot(&self, reference: &Ref) -> Option<Slot> {
         self.index.get(reference).copied()
     }
 
-    /// Whether this is the slot of a ref, as far as a glance tells: a slot that is free may still have one.
+    /// Returns true if this is the slot of a ref, as far as a glance tells: a slot that is free may still have one.
     pub(crate) fn is_at(&self, reference: &Ref, slot: Slot) -> bool {
         let Some(place) = self.places.get(slot as usize) else {
             return false;
@@ -249,7 +249,7 @@ impl<V> Graph<V> {
         0..self.places.len() as Slot
     }
 
-    /// Whether the item in a slot, if any, has no dependency but on one other each, without conditions.
+    /// Returns true if the item in a slot, if any, has no dependency but on one other each, without conditions.
     pub(crate) fn is_plain(&self, slot: Slot) -> bool {
         self.places.get(slot as usize).is_none_or(|place| place.is_plain)
     }
@@ -274,7 +274,7 @@ impl<V> Graph<V> {
         &self.displaced
     }
 
-    /// Whether the graph says of an item that an operation is under way.
+    /// Returns true if the graph says of an item that an operation is under way.
     pub(crate) fn is_under_way(&self) -> bool {
         let busy = |&slot: &Slot| {
             self.item(slot)

@@ -1,4 +1,4 @@
-//! What the embedder writes: how items of one type are created, modified and deleted.
+//! Handlers, which the embedder writes: they create, modify and delete the items of one type.
 
 use std::fmt;
 use std::future::Future;
@@ -62,7 +62,7 @@ impl<E: std::error::Error> From<E> for HandlerError {
     }
 }
 
-/// What a running operation knows of its surroundings.
+/// The surroundings of a running operation.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -191,7 +191,7 @@ pub trait Handler<V: Value>: Send + Sync + 'static {
         old: &V,
     ) -> impl Future<Output = Result<(), HandlerError>> + Send;
 
-    /// Whether an item with one value has to be deleted and created to have the other. Does nothing.
+    /// Returns true if an item with one value has to be deleted and created to have the other. Does nothing.
     fn needs_recreate(
         &self,
         _reference: &Ref,

@@ -33,7 +33,7 @@ impl Timestamp {
     }
 }
 
-/// What a handler does to an item.
+/// An operation of a handler on an item.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -73,7 +73,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// Where an item of the current graph stands. In an intended graph it means nothing.
+/// The state of an item of the current graph. In an intended graph it means nothing.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -110,7 +110,7 @@ pub enum State {
 }
 
 impl State {
-    /// Whether the item counts as created: it exists, whatever else happens to it.
+    /// Returns true if the item counts as created: it exists, whatever else happens to it.
     pub fn is_created(self) -> bool {
         match self {
             Self::Created | Self::Modifying => true,
@@ -171,7 +171,7 @@ impl<V> Spec<V> {
             .flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
     }
 
-    /// Whether every dependency is on one target and nothing else: no condition, no flag, no choice.
+    /// Returns true if every dependency is on one target and nothing else: no condition, no flag, no choice.
     pub(crate) fn is_plain(&self) -> bool {
         self.needs.iter().all(Dependency::is_plain)
     }
@@ -181,13 +181,13 @@ impl<V> Spec<V> {
         &self.value
     }
 
-    /// What it needs.
+    /// Returns the dependencies.
     pub fn needs(&self) -> &[Dependency] {
         &self.needs
     }
 }
 
-/// Who brings an item into being.
+/// The origin of an item: ours, or external.
 ///
 /// ```
 /// # use serde_json::json;
@@ -227,25 +227,25 @@ pub enum Origin {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// What the handler said.
+    /// The error that the handler returned.
     pub error: String,
-    /// What it said the time before.
+    /// The error of the time before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
     /// Consecutive failures with this intent.
     pub attempts: u32,
-    /// When the last one ended.
+    /// The end of the last attempt.
     pub last: Timestamp,
 }
 
-/// What few items have; one box, so that the others stay small.
+/// Data that few items have; one box, so that the others stay small.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Record<V> {
     /// The intent of the operation that is under way or failed; none if it was a delete.
     pub(crate) next: Option<Arc<Spec<V>>>,
     /// For each `any_of`, by its position, the target that the item relies on.
     pub(crate) relied: Vec<(usize, Ref)>,
-    /// What the targets under `recreate_when_modified` were when the item was created.
+    /// Fingerprints of the targets under `recreate_when_modified` when the item was created.
     pub(crate) witnessed: Vec<(Ref, Fingerprint)>,
     pub(crate) failure: Option<Failure>,
     /// On a replacement: the dependents that were already turned to it.
@@ -342,17 +342,17 @@ impl<V> Item<V> {
         &self.spec
     }
 
-    /// What it needs.
+    /// Returns the dependencies.
     pub fn dependencies(&self) -> &[Dependency] {
         &self.spec.needs
     }
 
-    /// Whether somebody else brings it into being.
+    /// Returns true if somebody else brings it into being.
     pub fn is_external(&self) -> bool {
         self.origin == Origin::External
     }
 
-    /// Where it stands.
+    /// The state.
     pub fn state(&self) -> State {
         self.state
     }
@@ -400,7 +400,7 @@ impl<V> Item<V> {
             .map(|(_, fingerprint)| *fingerprint)
     }
 
-    /// Whether it counts as created. One whose create failed does not, also not when what is left of it
+    /// Returns true if it counts as created. One whose create failed does not, also not when what is left of it
     /// could not be deleted.
     pub fn is_created(&self) -> bool {
         self.state.is_created() && !self.is_unmade()
@@ -417,7 +417,7 @@ impl<V> Item<V> {
             .is_some_and(|record| !record.switched.is_empty())
     }
 
-    /// Whether a later call must look at it even if nobody names it.
+    /// Returns true if a later call must look at it even if nobody names it.
     pub(crate) fn needs_attention(&self) -> bool {
         self.state != State::Created || self.reference.is_alias()
     }

@@ -18,7 +18,7 @@
 //!
 //! # The warehouse of the examples
 //!
-//! Where the examples of the types say `warehouse::`, they mean this module:
+//! The examples of the types use this module as `warehouse`:
 //!
 //! ```
 #![doc = include_str!("../doc/warehouse.rs.in")]

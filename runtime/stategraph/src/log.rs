@@ -1,4 +1,4 @@
-//! What one call did: every operation, in order of start.
+//! The log of one call: every operation, in order of start.
 
 use std::fmt;
 
@@ -34,16 +34,16 @@ pub struct Entry {
     /// The item.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// What was done.
+    /// The operation.
     pub operation: Operation,
     /// Why.
     pub reason: Reason,
-    /// When it started.
+    /// The time of its start.
     pub start: Timestamp,
-    /// When it ended; none while it goes on.
+    /// The time of its end; none while it goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<Timestamp>,
-    /// When it was cancelled.
+    /// The time of the cancel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Timestamp>,
     /// Why it failed.
@@ -77,15 +77,15 @@ pub struct Entry {
 pub struct Log {
     /// The operations.
     pub entries: Vec<Entry>,
-    /// How many more there were.
+    /// The number of further ones.
     #[serde(default)]
     pub left_out: u64,
-    /// What the library had to decide, such as the order of deletes on a cycle.
+    /// Decisions that the library had to take, such as the order of deletes on a cycle.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// Where an operation stands in the log of a call.
+/// The place of an operation in the log of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Line {
     /// Nowhere: an earlier call started it, and this one has not mentioned it.

@@ -30,7 +30,7 @@ use crate::value::Fingerprint;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(pub u64);
 
-/// Whether a call waits for an operation.
+/// The ground of an operation: a call waits for it, or not.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -56,7 +56,7 @@ pub enum Ground {
     Back,
 }
 
-/// How far the end of an operation has come.
+/// The progress of the end of an operation.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -81,9 +81,9 @@ pub enum Ending {
     None,
     /// It was cancelled and has until the deadline to return.
     Cancelled {
-        /// When it was cancelled.
+        /// The time of the cancel.
         at: Timestamp,
-        /// When it counts as failed.
+        /// The time at which it counts as failed.
         deadline: Timestamp,
     },
     /// It did not react in time: it failed, and what it says later is ignored.
@@ -110,7 +110,7 @@ pub enum Ending {
 #[derive(Debug, Clone)]
 pub struct Running<V> {
     pub(crate) reference: Ref,
-    /// Where its item was in the current graph when it started.
+    /// The slot of its item in the current graph when it started.
     pub(crate) slot: Slot,
     pub(crate) operation: Operation,
     pub(crate) ground: Ground,
@@ -151,23 +151,23 @@ impl<V> Running<V> {
         &self.reference
     }
 
-    /// What is done to it.
+    /// The operation.
     pub fn operation(&self) -> Operation {
         self.operation
     }
 
-    /// Whether a call waits for it.
+    /// Returns the ground: a call waits for it, or not.
     pub fn ground(&self) -> Ground {
         self.ground
     }
 
-    /// Whether it was cancelled, and what became of that.
+    /// Returns the progress of its end, if it was cancelled.
     pub fn ending(&self) -> Ending {
         self.ending
     }
 }
 
-/// What is under way on one graph, in order of start.
+/// The operations under way on one graph, in order of start.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -211,7 +211,7 @@ impl<V> Operations<V> {
         self.running.iter().map(|(&id, running)| (id, &**running))
     }
 
-    /// Whether nothing is under way.
+    /// Returns true if nothing is under way.
     pub fn is_empty(&self) -> bool {
         self.running.is_empty()
     }
@@ -279,7 +279,7 @@ impl<V> Operations<V> {
         Some(running)
     }
 
-    /// How many of them a call waits for.
+    /// Returns the number of those that a call waits for.
     pub(crate) fn in_foreground(&self) -> usize {
         self.foreground
     }

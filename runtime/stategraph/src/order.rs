@@ -58,7 +58,7 @@ impl Order {
         !self.stuck.is_empty() && self.stuck.contains(&slot)
     }
 
-    /// Whether no alternative is left out.
+    /// Returns true if no alternative is left out.
     pub(crate) fn is_whole(&self) -> bool {
         self.left_out.is_empty()
     }

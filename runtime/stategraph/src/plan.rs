@@ -1,4 +1,4 @@
-//! What a call would do, found by the same algorithm without handlers.
+//! The plan of a call, found by the same algorithm without handlers.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -30,7 +30,7 @@ use crate::value::{Fingerprint, Value};
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
-    /// What to do.
+    /// An action that the planner asks for.
     pub operation: Operation,
     /// The item.
     #[serde(rename = "ref")]
@@ -39,7 +39,7 @@ pub struct Planned {
     pub reason: Reason,
 }
 
-/// What a call would do if nothing fails. Equal inputs give equal plans. It can be stored, shown to
+/// The operations of a call if nothing fails. Equal inputs give equal plans. It can be stored, shown to
 /// people, and applied later, as long as both graphs are still the same.
 ///
 /// ```
@@ -61,9 +61,9 @@ pub struct Planned {
 pub struct Plan {
     /// The name of the graph.
     pub graph: String,
-    /// When it was made: retries that were due then are part of it.
+    /// The time at which it was made: retries that were due then are part of it.
     pub at: Timestamp,
-    /// What it is about.
+    /// The extent.
     pub extent: Extent,
     /// The current graph that it was made for.
     pub current: Fingerprint,
@@ -71,13 +71,13 @@ pub struct Plan {
     pub intended: Option<Fingerprint>,
     /// The operations, in an order in which they could be performed one by one.
     pub operations: Vec<Planned>,
-    /// What stays as it is although it is not as intended, and why.
+    /// Items that stay as they are although they are not as intended, and why.
     pub held: Vec<(Ref, Held)>,
     /// Cycles of the intended graph.
     pub cycles: Vec<Vec<Ref>>,
-    /// What handlers said of values that cannot be modified.
+    /// Answers of handlers about values that cannot be modified.
     pub answers: BTreeMap<Ref, bool>,
-    /// What had to be decided.
+    /// Decisions that had to be taken.
     pub notes: Vec<String>,
 }
 
@@ -107,10 +107,10 @@ pub enum StalePlan {
 }
 
 impl Plan {
-    /// Whether the plan was made for these graphs.
+    /// Returns true if the plan was made for these graphs.
     ///
     /// # Errors
-    /// Which of the graphs has changed since.
+    /// Returns the graph that has changed since, if any.
     pub fn check<V: Value>(&self, current: &Graph<V>, intended: Option<&Graph<V>>) -> Result<(), StalePlan> {
         if current.fingerprint() != self.current {
             return Err(StalePlan::Current);
@@ -121,7 +121,7 @@ impl Plan {
         Ok(())
     }
 
-    /// How a call has to be carried out to do what the plan says, and nothing else.
+    /// Returns the options with which a call does what the plan says, and nothing else.
     pub fn options(&self, limit: usize) -> Options {
         let only: BTreeSet<_> = self
             .operations
@@ -178,7 +178,7 @@ impl fmt::Display for Planned {
 /// ```
 ///
 /// # Errors
-/// What is wrong with the graphs.
+/// Returns an error if the graphs are not valid.
 pub fn plan<V: Value>(
     types: &Types<V>,
     current: &Graph<V>,

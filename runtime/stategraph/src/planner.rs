@@ -25,6 +25,7 @@ mod effects;
 mod endgame;
 mod gates;
 mod hold;
+mod job;
 mod jobs;
 mod lay;
 mod relation;
@@ -34,7 +35,9 @@ mod reversal;
 mod run;
 mod scope;
 mod settle;
+mod slots;
 mod survey;
+mod ties;
 mod untangle;
 mod validate;
 
@@ -52,14 +55,15 @@ use crate::operations::{OperationId, Operations};
 use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::Value;
-use course::{Course, TaskId};
+use course::Course;
+use job::TaskId;
 use scope::Intent;
 
 /// Operations that a call keeps under way at once unless told otherwise: enough to hide latency, few
 /// enough not to overrun what is operated on.
 pub const DEFAULT_LIMIT: usize = 16;
 
-/// How a call is carried out.
+/// Options of a call.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -79,7 +83,7 @@ pub const DEFAULT_LIMIT: usize = 16;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
-    /// How many operations a call waits for at once, at least one.
+    /// The number of operations that a call waits for at once, at least one.
     pub limit: usize,
     /// The operations that may be started; none for all.
     pub only: Option<BTreeSet<(Ref, Operation)>>,
@@ -87,7 +91,7 @@ pub struct Options {
     pub answers: BTreeMap<Ref, bool>,
     /// The time by which retries are due, if it is not the present.
     pub due_by: Option<Timestamp>,
-    /// Whether handlers may be asked what became of items; if not, such items count as failed.
+    /// True if handlers may be asked what became of items; if not, such items count as failed.
     pub observe: Observing,
 }
 
@@ -103,7 +107,7 @@ impl Default for Options {
     }
 }
 
-/// Whether handlers may be asked what became of an item.
+/// Permission to ask handlers what became of an item.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -127,7 +131,7 @@ impl Default for Options {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Observing {
-    /// Where they can.
+    /// They are asked if their type can be observed.
     Allowed,
     /// Not at all.
     Never,
@@ -177,7 +181,7 @@ pub struct Planner<'a, V: Value> {
     intent: Intent<'a, V>,
     options: Options,
     now: Timestamp,
-    /// When the input happened that is being taken: one that was waiting may be older than the last.
+    /// The time of the input that is being taken: one that was waiting may be older than the last.
     at: Timestamp,
     phase: Phase,
     /// Observations or answers that are awaited.
@@ -191,7 +195,7 @@ pub struct Planner<'a, V: Value> {
     finder: differ::Finder,
     /// The task that an operation of this course carries out.
     tasks: BTreeMap<OperationId, TaskId>,
-    /// What running operations are related to, as far as it was asked.
+    /// The items that running operations are related to, as far as it was asked.
     relations: relation::Relations,
     /// Items that an operation failed on since the call began.
     failed_now: BTreeSet<Ref>,
@@ -199,11 +203,11 @@ pub struct Planner<'a, V: Value> {
     failed_before: usize,
     /// Items that could not be got out of each other's way but by deleting them first.
     insisted: BTreeSet<Ref>,
-    /// How often each of them was in this call.
+    /// The number of times for each of them in this call.
     insistence: BTreeMap<Ref, u32>,
     /// Nothing further is started.
     is_halted: bool,
-    /// How often the course was laid, and how many operations had succeeded when it was last.
+    /// The number of looks, and of operations that had succeeded at the last one.
     looks: u32,
     succeeded: u64,
     succeeded_before: u64,
@@ -213,7 +217,7 @@ pub struct Planner<'a, V: Value> {
     log: Log,
     /// The operation of each entry of the log.
     logged: Vec<OperationId>,
-    /// What was looked at so far.
+    /// The number of items and edges looked at so far.
     cost: u64,
 }
 
@@ -221,7 +225,7 @@ impl<'a, V: Value> Planner<'a, V> {
     /// Prepares a call; nothing has changed yet. The first input is [`Input::Begin`].
     ///
     /// # Errors
-    /// What is wrong with the graphs, before anything runs.
+    /// Returns an error if the graphs are not valid, before anything runs.
     pub fn new(
         types: &'a Types<V>,
         current: &'a mut Graph<V>,
@@ -291,7 +295,7 @@ impl<'a, V: Value> Planner<'a, V> {
         std::mem::take(&mut self.effects)
     }
 
-    /// Whether nothing more can be done now.
+    /// Returns true if nothing more can be done now.
     pub fn is_done(&self) -> bool {
         self.phase == Phase::Done
     }
@@ -301,7 +305,7 @@ impl<'a, V: Value> Planner<'a, V> {
         self.current
     }
 
-    /// How many items and edges were looked at so far, each as often as it was: what the time of a call is
+    /// Returns the number of items and edges looked at so far, each as often as it was: what the time of a call is
     /// proportional to.
     pub fn cost(&self) -> u64 {
         self.cost
@@ -353,7 +357,7 @@ impl<'a, V: Value> Planner<'a, V> {
         }
     }
 
-    /// Whether the call has to wait for something in the foreground.
+    /// Returns true if the call has to wait for something in the foreground.
     fn is_busy(&self) -> bool {
         self.operations.in_foreground() > 0
     }
@@ -401,14 +405,14 @@ impl<'a, V: Value> Planner<'a, V> {
         }
     }
 
-    /// Whether a predicate holds for a value of a target.
+    /// Returns true if a predicate holds for a value of a target.
     fn holds(&self, target: &Ref, predicate: &crate::predicate::Predicate, value: &V) -> bool {
         let type_name = target.type_name();
         predicate.holds(value, &|name, value| self.types.named(type_name, name, value))
     }
 }
 
-/// Whether two specs are equal; quick where they are shared.
+/// Returns true if two specs are equal; quick where they are shared.
 fn same<V: PartialEq>(left: &Arc<Spec<V>>, right: &Arc<Spec<V>>) -> bool {
     Arc::ptr_eq(left, right) || left == right
 }

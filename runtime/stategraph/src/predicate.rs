@@ -27,7 +27,7 @@ impl FieldPath {
         Self(text.into())
     }
 
-    /// What the path leads to in a JSON value.
+    /// Returns the value at the path in a JSON value.
     pub fn find<'a>(&self, whole: &'a Json) -> Option<&'a Json> {
         self.0
             .split('.')
@@ -46,7 +46,7 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// How a field is compared. Values that cannot be compared (a text with a number) satisfy only `!=`.
+/// A comparison of a field. Values that cannot be compared (a text with a number) satisfy only `!=`.
 ///
 /// ```
 /// use serde_json::json;
@@ -154,11 +154,11 @@ fn equal(left: &Json, right: &Json) -> bool {
 pub enum Predicate {
     /// A field compared with a value.
     Field {
-        /// Where the field is.
+        /// The path of the field.
         path: FieldPath,
-        /// How it is compared.
+        /// The comparison.
         operator: Operator,
-        /// What it is compared with.
+        /// The value to compare with.
         value: Json,
     },
     /// All of them hold; an empty list holds.
@@ -181,7 +181,7 @@ impl Predicate {
         }
     }
 
-    /// Whether it holds for a value; `named` answers for named predicates.
+    /// Returns true if it holds for a value; `named` answers for named predicates.
     pub fn holds<V: Value>(&self, value: &V, named: &dyn Fn(&str, &V) -> bool) -> bool {
         match self {
             Self::Field {

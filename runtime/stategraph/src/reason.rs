@@ -31,7 +31,7 @@ pub enum Reason {
     ValueChanged,
     /// It is not intended any more.
     NotIntended,
-    /// What it depends on is not there, or not as it must be.
+    /// Something that it depends on is missing, or not as it must be.
     Unsatisfied(Vec<Unmet>),
     /// Its handler says that the value cannot be modified.
     NeedsRecreate,
@@ -94,13 +94,13 @@ impl fmt::Display for Reason {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmet {
-    /// What is needed; several if one of them would do.
+    /// The targets that are needed; several if one of them would do.
     pub targets: Vec<Ref>,
-    /// What is wrong with it.
+    /// The problem with them.
     pub problem: Problem,
 }
 
-/// What is wrong with a dependency's target.
+/// A problem with the target of a dependency.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What the name of a replacement ends in while old and new exist side by side.
+/// The end of a replacement's name while old and new exist side by side.
 const ALIAS_SUFFIX: &str = "#next";
 
 /// The name of an item, written `type/name`.
@@ -153,7 +153,7 @@ impl Ref {
         self.0.split_once('/').map_or("", |(_, name)| name)
     }
 
-    /// Whether both are the very same allocation, which a glance tells: no answer about other ones.
+    /// Returns true if both are the very same allocation, which a glance tells: no answer about other ones.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -168,7 +168,7 @@ impl Ref {
         Self(format!("{}{ALIAS_SUFFIX}", self.0).into())
     }
 
-    /// Whether this is the name of a replacement.
+    /// Returns true if this is the name of a replacement.
     pub fn is_alias(&self) -> bool {
         self.0.ends_with(ALIAS_SUFFIX)
     }

@@ -1,4 +1,4 @@
-//! How things stand after a call.
+//! The status after a call.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::item::{Operation, Timestamp};
 use crate::reason::Held;
 use crate::reference::Ref;
 
-/// How things stand after a call. Lists are in order of ref.
+/// The status after a call. Lists are in order of ref.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -45,7 +45,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether everything is as intended.
+    /// Returns true if everything is as intended.
     pub fn is_converged(&self) -> bool {
         self.held.is_empty()
             && self.failed.is_empty()

@@ -1,4 +1,4 @@
-//! What the planner knows of a type of items; the handler itself is the executor's business.
+//! Types of items, as far as the planner knows them; the handler itself is the executor's business.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::item::{Failure, Timestamp};
 use crate::predicate::Predicate;
 
-/// How an item that cannot be modified is replaced.
+/// The way to replace an item that cannot be modified.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -35,7 +35,7 @@ pub enum ReplaceOrder {
     CreateFirst,
 }
 
-/// When a failed operation is tried again.
+/// The policy for retries of failed operations.
 ///
 /// ```
 /// use watershed_stategraph::{Failure, Retry, Timestamp};
@@ -57,7 +57,7 @@ pub enum Retry {
         base_ms: u64,
         /// The longest wait, in milliseconds.
         cap_ms: u64,
-        /// How often an operation is tried in all; none for without end.
+        /// The number of attempts in all; none for no end.
         attempts: Option<u32>,
     },
 }
@@ -74,7 +74,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// When an operation that failed so is tried again, if it is.
+    /// Returns the time of the next attempt after this failure, if there is one.
     pub fn next(self, failure: &Failure) -> Option<Timestamp> {
         match self {
             Self::Never => None,

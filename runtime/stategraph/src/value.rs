@@ -1,4 +1,4 @@
-//! What an item's value must be able to do.
+//! The abilities that an item's value needs.
 
 use std::fmt;
 use std::io;

@@ -18,7 +18,7 @@ pub(super) fn uid_of(graph: &str) -> Option<Uid> {
 /// Writes the graph as the state of an invocation's resource, and waits until it is durable.
 pub(super) struct InState<R: Renderer> {
     context: Context<GraphReconciler<R>>,
-    /// What the catalog holds: writing that again would only cost.
+    /// The graph that the catalog holds: it is not written again.
     written: Option<Fingerprint>,
 }
 

@@ -1,4 +1,4 @@
-//! What a call means for its resource.
+//! The outcome of a call for its resource.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

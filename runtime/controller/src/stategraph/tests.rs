@@ -62,7 +62,7 @@ impl Renderer for Kitchen {
     }
 }
 
-/// What stands in the kitchen, in fact.
+/// The things that stand in the kitchen.
 type Things = Arc<Mutex<BTreeSet<Ref>>>;
 
 struct Cook {
@@ -151,7 +151,7 @@ impl World {
     }
 }
 
-/// Where the items of a kitchen stand, as its state says.
+/// Returns the items of a kitchen with their states, as its state says.
 fn states(resource: &Resource) -> Vec<(String, State)> {
     let state = resource.state::<GraphState<Value>>().unwrap();
     let items = state.iter().flat_map(|state| state.0.items());

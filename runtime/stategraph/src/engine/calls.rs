@@ -17,7 +17,7 @@ use crate::planner::{CallError, Extent, Input, Observed, Options, Planner};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// What arrives at a graph's inbox.
+/// A message in a graph's inbox.
 #[derive(Debug)]
 pub(crate) enum Message {
     Ended {
@@ -65,7 +65,7 @@ impl<V: Value> Executor<V> {
     /// call loses nothing: operations go on, and the next call takes up their results.
     ///
     /// # Errors
-    /// What is wrong with the graphs; nothing has run then.
+    /// Returns an error if the graphs are not valid; nothing has run then.
     pub async fn converge(
         &self,
         current: &mut Graph<V>,
@@ -83,7 +83,7 @@ impl<V: Value> Executor<V> {
     /// and nothing else.
     ///
     /// # Errors
-    /// What is wrong with the graphs.
+    /// Returns an error if the graphs are not valid.
     pub async fn plan(
         &self,
         current: &Graph<V>,
@@ -189,11 +189,11 @@ impl<V: Value> Executor<V> {
     /// the end. After a crash at any moment, a call with the graph that was stored last finds all that was
     /// done.
     ///
-    /// When `halt` is cancelled nothing further is started, what runs is cancelled, and the call ends when
+    /// Once `halt` is cancelled nothing further is started, what runs is cancelled, and the call ends when
     /// that has returned or its time is up.
     ///
     /// # Errors
-    /// What is wrong with the graphs, or that the graph could not be stored.
+    /// Returns an error if the graphs are not valid, or if the graph could not be stored.
     pub async fn converge_kept(
         &self,
         current: &mut Graph<V>,

@@ -76,7 +76,7 @@ pub enum KeptError {
     NotStored(String),
 }
 
-/// What is stored of a graph, and what waits for it.
+/// The stored part of a graph, and what waits for it.
 pub(super) struct Store<'a, V: Value> {
     keeper: &'a mut dyn Keeper<V>,
     writing: Option<Keeping>,

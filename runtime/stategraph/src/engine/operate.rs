@@ -27,7 +27,7 @@ pub(super) struct Desking<'a, V: Value> {
     graph: &'a str,
     generation: u64,
     pub(super) at_hand: AtHand<V>,
-    /// Whether operations may have to wait until the graph is stored.
+    /// True if operations may have to wait until the graph is stored.
     parks: bool,
     /// Those that wait.
     pub(super) parked: Vec<Start<V>>,
@@ -89,7 +89,7 @@ impl<'a, V: Value> Desking<'a, V> {
         }
     }
 
-    /// Whether a crash in the middle of an operation would leave something that nobody finds.
+    /// Returns true if a crash in the middle of an operation would leave something that nobody finds.
     fn must_be_stored(&self, start: &Start<V>) -> bool {
         let known = self.executor.types.get(start.reference.type_name());
         self.parks && (start.operation == Operation::Create || !known.is_some_and(|known| known.observes))

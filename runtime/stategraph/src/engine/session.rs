@@ -1,4 +1,4 @@
-//! Which executors are alive in this process, so that the work of one is not taken for that of a crash.
+//! The live executors of this process, so that the work of one is not taken for the remains of a crash.
 
 use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
@@ -28,7 +28,7 @@ impl Session {
         &self.id
     }
 
-    /// Whether another session of this process is alive.
+    /// Returns true if another session of this process is alive.
     pub(super) fn is_other_live(&self, id: &str) -> bool {
         self.id != id && lock(&LIVE).contains(id)
     }

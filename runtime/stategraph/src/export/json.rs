@@ -26,7 +26,7 @@ pub struct JsonView {
     pub groups: Vec<Group>,
     /// Its items, and targets that are missing.
     pub items: Vec<JsonItem>,
-    /// What needs what.
+    /// The dependencies.
     pub edges: Vec<JsonEdge>,
 }
 
@@ -47,11 +47,11 @@ pub struct JsonItem {
     /// The ref.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// Where it is.
+    /// The place.
     pub group: GroupPath,
-    /// Where it stands.
+    /// The state.
     pub state: String,
-    /// What it is or is to become: `created`, `to create`, `missing`...
+    /// The state, now or to come: `created`, `to create`, `missing`...
     pub look: String,
 }
 
@@ -68,15 +68,15 @@ pub struct JsonItem {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonEdge {
-    /// What depends.
+    /// The item that depends.
     pub from: Ref,
-    /// What it depends on.
+    /// The target.
     pub to: Ref,
     /// The condition, or what the dependency is for.
     pub label: String,
-    /// Whether the dependency is satisfied.
+    /// True if the dependency is satisfied.
     pub satisfied: bool,
-    /// Whether it only orders operations.
+    /// True if it only orders operations.
     pub order_only: bool,
 }
 

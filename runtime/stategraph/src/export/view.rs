@@ -1,4 +1,4 @@
-//! What there is to show, independent of the format.
+//! The content of a picture, independent of the format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use crate::reference::Ref;
 use crate::types::Types;
 use crate::value::Value;
 
-/// How an item looks.
+/// The look of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Look {
     Created,

@@ -1,4 +1,4 @@
-//! How a graph is changed, by its owner and by the planner.
+//! Changes of a graph, by its owner and by the planner.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::{Edge, Graph, GraphError, GroupPath, Place, Slot};
 use crate::item::{Item, Spec};
 use crate::reference::Ref;
 
-/// What somebody who has looked at an item's dependencies can tell of them.
+/// Facts about an item's dependencies that a caller found already.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known<'a> {
     /// The slots of all targets, in their order.
@@ -323,7 +323,7 @@ impl<V> Graph<V> {
     }
 }
 
-/// Whether two specs have the same dependencies as far as the order of items goes.
+/// Returns true if two specs have the same dependencies as far as the order of items goes.
 fn same_edges<V>(left: &Spec<V>, right: &Spec<V>) -> bool {
     left.needs.len() == right.needs.len()
         && left.needs.iter().zip(&right.needs).all(|(left, right)| {

@@ -1,4 +1,4 @@
-//! What differs between two graphs, as a value.
+//! Differences between two graphs, as a value.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -8,7 +8,7 @@ use crate::item::Item;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// How one item differs.
+/// The difference of one item.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -43,7 +43,7 @@ pub enum ItemChange {
     },
 }
 
-/// What differs between two graphs, in order of ref.
+/// The differences between two graphs, in order of ref.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -63,7 +63,7 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether nothing differs.
+    /// Returns true if nothing differs.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
@@ -93,7 +93,7 @@ impl fmt::Display for Difference {
 }
 
 impl<V: Value> Graph<V> {
-    /// What would have to change in this graph to make it the other one: items, values, dependencies,
+    /// Returns the changes that would make this graph the other one: items, values, dependencies,
     /// groups. What only a current graph has, such as states, does not count.
     pub fn diff(&self, other: &Self) -> Difference {
         let (mut left, mut right) = (self.items().peekable(), other.items().peekable());

@@ -27,7 +27,7 @@ impl GroupPath {
         Self::default()
     }
 
-    /// Whether it is the whole graph.
+    /// Returns true if it is the whole graph.
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
@@ -37,7 +37,7 @@ impl GroupPath {
         &self.0
     }
 
-    /// Whether this group is that one or is nested in it.
+    /// Returns true if this group is that one or is nested in it.
     pub fn is_within(&self, outer: &Self) -> bool {
         outer.is_root()
             || self
@@ -98,9 +98,9 @@ impl fmt::Display for GroupPath {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Where it is.
+    /// The place.
     pub path: GroupPath,
-    /// What it is for.
+    /// The purpose.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
 }

@@ -1,4 +1,4 @@
-//! How a graph is stored: items in order of ref, so that equal graphs have equal bytes.
+//! The stored form of a graph: items in order of ref, so that equal graphs have equal bytes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How many items of which sort a graph has, so that nobody has to walk it to find out.
+//! The numbers of a graph's items by sort, which save walks over the graph.
 
 use crate::item::Item;
 

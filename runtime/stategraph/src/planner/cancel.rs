@@ -5,7 +5,7 @@ use super::{Phase, Planner};
 use crate::operations::{Ending, Ground, OperationId};
 use crate::value::Value;
 
-/// What an operation that did not react to its cancel is said to have failed with.
+/// The error of an operation that did not react to its cancel.
 const NO_REACTION: &str = "did not react to its cancel in time";
 
 impl<V: Value> Planner<'_, V> {

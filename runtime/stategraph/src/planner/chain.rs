@@ -1,7 +1,7 @@
 //! Short lists, all kept in one place: an owner holds the head of its own, so that one with an empty list
 //! stays small.
 
-/// Where a list begins; empty by default.
+/// The head of a list; empty by default.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Chain(u32);
 

@@ -4,140 +4,18 @@
 //! modifies or replaces, *finish* adopts or removes a replacement.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use super::Planner;
 use super::chain::{Chain, Chains};
+use super::job::{Id, Job, Part, Stage, Task, TaskId, Verdict};
+use super::slots::{SlotHasher, SlotIndex};
 use crate::graph::Slot;
 use crate::item::Spec;
-use crate::reason::{Reason, Unmet};
+use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
-
-/// A node of the course.
-pub(super) type Id = u32;
-
-/// Whether an item should be there once everything is done.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Not looked at: it is as it should be.
-    #[default]
-    Unseen,
-    /// Not ours to judge, or on a cycle: it is left alone.
-    Untouched,
-    /// It should be there.
-    In,
-    /// It is intended but cannot be.
-    Out(Vec<Unmet>),
-    /// It is not intended.
-    Gone,
-}
-
-/// What is done to an item.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Job {
-    /// Nothing.
-    #[default]
-    Rest,
-    /// Nothing in this call: it failed, and its time has not come.
-    Hold,
-    /// Nothing before the operation of an earlier call has ended.
-    Wait,
-    /// It leaves without an operation, with its external target.
-    Vanish,
-    Create,
-    Modify,
-    /// Only its dependencies or what is recorded about them change.
-    Relink,
-    /// Delete, then create.
-    Remake,
-    /// Create under the alias, delete, adopt.
-    Replace,
-    /// The replacement exists and the old one is gone: adopt.
-    Adopt,
-    Delete,
-    /// Remove what is left of a replacement.
-    DropAlias,
-    /// Remove the replacement after the item itself.
-    DeleteBoth,
-}
-
-impl Job {
-    pub(super) fn has_down(self) -> bool {
-        matches!(
-            self,
-            Self::Remake | Self::Replace | Self::Delete | Self::DeleteBoth
-        )
-    }
-
-    pub(super) fn has_up(self) -> bool {
-        matches!(
-            self,
-            Self::Create | Self::Modify | Self::Relink | Self::Remake | Self::Replace
-        )
-    }
-
-    pub(super) fn has_finish(self) -> bool {
-        matches!(
-            self,
-            Self::Replace | Self::Adopt | Self::DropAlias | Self::DeleteBoth
-        )
-    }
-
-    pub(super) fn is_active(self) -> bool {
-        !matches!(self, Self::Rest | Self::Hold | Self::Vanish)
-    }
-
-    /// Whether the item is deleted before it is there again, or for good.
-    pub(super) fn is_interrupted(self) -> bool {
-        matches!(
-            self,
-            Self::Remake | Self::Delete | Self::DeleteBoth | Self::Vanish
-        )
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Part {
-    Down,
-    Up,
-    Finish,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct TaskId {
-    pub(super) node: Id,
-    pub(super) part: Part,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// There is no such task.
-    #[default]
-    None,
-    Waiting,
-    Running,
-    Done,
-    Failed,
-    /// What it needs did not come about, so that it does not run in this call.
-    Stopped,
-}
-
-impl Stage {
-    pub(super) fn is_over(self) -> bool {
-        !matches!(self, Self::Waiting | Self::Running)
-    }
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Task {
-    pub(super) stage: Stage,
-    /// How many tasks it still waits for.
-    pub(super) waits: u32,
-    /// The tasks that wait for it, in [`Course::next`].
-    pub(super) next: Chain,
-}
 
 pub(super) struct Node<V> {
     pub(super) slot: Slot,
@@ -154,7 +32,7 @@ pub(super) struct Node<V> {
     pub(super) finish: Task,
     /// Nothing that it depends on has anything left to do that it must wait for, nor has it itself.
     pub(super) calm: bool,
-    /// How many of its dependencies are not calm.
+    /// The number of its dependencies that are not calm.
     pub(super) open: u32,
     /// Nodes that wait for this one to be calm, with the position of their dependency, in
     /// [`Course::above`].
@@ -183,7 +61,7 @@ impl<V> Node<V> {
         }
     }
 
-    /// Whether it has nothing left to do that those that depend on it must wait for. Of a replacement
+    /// Returns true if it has nothing left to do that those that depend on it must wait for. Of a replacement
     /// that is its creation: the old one goes after them.
     pub(super) fn is_over(&self) -> bool {
         match self.job {
@@ -201,61 +79,6 @@ impl<V> Node<V> {
         }
     }
 }
-
-/// Slots are small numbers that nobody chooses to do harm: one multiplication spreads them well enough.
-#[derive(Default)]
-pub(super) struct SlotHasher(u64);
-
-impl Hasher for SlotHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u32(u32::from(byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number))
-            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
-            .rotate_left(26);
-    }
-}
-
-/// The nodes by slot: a list as long as the graph where most of it is looked at, else a map.
-pub(super) enum SlotIndex {
-    /// One more than the id; zero for none.
-    Dense(Vec<Id>),
-    Sparse(HashMap<Slot, Id, BuildHasherDefault<SlotHasher>>),
-}
-
-impl SlotIndex {
-    fn get(&self, slot: Slot) -> Option<Id> {
-        match self {
-            Self::Dense(ids) => ids.get(slot as usize)?.checked_sub(1),
-            Self::Sparse(ids) => ids.get(&slot).copied(),
-        }
-    }
-
-    fn insert(&mut self, slot: Slot, id: Id) {
-        match self {
-            Self::Dense(ids) => {
-                let at = slot as usize;
-                if ids.len() <= at {
-                    ids.resize((at + 1).next_power_of_two(), 0);
-                }
-                ids[at] = id + 1;
-            }
-            Self::Sparse(ids) => {
-                ids.insert(slot, id);
-            }
-        }
-    }
-}
-
-pub(super) type IdSet = HashSet<Id, BuildHasherDefault<SlotHasher>>;
 
 /// So many nodes are worth a list of all slots.
 const MANY_NODES: usize = 1_000;
@@ -275,11 +98,11 @@ pub(super) struct Course<V> {
     pub(super) active: Vec<Id>,
     /// These, and those that depend on them.
     pub(super) on_course: Vec<Id>,
-    /// How many of them are intended.
+    /// The number of those that are intended.
     pub(super) intended_on_course: usize,
     /// Items that are turned to their new dependencies before this target is modified.
     pub(super) moves: HashSet<(Id, Id)>,
-    /// What waits only because of `order_only` or of an alternative that is not relied on: later, earlier.
+    /// Tasks that wait only because of `order_only` or of an alternative that is not relied on: later, earlier.
     pub(super) order_edges: Vec<(TaskId, TaskId)>,
     pub(super) has_alternatives: bool,
     /// Some related tasks are not ordered by what they wait for, so that every start is checked.
@@ -292,7 +115,7 @@ pub(super) struct Course<V> {
     pub(super) waived: HashSet<(Id, Id)>,
     /// Deletes that go on although this dependent is still there: they are on a cycle of the current graph.
     pub(super) circular: HashSet<(Id, Id)>,
-    /// What waits for nothing, deletes first, then in order of ref.
+    /// Tasks that wait for nothing, deletes first, then in order of ref.
     pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
     /// Items that keep what they had: on hold, failed, or stopped.
     pub(super) leftovers: Vec<Id>,

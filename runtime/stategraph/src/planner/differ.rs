@@ -1,6 +1,6 @@
-//! What differs between what is and what is intended: where a call about the whole graph starts.
+//! Differences between the current and the intended graph: the start of a call about the whole graph.
 
-use super::course::{Id, Verdict};
+use super::job::{Id, Verdict};
 use super::{Planner, same};
 use crate::dependency::Dependency;
 use crate::graph::{Graph, Slot};
@@ -54,7 +54,7 @@ impl<V: Value> Planner<'_, V> {
         seeds
     }
 
-    /// Whether an item is as it should be, as far as it can tell; one that is not plain looks at
+    /// Returns true if an item is as it should be, as far as it can tell; one that is not plain looks at
     /// its direct targets as well.
     fn is_settled(&self, slot: Slot, wanted: &Item<V>) -> bool {
         let Some(item) = self.current.item(slot) else {
@@ -82,7 +82,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Whether an item is in the group that it is intended for.
+    /// Returns true if an item is in the group that it is intended for.
     fn is_in_place(&self, slot: Slot, origin: Slot) -> bool {
         let path = self.intent.graph().and_then(|intended| intended.path_of(origin));
         path.is_none() || self.current.path_of(slot) == path
@@ -123,7 +123,7 @@ impl<V: Value> Planner<'_, V> {
         now.is_some() && item.witnessed(self.current.reference(target)) == now
     }
 
-    /// Whether an item of the current graph is not intended, or must be looked at anyhow.
+    /// Returns true if an item of the current graph is not intended, or must be looked at anyhow.
     fn is_unwanted(&self, slot: Slot, is_intended: bool) -> bool {
         let item = self.current.item(slot).filter(|item| !item.is_external());
         item.is_some_and(|item| item.needs_attention() || !is_intended)

@@ -1,4 +1,4 @@
-//! What the planner is told, and what it asks for.
+//! Inputs and effects of the planner.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use crate::operations::OperationId;
 use crate::reason::Reason;
 use crate::reference::Ref;
 
-/// What a handler found out about an item.
+/// The answer of a handler about an item.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -36,7 +36,7 @@ pub enum Observed<V> {
     Unclear(String),
 }
 
-/// What happened.
+/// An event that the planner takes in.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -63,33 +63,33 @@ pub enum Input<V> {
     Observed {
         /// The item.
         reference: Ref,
-        /// What was found.
+        /// The answer.
         found: Observed<V>,
     },
     /// An answer to [`Effect::Ask`].
     Answered {
         /// The item.
         reference: Ref,
-        /// Whether it must be recreated, or why that could not be said.
+        /// True if it must be recreated; an error if that could not be found out.
         answer: Result<bool, String>,
     },
     /// An operation returned, of this call or of an earlier one.
     Ended {
-        /// Which.
+        /// The operation.
         id: OperationId,
-        /// Whether it succeeded.
+        /// Success, or the error.
         result: Result<(), String>,
     },
     /// An operation goes on in the background: the call does not wait for it.
     Background {
-        /// Which.
+        /// The operation.
         id: OperationId,
     },
     /// Somebody wants these operations cancelled.
     Cancel(Vec<OperationId>),
     /// An operation was not started after all; that is no failure, and it may be tried again at once.
     Dropped {
-        /// Which.
+        /// The operation.
         id: OperationId,
     },
     /// Nothing further is to be started: the call ends when what it waits for has.
@@ -121,19 +121,19 @@ pub enum Input<V> {
 pub struct Start<V> {
     /// Its number, to report with.
     pub id: OperationId,
-    /// What to do.
+    /// An action that the planner asks for.
     pub operation: Operation,
     /// The item; for an adopt, the replacement.
     pub reference: Ref,
     /// Why.
     pub reason: Reason,
-    /// What the item is.
+    /// The item as it is.
     pub old: Option<Arc<Spec<V>>>,
-    /// What it is to become.
+    /// The item as it is to become.
     pub new: Option<Arc<Spec<V>>>,
 }
 
-/// What to do.
+/// An action that the planner asks for.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -160,25 +160,25 @@ pub enum Effect<V> {
     Observe {
         /// The item.
         reference: Ref,
-        /// What is known of it.
+        /// The item as it is known.
         known: Arc<Spec<V>>,
     },
     /// Ask the handler whether this change needs a recreate.
     Ask {
         /// The item.
         reference: Ref,
-        /// What it is.
+        /// The item as it is.
         old: Arc<Spec<V>>,
-        /// What it is to become.
+        /// The item as it is to become.
         new: Arc<Spec<V>>,
     },
     /// Start an operation.
     Start(Start<V>),
     /// Cancel an operation.
     Cancel {
-        /// Which.
+        /// The operation.
         id: OperationId,
-        /// When it counts as failed if it has not returned: send a tick then.
+        /// The time at which it counts as failed if it has not returned: send a tick then.
         deadline: Timestamp,
     },
     /// Nothing more can be done now.

@@ -1,4 +1,4 @@
-//! When nothing is ready and nothing runs: whether another look at what is left can get further.
+//! The end of a course, when nothing is ready and nothing runs: another look, or the end of the call.
 //!
 //! Gates are exact and tasks wait for no more than they must, but what a task waits for is decided before
 //! anything runs. So a course may come to rest with something left that nothing outside prevents. After
@@ -7,17 +7,18 @@
 //! one: such an order always exists.
 
 use super::Planner;
-use super::course::{Id, IdSet, Job, Part, Stage, TaskId, Verdict};
+use super::job::{Id, Job, Part, Stage, TaskId, Verdict};
+use super::slots::IdSet;
 use crate::value::Value;
 
 /// A bound on malice: each look but the first few is worth it only after a success.
 const MOST_LOOKS: u32 = 1_000;
 
-/// How often a call has the same item out of the way: what others do meanwhile may put it there again, once or twice.
+/// The number of times that a call has the same item out of the way: other operations may put it there again.
 const MOST_INSISTENCE: u32 = 3;
 
 impl<V: Value> Planner<'_, V> {
-    /// Whether something is left to do that nothing outside holds back.
+    /// Returns true if something is left to do that nothing outside holds back.
     pub(super) fn can_go_on(&mut self) -> bool {
         if self.looks >= MOST_LOOKS {
             return false;
@@ -135,7 +136,7 @@ impl<V: Value> Planner<'_, V> {
                 .any(|task| matches!(task.stage, Stage::Failed | Stage::Running))
     }
 
-    /// What an item depends on and what depends on it, in either graph.
+    /// Returns the targets and the dependents of an item, in either graph.
     fn around(&mut self, id: Id) -> Vec<Id> {
         let mut around = self.current_dependents(id);
         around.extend(self.intended_dependents(id));

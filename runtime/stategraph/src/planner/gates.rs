@@ -1,11 +1,12 @@
-//! Whether a task that waits for nothing may run, as the current graph stands.
+//! Gates: the last check of a task that waits for nothing, against the current graph.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::Planner;
-use super::course::{Id, IdSet, Job, Part, Stage, Verdict};
-use super::lay::Tie;
+use super::job::{Id, Job, Part, Stage, Verdict};
+use super::slots::IdSet;
+use super::ties::Tie;
 use crate::dependency::Dependency;
 use crate::item::{Item, Operation, Spec, State};
 use crate::predicate::Predicate;
@@ -13,7 +14,7 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::{Fingerprint, Value};
 
-/// What an item relies on, as it is when its operation starts.
+/// The targets that an item relies on when its operation starts.
 #[derive(Debug, Default)]
 pub(super) struct Footing {
     pub(super) relied: Vec<(usize, Ref)>,
@@ -21,7 +22,7 @@ pub(super) struct Footing {
 }
 
 impl<V: Value> Planner<'_, V> {
-    /// Whether the item may come up, and on what it then rests.
+    /// Returns what the item relies on once it comes up, if it may.
     pub(super) fn up_gate(&mut self, id: Id) -> Option<Footing> {
         let node = self.node(id);
         let intent = Arc::clone(node.intent.as_ref().filter(|_| node.verdict == Verdict::In)?);
@@ -73,7 +74,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether a modify would break the condition of something that stands.
+    /// Returns true if a modify would break the condition of something that stands.
     fn would_break_others(&mut self, id: Id, intent: &Arc<Spec<V>>) -> bool {
         if !self.changes_value(id) {
             return false;
@@ -152,7 +153,7 @@ impl<V: Value> Planner<'_, V> {
         is_open && values.is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
-    /// Whether a target is there, not about to go, and as it must be, now and with its new value.
+    /// Returns true if a target is there, not about to go, and as it must be, now and with its new value.
     #[inline]
     pub(super) fn serves(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
@@ -191,7 +192,7 @@ impl<V: Value> Planner<'_, V> {
         self.current.item(node.slot).map(|item| &item.spec.value)
     }
 
-    /// Whether nothing stands any more that depends on the item.
+    /// Returns true if nothing stands any more that depends on the item.
     pub(super) fn down_gate(&mut self, id: Id) -> bool {
         let dependents = self.current_dependents(id);
         dependents
@@ -218,7 +219,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether a dependent was turned to, or created against, the replacement of an item.
+    /// Returns true if a dependent was turned to, or created against, the replacement of an item.
     pub(super) fn is_switched(&self, dependent: Id, id: Id) -> bool {
         let node = self.node(dependent);
         let created_since = node.job == Job::Remake && node.task(Part::Up).stage == Stage::Done;

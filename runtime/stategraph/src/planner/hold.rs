@@ -4,7 +4,7 @@
 //! those would be recreated against a value that does not come, in every call once more.
 
 use super::Planner;
-use super::course::{Id, Job, Verdict};
+use super::job::{Id, Job, Verdict};
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {

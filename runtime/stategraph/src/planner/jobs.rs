@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::course::{Id, Job, Verdict};
+use super::job::{Id, Job, Verdict};
 use super::{Effect, Planner, same};
 use crate::item::{Item, Operation, Spec, State, Timestamp};
 use crate::operations::Ending;
@@ -42,7 +42,7 @@ impl<V: Value> Planner<'_, V> {
         self.effects.push(Effect::Ask { reference, old, new });
     }
 
-    /// Whether the job is a modify that gives the item another value.
+    /// Returns true if the job is a modify that gives the item another value.
     pub(super) fn changes_value(&self, id: Id) -> bool {
         let node = self.node(id);
         node.job == Job::Modify
@@ -53,7 +53,7 @@ impl<V: Value> Planner<'_, V> {
                 .is_some_and(|(item, intent)| item.spec.value != intent.value)
     }
 
-    /// Whether the handler said that the change needs a recreate, if it did say.
+    /// Returns the handler's answer to "must it be recreated?", if there is one.
     pub(super) fn answer(&self, id: Id) -> Option<bool> {
         let reference = self.ref_of(id);
         self.options
@@ -87,7 +87,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether a failure outside of the part that is converged is none of this call's business: a create that
+    /// Returns true if a failure outside of the part that is converged is none of this call's business: a create that
     /// failed, or a delete whose time has not come. What the part itself displaced is.
     fn is_left_to_others(&self, item: &Item<V>) -> bool {
         if self.intent.is_inside(&item.reference.base()) {
@@ -167,7 +167,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether what is recorded about the targets that the item relies on must change.
+    /// Returns true if what is recorded about the targets that the item relies on must change.
     fn is_record_stale(&self, id: Id, item: &Item<V>, intent: &Arc<Spec<V>>) -> bool {
         if self.needs_all_alike(id) {
             return false;
@@ -276,7 +276,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether the external item is gone that the item vanishes with.
+    /// Returns true if the external item is gone that the item vanishes with.
     fn vanishes(&self, item: &Item<V>) -> bool {
         if !item
             .spec
@@ -327,7 +327,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether the operation that failed on an item is still intended, and its time has not come.
+    /// Returns true if the operation that failed on an item is still intended, and its time has not come.
     fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
         let unchanged = match (item.next(), self.wanted(id)) {
             (Some(next), Some(intent)) => same(next, &intent),
@@ -343,7 +343,7 @@ impl<V: Value> Planner<'_, V> {
         node.intent.clone().filter(|_| node.verdict == Verdict::In)
     }
 
-    /// Whether a failed item may be tried again by now.
+    /// Returns true if a failed item may be tried again by now.
     pub(super) fn is_due(&self, item: &Item<V>) -> bool {
         let next = self.next_try(item);
         item.failure().is_none() || next.is_some_and(|next| next <= self.due_by())
@@ -360,7 +360,7 @@ impl<V: Value> Planner<'_, V> {
         retry.next(item.failure()?)
     }
 
-    /// Whether an item was to be deleted and created, and its delete failed and will be tried again. What was
+    /// Returns true if an item was to be deleted and created, and its delete failed and will be tried again. What was
     /// deleted before it stays away until then: otherwise each retry would take it down once more (S4).
     pub(super) fn awaits_recreation(&self, item: &Item<V>) -> bool {
         let failed = item.state == State::Failed(Operation::Delete) && !item.is_unmade();

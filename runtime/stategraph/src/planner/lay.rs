@@ -1,31 +1,16 @@
-//! What each task waits for.
+//! The tasks of a course, and what each of them waits for.
 //!
 //! An item comes up after all that it depends on is calm, and goes down after those that depend on it
 //! in the current graph have gone down or been turned away. These are the only orders that tasks wait
 //! for; related tasks that they leave unordered are kept apart when they start.
 
-use std::sync::Arc;
-
 use super::Planner;
 use super::chain::Chain;
-use super::course::{Id, Job, Part, Stage, Task, TaskId, Verdict};
-use crate::graph::{Graph, Slot};
-use crate::item::{Item, Operation, State};
-use crate::predicate::Predicate;
+use super::job::{Id, Job, Part, Stage, Task, TaskId, Verdict};
+use super::ties::Tie;
+use crate::graph::Graph;
 use crate::reason::Reason;
-use crate::reference::Ref;
 use crate::value::Value;
-
-/// How an item of the current graph depends on a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tie {
-    /// It relies on it.
-    Relies,
-    /// It could do without: it relies on another of several.
-    Alternative,
-    /// It only follows its order.
-    Order,
-}
 
 pub(super) const fn task(node: Id, part: Part) -> TaskId {
     TaskId { node, part }
@@ -203,7 +188,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.on_course.push(id);
     }
 
-    /// What an item has to wait for among what it is intended to depend on.
+    /// Makes an item wait for those of its intended targets that have something to do.
     fn lay_needs(&mut self, id: Id) {
         self.spend(self.course.need(id).len());
         if self.lay_plain_needs(id) {
@@ -273,7 +258,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether an item needs the new value of a target that is replaced: it is there only after the alias
+    /// Returns true if an item needs the new value of a target that is replaced: it is there only after the alias
     /// was adopted.
     pub(super) fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
         let node = self.node(id);
@@ -352,7 +337,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// What has to happen to an item's dependents before it is deleted.
+    /// Makes the delete of an item wait for its dependents.
     fn lay_down(&mut self, id: Id) {
         if !self.node(id).job.has_down() {
             return;
@@ -413,7 +398,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// What has to happen to dependents whose conditions an item's new value would break.
+    /// Makes a modify wait for the dependents whose conditions it would break.
     fn lay_protection(&mut self, id: Id) {
         let Some(intent) = self.node(id).intent.clone().filter(|_| self.changes_value(id)) else {
             return;
@@ -432,121 +417,5 @@ impl<V: Value> Planner<'_, V> {
                 self.course.task_mut(up).waits += 1;
             }
         }
-    }
-
-    /// How an item, or its replacement, depends on a target in the current graph, if it does: the
-    /// strongest of its ties.
-    pub(super) fn tie(&self, id: Id, target: Id) -> Option<Tie> {
-        self.ties(id, target).into_iter().flatten().min()
-    }
-
-    /// How an item, and how its replacement, depends on a target in the current graph.
-    fn ties(&self, id: Id, target: Id) -> [Option<Tie>; 2] {
-        let (slot, target) = (self.node(id).slot, self.node(target).slot);
-        let alias = self
-            .alias_of(self.ref_of(id))
-            .and_then(|alias| self.current.slot(&alias.reference));
-        [Some(slot), alias].map(|slot| self.tie_of(slot?, target))
-    }
-
-    pub(super) fn tie_of(&self, slot: Slot, target: Slot) -> Option<Tie> {
-        let item = self.current.item(slot)?;
-        let edges = item
-            .spec
-            .targets()
-            .zip(self.current.edges(slot))
-            .filter(|(_, edge)| *edge == target);
-        let ties = edges.map(|((at, reference), _)| {
-            let need = &item.spec.needs[at];
-            match self.relies(item, at, reference) {
-                _ if need.is_order_only() => Tie::Order,
-                true => Tie::Relies,
-                false => Tie::Alternative,
-            }
-        });
-        ties.min()
-    }
-
-    /// Whether an item relies on this target of one of its dependencies: no other one will do.
-    pub(super) fn relies(&self, item: &Item<V>, at: usize, target: &Ref) -> bool {
-        let need = &item.spec.needs[at];
-        let others = need.targets().filter(|&other| other != target);
-        let mut slots = others.filter_map(|other| self.current.slot(other));
-        !slots.any(|other| self.holds_now(other, need.predicate()) && self.stays(other, need.predicate()))
-    }
-
-    /// Whether a target that holds goes on to hold, through all that the call does.
-    fn stays(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
-        let known = self.course.known(target);
-        known.is_none_or(|target| !self.is_to_go(target) && self.will_hold(target, predicate))
-    }
-
-    /// Whether an item that is there is still to be deleted in this call. One that was remade is not, nor one
-    /// that could not be deleted.
-    fn is_to_go(&self, id: Id) -> bool {
-        let node = self.node(id);
-        let is_behind = node.job == Job::Remake && matches!(node.down.stage, Stage::Done | Stage::Failed);
-        node.job.is_interrupted() && !is_behind
-    }
-
-    /// Whether an item counts for deletes below it: it is there, or an operation on it is under way.
-    pub(super) fn stands(&self, id: Id) -> bool {
-        let item = self
-            .current
-            .item(self.node(id).slot)
-            .into_iter()
-            .chain(self.alias_of(self.ref_of(id)));
-        item.into_iter()
-            .any(|item| item.state != State::Failed(Operation::Create) && !item.is_unmade())
-    }
-
-    /// Whether related tasks may be left unordered by what they wait for.
-    fn is_mixed(&self) -> bool {
-        let course = &self.course;
-        let (mut downs, mut ups, mut finishes) = (false, false, false);
-        for &id in &course.active {
-            let job = self.node(id).job;
-            (downs, ups, finishes) = (
-                downs | job.has_down(),
-                ups | job.has_up(),
-                finishes | job.has_finish(),
-            );
-        }
-        !self.operations.is_empty() || (downs && ups) || finishes
-    }
-
-    /// Whether even tasks of one kind may be: some items have alternatives, move first, or depend on
-    /// something else than they do now.
-    fn is_soft(&self) -> bool {
-        self.course.has_alternatives || !self.course.moves.is_empty() || self.changes_needs()
-    }
-
-    /// Whether any item that the call has to do with depends on something else than it will, or could do
-    /// without some of it: also one that is left as it is, through which others are related.
-    fn changes_needs(&self) -> bool {
-        self.course.nodes.iter().any(|node| {
-            let Some(item) = self.current.item(node.slot).filter(|item| !item.is_external()) else {
-                return false;
-            };
-            match &node.intent {
-                Some(intent) if !Arc::ptr_eq(&item.spec, intent) && item.spec.needs != intent.needs => {
-                    return true;
-                }
-                Some(_) if matches!(node.verdict, Verdict::Out(_)) => return true,
-                None if !node.job.has_down() => return true,
-                _ => {}
-            }
-            !self.current.is_plain(node.slot) && self.has_loose_ends(node.slot, item)
-                || (node.job.has_down() && self.has_loose_ends(node.slot, item))
-        })
-    }
-
-    /// Whether an item has targets that it does without.
-    fn has_loose_ends(&self, slot: Slot, item: &Item<V>) -> bool {
-        item.spec.needs.iter().any(|need| need.width() > 1)
-            || self
-                .current
-                .edges(slot)
-                .any(|target| self.current.item(target).is_none())
     }
 }

@@ -5,16 +5,20 @@
 //! the current and the intended graph. What an operation is related to is found once, when first asked.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::Planner;
-use super::course::{Id, IdSet, Job, Part, TaskId};
+use super::job::{Id, Job, Part, TaskId, Verdict};
+use super::slots::IdSet;
+use crate::graph::Slot;
+use crate::item::Item;
 use crate::operations::{Ending, OperationId};
 use crate::value::Value;
 
 /// For each operation under way, what its item depends on and what depends on it.
 pub(super) type Relations = BTreeMap<OperationId, IdSet>;
 
-/// Which way to look.
+/// A direction along edges.
 #[derive(Clone, Copy)]
 enum Towards {
     Targets,
@@ -127,5 +131,55 @@ impl<V: Value> Planner<'_, V> {
             );
         }
         targets
+    }
+
+    /// Returns true if related tasks may be left unordered by what they wait for.
+    pub(super) fn is_mixed(&self) -> bool {
+        let course = &self.course;
+        let (mut downs, mut ups, mut finishes) = (false, false, false);
+        for &id in &course.active {
+            let job = self.node(id).job;
+            (downs, ups, finishes) = (
+                downs | job.has_down(),
+                ups | job.has_up(),
+                finishes | job.has_finish(),
+            );
+        }
+        !self.operations.is_empty() || (downs && ups) || finishes
+    }
+
+    /// Returns true if even tasks of one kind may be: some items have alternatives, move first, or depend on
+    /// something else than they do now.
+    pub(super) fn is_soft(&self) -> bool {
+        self.course.has_alternatives || !self.course.moves.is_empty() || self.changes_needs()
+    }
+
+    /// Returns true if any item that the call has to do with depends on something else than it will, or could do
+    /// without some of it: also one that is left as it is, through which others are related.
+    fn changes_needs(&self) -> bool {
+        self.course.nodes.iter().any(|node| {
+            let Some(item) = self.current.item(node.slot).filter(|item| !item.is_external()) else {
+                return false;
+            };
+            match &node.intent {
+                Some(intent) if !Arc::ptr_eq(&item.spec, intent) && item.spec.needs != intent.needs => {
+                    return true;
+                }
+                Some(_) if matches!(node.verdict, Verdict::Out(_)) => return true,
+                None if !node.job.has_down() => return true,
+                _ => {}
+            }
+            !self.current.is_plain(node.slot) && self.has_loose_ends(node.slot, item)
+                || (node.job.has_down() && self.has_loose_ends(node.slot, item))
+        })
+    }
+
+    /// Returns true if an item has targets that it does without.
+    fn has_loose_ends(&self, slot: Slot, item: &Item<V>) -> bool {
+        item.spec.needs.iter().any(|need| need.width() > 1)
+            || self
+                .current
+                .edges(slot)
+                .any(|target| self.current.item(target).is_none())
     }
 }

@@ -1,4 +1,4 @@
-//! Which items must go and come back, or be replaced, because of what happens to others.
+//! Items that must go and come back, or be replaced, because others change.
 //!
 //! A job only ever becomes more thorough here (rest, relink, modify, replace, remake), and whatever
 //! becomes so is looked at once more: the end does not depend on the order.
@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::Planner;
-use super::course::{Id, Job, Verdict};
+use super::job::{Id, Job, Verdict};
 use crate::graph::Slot;
 use crate::item::{Operation, State};
 use crate::reason::Reason;
@@ -14,7 +14,7 @@ use crate::reference::Ref;
 use crate::types::ReplaceOrder;
 use crate::value::Value;
 
-/// What becomes of a dependent when its target gets a value that breaks its condition.
+/// The fate of a dependent when its target gets a value that breaks its condition.
 enum Broken {
     /// It can be turned to its new dependencies first.
     MovesFirst,
@@ -164,7 +164,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether an item exists and will, and is not deleted in between.
+    /// Returns true if an item exists and will, and is not deleted in between.
     pub(super) fn stays_throughout(&self, id: Id) -> bool {
         let node = self.node(id);
         node.verdict == Verdict::In
@@ -172,7 +172,7 @@ impl<V: Value> Planner<'_, V> {
             && self.current.item(node.slot).is_some_and(|item| item.is_created())
     }
 
-    /// Whether one of an item's intended dependencies has nothing but this target that stays.
+    /// Returns true if one of an item's intended dependencies has nothing but this target that stays.
     fn rests_only_on(&self, id: Id, target: Id) -> bool {
         let Some(intent) = &self.node(id).intent else {
             return false;
@@ -273,7 +273,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Whether a new value of a target would break a condition that an item, or its replacement, has now
+    /// Returns true if a new value of a target would break a condition that an item, or its replacement, has now
     /// and that holds now.
     pub(super) fn breaks(&self, id: Id, target: Id, new: &V) -> bool {
         let alias = self

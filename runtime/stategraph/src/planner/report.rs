@@ -1,9 +1,9 @@
-//! What a call has to say at its end.
+//! The report of a call.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Planner;
-use super::course::{Id, Job, Stage, Verdict};
+use super::job::{Id, Job, Stage, Verdict};
 use crate::item::{Item, State, Timestamp};
 use crate::log::Log;
 use crate::reason::{Held, Problem, Unmet};
@@ -12,7 +12,7 @@ use crate::status::Status;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// How things stand.
+    /// The status after the call.
     pub fn status(&self) -> Status {
         Status {
             held: self.held(),
@@ -27,7 +27,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// What was done so far.
+    /// Returns the log so far.
     pub fn log(&self) -> &Log {
         &self.log
     }
@@ -84,7 +84,7 @@ impl<V: Value> Planner<'_, V> {
         if is_good { Held::Stopped } else { Held::Failed }
     }
 
-    /// Whether an item is an external one that is intended and not there.
+    /// Returns true if an item is an external one that is intended and not there.
     fn is_expected(&self, id: Id) -> bool {
         let node = self.node(id);
         let intended = self.intent.graph().zip(node.origin);
@@ -92,7 +92,7 @@ impl<V: Value> Planner<'_, V> {
         item.is_some_and(Item::is_external) && self.current.item(node.slot).is_none()
     }
 
-    /// What an item lacks after the call: a target that was about to go is gone by now.
+    /// Returns the dependencies that an item lacks after the call: a target that was about to go is gone by now.
     fn unmet_now(&self, unmet: &[Unmet]) -> Vec<Unmet> {
         let mut unmet = unmet.to_vec();
         for one in &mut unmet {
@@ -178,7 +178,7 @@ impl<V: Value> Planner<'_, V> {
         retries.chain(self.operations.next_deadline()).min()
     }
 
-    /// Whether an item is on a cycle of the intended graph, or depends on one.
+    /// Returns true if an item is on a cycle of the intended graph, or depends on one.
     fn is_stuck(&self, item: &Item<V>) -> bool {
         let intended = self.intent.graph();
         let origin = intended.and_then(|graph| graph.slot(&item.reference.base()));

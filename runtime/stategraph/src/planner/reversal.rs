@@ -7,14 +7,14 @@
 use std::collections::HashSet;
 
 use super::Planner;
-use super::course::{Id, Job};
 use super::gates::Footing;
+use super::job::{Id, Job};
 use crate::graph::Slot;
 use crate::item::Spec;
 use crate::value::Value;
 
 impl<V: Value> Planner<'_, V> {
-    /// Whether the dependencies that an item is to get would lead back to it, as the current graph stands.
+    /// Returns true if the dependencies that an item is to get would lead back to it, as the current graph stands.
     pub(super) fn closes_cycle(&mut self, id: Id, intent: &Spec<V>, footing: &Footing) -> bool {
         let node = self.node(id);
         let (slot, job) = (node.slot, node.job);
@@ -64,7 +64,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// What was passed on the way to a slot, if it is reached.
+    /// Returns the slots on the way to another one, if that is reached.
     fn way(&mut self, from: &[Slot], to: Slot) -> Option<HashSet<Slot>> {
         let mut queue = from.to_vec();
         let mut seen = HashSet::new();

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::course::{Id, Job, Part, Stage, TaskId};
 use super::gates::Footing;
-use super::lay::{Tie, task};
+use super::job::{Id, Job, Part, Stage, TaskId};
+use super::lay::task;
+use super::ties::Tie;
 use super::{Effect, Planner, Start};
 use crate::graph::{Known, Slot};
 use crate::item::{Item, Operation, Spec, State};
@@ -14,7 +15,7 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// How an attempt to start a task went.
+/// The outcome of an attempt to start a task.
 enum Attempt {
     Started,
     /// Something related is under way: once more when an operation has ended.
@@ -119,7 +120,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether something stands that was turned to an item's replacement.
+    /// Returns true if something stands that was turned to an item's replacement.
     fn is_alias_leant_on(&self, id: Id) -> bool {
         let leans = |&one: &Id| {
             !self.course.waived.contains(&(id, one))
@@ -378,7 +379,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// How often an item is mentioned in the intended graph.
+    /// Returns the number of mentions of an item in the intended graph.
     pub(super) fn intended_mentions(&self, origin: Slot) -> usize {
         self.intent
             .graph()
@@ -413,7 +414,7 @@ impl<V: Value> Planner<'_, V> {
         node.open == 0
     }
 
-    /// Whether one of several is enough to go on: it serves, or there is none left to wait for.
+    /// Returns true if one of several is enough to go on: it serves, or there is none left to wait for.
     fn is_settled_by(&mut self, id: Id, at: usize, target: Id) -> bool {
         let Some(intent) = self.node(id).intent.clone() else {
             return true;

@@ -1,4 +1,4 @@
-//! What a call is about, and what is intended in it.
+//! The extent of a call, and the graph that it works towards.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::item::{Item, Operation, State};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// What a call is about.
+/// The extent of a call.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -134,7 +134,7 @@ impl<'a, V: Value> Intent<'a, V> {
         }
     }
 
-    /// Whether the item's intent counts in this call.
+    /// Returns true if the item's intent counts in this call.
     pub(super) fn is_inside(&self, reference: &Ref) -> bool {
         !self.extent.is_part() || self.inside.contains(reference)
     }
@@ -191,7 +191,7 @@ fn inside<V: Value>(current: &Graph<V>, intended: Option<&Graph<V>>, extent: &Ex
         .collect()
 }
 
-/// What is wanted of an item outside of the part: that it stays as it is, or comes back as it was displaced.
+/// Returns the intent for an item outside of the part: it stays as it is, or comes back as it was displaced.
 /// One that was never made and is to be deleted is not wanted.
 fn as_it_is<V: Value>(current: &Graph<V>, reference: &Ref) -> Option<(GroupPath, Item<V>)> {
     if let Some((path, spec)) = current.displaced_specs().get(reference) {

@@ -1,9 +1,9 @@
-//! What became of items: results of operations and observations, written into the current graph.
+//! Results of operations and observations, written into the current graph.
 
 use std::sync::Arc;
 
-use super::course::{Job, Part, Stage};
 use super::effects::Observed;
+use super::job::{Job, Part, Stage};
 
 use super::{Effect, Observing, Planner, same};
 use crate::dependency::Dependency;
@@ -14,13 +14,13 @@ use crate::operations::{Ending, OperationId, Running};
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// What an operation says that was under way when the process ended.
+/// The error of an operation that was under way when the process ended.
 const INTERRUPTED: &str = "was interrupted";
 
-/// What the log says of an operation that did not come to start.
+/// The error of an operation that did not come to start, in the log.
 const NOT_STARTED: &str = "was not started";
 
-/// How often this intent has failed before.
+/// Returns the number of failures of the same intent.
 pub(super) fn attempts_with<V: PartialEq>(record: &Record<V>, intent: Option<&Arc<Spec<V>>>) -> u32 {
     let unchanged = match (&record.next, intent) {
         (Some(old), Some(new)) => same(old, new),
@@ -188,8 +188,8 @@ impl<V: Value> Planner<'_, V> {
         item.is_some_and(|item| item.spec.needs.iter().any(Dependency::recreates_when_modified))
     }
 
-    /// Whether what was adopted is what is intended: an earlier call may have begun with something else.
-    pub(super) fn is_as_intended(&self, slot: Slot, id: super::course::Id) -> bool {
+    /// Returns true if what was adopted is what is intended: an earlier call may have begun with something else.
+    pub(super) fn is_as_intended(&self, slot: Slot, id: super::job::Id) -> bool {
         let both = self.current.item(slot).zip(self.node(id).intent.as_ref());
         both.is_some_and(|(item, intent)| same(&item.spec, intent))
     }
@@ -276,7 +276,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// The old item counts as one whose modify failed.
-    fn replacement_failed(&mut self, id: super::course::Id) {
+    fn replacement_failed(&mut self, id: super::job::Id) {
         let (reference, intent) = (self.ref_of(id).clone(), self.node(id).intent.clone());
         let error = self.current.get(&reference.alias()).and_then(Item::failure);
         let error = error.map_or_else(String::new, |failure| failure.error.clone());
@@ -284,7 +284,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Notes on each replacement that this dependent was turned to it.
-    pub(super) fn remember_switch(&mut self, id: super::course::Id) {
+    pub(super) fn remember_switch(&mut self, id: super::job::Id) {
         if self.current.attention().next().is_none() {
             return;
         }

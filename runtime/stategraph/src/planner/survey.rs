@@ -1,4 +1,4 @@
-//! Which items should be there.
+//! The survey: which items should be there.
 //!
 //! Starting from the items that changed, each item is judged once, after all that it depends on; what
 //! turns out different draws in those that depend on it. Whatever is not drawn in is taken to be as it
@@ -10,7 +10,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::Planner;
-use super::course::{Course, Id, Verdict};
+use super::course::Course;
+use super::job::{Id, Verdict};
 use super::scope::Extent;
 use crate::dependency::Dependency;
 use crate::graph::Slot;
@@ -154,12 +155,12 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).verdict = verdict;
     }
 
-    /// Whether there is anything of an item, be it a replacement that was left over.
+    /// Returns true if there is anything of an item, be it a replacement that was left over.
     fn is_there(&self, id: Id) -> bool {
         self.current.item(self.node(id).slot).is_some() || self.alias_of(self.ref_of(id)).is_some()
     }
 
-    /// Whether those that depend on an item have to be looked at.
+    /// Returns true if those that depend on an item have to be looked at.
     fn is_disturbed(&self, id: Id) -> bool {
         let node = self.node(id);
         let item = self.current.item(node.slot);
@@ -176,7 +177,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// What an item lacks, if everything goes well.
+    /// Returns the dependencies that an item will lack even if everything goes well.
     fn unmet(&self, id: Id, intent: &Arc<Spec<V>>) -> Vec<Unmet> {
         if self.needs_all_alike(id) && self.course.need(id).iter().all(|&one| self.will_hold(one, None)) {
             return Vec::new();
@@ -226,7 +227,7 @@ impl<V: Value> Planner<'_, V> {
         })
     }
 
-    /// Whether an item needs all its targets and only that they are there, which its place tells without a
+    /// Returns true if an item needs all its targets and only that they are there, which its place tells without a
     /// look at its dependencies.
     pub(super) fn needs_all_alike(&self, id: Id) -> bool {
         let intended = self.intent.graph().zip(self.node(id).origin);
@@ -249,14 +250,14 @@ impl<V: Value> Planner<'_, V> {
             .is_some_and(|(graph, at)| graph.order().is_left_out(at, position))
     }
 
-    /// Whether the target at a position will satisfy the dependency once everything is done.
+    /// Returns true if the target at a position will satisfy the dependency once everything is done.
     fn will_serve(&self, id: Id, position: usize, need: &Dependency) -> bool {
         let target = self.course.need(id).get(position).copied();
         target
             .is_some_and(|target| !self.leads_back(id, position) && self.will_hold(target, need.predicate()))
     }
 
-    /// Whether a target will be there, and as it must be.
+    /// Returns true if a target will be there, and as it must be.
     pub(super) fn will_hold(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let node = self.node(target);
         match (&node.verdict, &node.intent) {
@@ -268,7 +269,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Whether a target is there, as it must be, and stays so if it is being modified. While there is a
+    /// Returns true if a target is there, as it must be, and stays so if it is being modified. While there is a
     /// replacement as well, both must be: whoever depends on the ref may meet either.
     #[inline]
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {

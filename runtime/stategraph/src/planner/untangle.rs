@@ -1,6 +1,6 @@
-//! Where old and new dependencies leave no order, items go first and come back last.
+//! Old and new dependencies that leave no order: items go first and come back last.
 //!
-//! What tasks wait for can form a circle only through an item that is to be turned away from a target
+//! Waiting tasks can form a circle only through an item that is to be turned away from a target
 //! before the target is deleted or changed. Deleting such an item, instead of turning it, takes it out
 //! of the circle; if all of them are deleted, deletes go first in the old order and creates follow in
 //! the new one. Circles of deletes alone come from a current graph that is circular itself.
@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::Planner;
-use super::course::{Id, Job, Part, TaskId};
+use super::job::{Id, Job, Part, TaskId};
 use super::lay::task;
 use crate::links::Links;
 use crate::reason::Reason;
@@ -103,7 +103,7 @@ impl<V: Value> Planner<'_, V> {
             .collect()
     }
 
-    /// Whether a dependency is sure to wait for this target: of several, for the one it will rely on.
+    /// Returns true if a dependency is sure to wait for this target: of several, for the one it will rely on.
     fn counts_on(&self, id: Id, at: u32, target: Id) -> bool {
         let node = self.node(id);
         let Some(intent) = &node.intent else { return false };
@@ -150,7 +150,7 @@ impl<V: Value> Planner<'_, V> {
         found
     }
 
-    /// Where current edges alone form a circle, its members are deleted in order of ref.
+    /// Deletes the members of a circle of current edges in order of ref.
     fn break_deletes(&mut self, knots: &[BTreeSet<u32>]) {
         // What is left out of the order is kept apart when it starts.
         self.course.is_soft |= !knots.is_empty();

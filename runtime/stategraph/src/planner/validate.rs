@@ -1,4 +1,4 @@
-//! What is wrong with a call before anything runs.
+//! Errors of a call before anything runs.
 
 use crate::graph::Graph;
 use crate::item::Item;
@@ -104,7 +104,7 @@ pub(super) fn validate<V: Value>(
     }
 }
 
-/// Whether a glance at the tally shows that nothing can be wrong: all types have handlers, and there are no
+/// Returns true if a glance at the tally shows that nothing can be wrong: all types have handlers, and there are no
 /// external items and no conditions.
 fn is_simple<V: Value>(types: &Types<V>, graph: &Graph<V>) -> bool {
     let tally = graph.tally();

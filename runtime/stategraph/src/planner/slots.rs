@@ -1,0 +1,62 @@
+//! Maps from slots to nodes.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+
+use super::job::Id;
+use crate::graph::Slot;
+
+/// Slots are small numbers that nobody chooses to do harm: one multiplication spreads them well enough.
+#[derive(Default)]
+pub(super) struct SlotHasher(u64);
+
+impl Hasher for SlotHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(u32::from(byte));
+        }
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number))
+            .wrapping_mul(0x9E37_79B9_7F4A_7C15)
+            .rotate_left(26);
+    }
+}
+
+/// The nodes by slot: a list as long as the graph where most of it is looked at, else a map.
+pub(super) enum SlotIndex {
+    /// One more than the id; zero for none.
+    Dense(Vec<Id>),
+    Sparse(HashMap<Slot, Id, BuildHasherDefault<SlotHasher>>),
+}
+
+impl SlotIndex {
+    pub(super) fn get(&self, slot: Slot) -> Option<Id> {
+        match self {
+            Self::Dense(ids) => ids.get(slot as usize)?.checked_sub(1),
+            Self::Sparse(ids) => ids.get(&slot).copied(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, slot: Slot, id: Id) {
+        match self {
+            Self::Dense(ids) => {
+                let at = slot as usize;
+                if ids.len() <= at {
+                    ids.resize((at + 1).next_power_of_two(), 0);
+                }
+                ids[at] = id + 1;
+            }
+            Self::Sparse(ids) => {
+                ids.insert(slot, id);
+            }
+        }
+    }
+}
+
+pub(super) type IdSet = HashSet<Id, BuildHasherDefault<SlotHasher>>;

@@ -1,0 +1,215 @@
+//! One graph over many calls: what is true of the world, what is known of it, and what a call is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value as Json;
+use watershed_stategraph::{
+    Extent, Graph, GroupPath, Input, Item, Operation, OperationId, Operations, Ref, State, Timestamp, Types,
+};
+
+use crate::naive::{Thing, World, show, things};
+use crate::worlds::types;
+
+/// What is true of the world and what is known of it, over many calls.
+pub(crate) struct Life {
+    pub(crate) types: Types<Json>,
+    pub(crate) world: World,
+    pub(crate) current: Graph<Json>,
+    pub(crate) operations: Operations<Json>,
+    pub(crate) intended: Option<Graph<Json>>,
+    /// What goes on in the background.
+    pub(crate) behind: BTreeMap<OperationId, Ref>,
+    /// Ends that no call has noticed yet.
+    pub(crate) unnoticed: Vec<Input<Json>>,
+    /// Where the displaced items were.
+    pub(crate) displaced_from: BTreeMap<Ref, GroupPath>,
+    pub(crate) now: Timestamp,
+    pub(crate) story: String,
+}
+
+impl Life {
+    pub(crate) fn new() -> Self {
+        let current = Graph::new("g");
+        let mut world = World::new(&current, None);
+        world.with_failures = true;
+        Self {
+            types: types(),
+            world,
+            current,
+            operations: Operations::default(),
+            intended: None,
+            behind: BTreeMap::new(),
+            unnoticed: Vec::new(),
+            displaced_from: BTreeMap::new(),
+            now: Timestamp(1_000),
+            story: String::new(),
+        }
+    }
+
+    pub(crate) fn tell(&mut self, line: &str) {
+        self.story.push_str(line);
+        self.story.push('\n');
+    }
+
+    pub(crate) fn blame(&self, what: &str) -> ! {
+        let current = show_places(&self.current);
+        panic!(
+            "{what}\n{}things\n{}before the call\n{current}",
+            self.story,
+            show(&self.world.things)
+        );
+    }
+
+    pub(crate) fn is_inside(&self, extent: &Extent, reference: &Ref) -> bool {
+        match extent {
+            Extent::Everything | Extent::Changed(_) => true,
+            Extent::Item(item) => *item == reference.base(),
+            Extent::Group(path) => {
+                let base = reference.base();
+                let group = self.intended.as_ref().and_then(|graph| graph.group_of(&base));
+                let group = group
+                    .or_else(|| self.current.group_of(&base))
+                    .or_else(|| self.current.group_of(&base.alias()))
+                    .or_else(|| self.displaced_from.get(&base));
+                group.is_some_and(|group| group.is_within(path))
+            }
+        }
+    }
+
+    /// What is wanted in a call: of a part, what is intended there, and all else as it is or was.
+    fn wanted(&self, extent: &Extent) -> BTreeMap<Ref, Thing> {
+        let intended = self.intended.as_ref().map(things).unwrap_or_default();
+        if matches!(extent, Extent::Everything | Extent::Changed(_)) {
+            return intended;
+        }
+        let inside = |one: &Ref| self.is_inside(extent, one);
+        let mut wanted: BTreeMap<_, _> = intended.into_iter().filter(|(one, _)| inside(one)).collect();
+        // One that is being deleted for another call is gone by then.
+        let is_going = |one: &Ref| matches!(self.world.running.get(one), Some((Operation::Delete, _)));
+        let staying = self.world.things.iter().filter(|(one, _)| !is_going(one));
+        let rest = staying.chain(&self.world.displaced);
+        for (reference, thing) in rest.filter(|(one, _)| !inside(one) && !one.is_alias()) {
+            wanted.entry(reference.clone()).or_insert_with(|| thing.clone());
+        }
+        // One whose create failed is tried again by a call that is about it; until then others wait for it.
+        let unmade =
+            |item: &&Item<Json>| matches!(item.state(), State::Creating | State::Failed(Operation::Create));
+        for item in self
+            .current
+            .items()
+            .filter(unmade)
+            .filter(|item| !inside(item.reference()))
+        {
+            let (value, needs) = (item.value().clone(), item.dependencies().to_vec());
+            let thing = Thing {
+                value,
+                needs,
+                external: false,
+            };
+            wanted.entry(item.reference().base()).or_insert(thing);
+        }
+        // One that is being replaced is there as its replacement, once others were turned to that or the delete of
+        // the old one was tried.
+        for (alias, thing) in self
+            .world
+            .things
+            .iter()
+            .filter(|(one, _)| one.is_alias() && !inside(one))
+        {
+            let old = self.current.get(&alias.base()).map(Item::state);
+            let is_going = matches!(old, Some(State::Failed(Operation::Delete)));
+            if is_going || self.world.is_turned_to(&alias.base()) {
+                wanted.insert(alias.base(), thing.clone());
+            } else {
+                wanted.entry(alias.base()).or_insert_with(|| thing.clone());
+            }
+        }
+        wanted
+    }
+
+    /// The dependencies that items outside of a part lack already.
+    fn broken_before(&self, extent: &Extent) -> BTreeSet<(Ref, usize)> {
+        let outside = self
+            .world
+            .things
+            .iter()
+            .filter(|(one, _)| self.is_part(extent) && !self.is_inside(extent, one));
+        let is_going = |one: &Ref| {
+            let state = self.current.get(one).map(Item::state);
+            matches!(state, Some(State::Deleting | State::Failed(Operation::Delete)))
+        };
+        let left_out = self.world.left_out();
+        let broken = outside
+            .filter(|(one, _)| !is_going(one))
+            .flat_map(|(one, thing)| {
+                let needs = thing.needs.iter().enumerate();
+                let left_out = &left_out;
+                let unmet = needs.filter(move |(at, need)| {
+                    let is_open =
+                        |target: &&Ref| !left_out.contains(&((*one).clone(), *at, (*target).clone()));
+                    let mut open = need.targets().filter(is_open);
+                    !open.any(|target| self.world.held_before(target, need))
+                });
+                unmet.map(|(at, _)| (one.clone(), at))
+            });
+        broken.collect()
+    }
+
+    pub(crate) fn begin(&mut self, extent: &Extent) {
+        let wanted = self.wanted(extent);
+        self.world.things.retain(|_, thing| !thing.external);
+        let externals = things(&self.current)
+            .into_iter()
+            .filter(|(_, thing)| thing.external);
+        self.world.things.extend(externals);
+        self.world.before = self.world.things.clone();
+        self.world.wanted = wanted;
+        self.world.failed.clear();
+        self.world.broken_before = self.broken_before(extent);
+        if *extent == Extent::Everything {
+            self.world.displaced.clear();
+            self.displaced_from.clear();
+        }
+        // What another part displaced comes back as it is intended by now.
+        for reference in self.world.displaced.keys().cloned().collect::<Vec<_>>() {
+            if self.is_inside(extent, &reference) {
+                let path = self
+                    .intended
+                    .as_ref()
+                    .and_then(|graph| graph.group_of(&reference))
+                    .cloned();
+                match path.zip(self.world.wanted.get(&reference)) {
+                    Some((path, thing)) => {
+                        self.world.displaced.insert(reference.clone(), thing.clone());
+                        self.displaced_from.insert(reference, path);
+                    }
+                    None => {
+                        self.world.displaced.remove(&reference);
+                        self.displaced_from.remove(&reference);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn is_part(&self, extent: &Extent) -> bool {
+        matches!(extent, Extent::Group(_) | Extent::Item(_))
+    }
+}
+
+/// The items of a graph with their places and states, as text of a line each.
+pub(crate) fn show_places(graph: &Graph<Json>) -> String {
+    let all = things(graph);
+    let line = |item: &Item<Json>| {
+        let reference = item.reference();
+        let place = graph
+            .group_of(reference)
+            .filter(|path| !path.to_string().is_empty());
+        let place = place.map_or_else(String::new, |path| format!(" in {path}"));
+        let thing = all.get(reference).cloned();
+        let thing = thing.map(|thing| show(&BTreeMap::from([(reference.clone(), thing)])));
+        let thing = thing.unwrap_or_else(|| format!("  {reference}\n"));
+        format!("{}{place} [{}]\n", thing.trim_end_matches('\n'), item.state())
+    };
+    graph.items().map(line).collect()
+}
