@@ -141,7 +141,10 @@ impl<V: Value> Planner<'_, V> {
         let mut around = self.current_dependents(id);
         around.extend(self.intended_dependents(id));
         around.extend(self.course.need(id));
-        let slots: Vec<_> = self.current.edges(self.node(id).slot).collect();
+        let alias = self.alias_of(self.ref_of(id));
+        let alias = alias.and_then(|alias| self.current.slot(&alias.reference));
+        let both = std::iter::once(self.node(id).slot).chain(alias);
+        let slots: Vec<_> = both.flat_map(|slot| self.current.edges(slot)).collect();
         around.extend(slots.into_iter().map(|slot| self.node_at(slot)));
         around
     }

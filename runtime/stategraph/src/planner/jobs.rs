@@ -328,7 +328,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Returns true if the operation that failed on an item is still intended, and its time has not come.
-    fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
+    pub(super) fn waits_to_retry(&self, id: Id, item: &Item<V>) -> bool {
         let unchanged = match (item.next(), self.wanted(id)) {
             (Some(next), Some(intent)) => same(next, &intent),
             (None, None) => true,

@@ -216,7 +216,11 @@ impl<V: Value> Planner<'_, V> {
                 recreates |= need.recreates_when_modified();
             }
         }
-        if recreates {
+        // Outside of a part a failure is no reason to wait (S9), but what failed in being turned is.
+        let waits = item.state == State::Failed(Operation::Modify) && self.waits_to_retry(id, item);
+        if waits && (recreates || relies) {
+            self.course.node_mut(id).job = Job::Hold;
+        } else if recreates {
             self.recreate(id, Reason::TargetModified(reference), queue);
         } else if relies {
             self.raise(id, Job::Modify, Reason::TargetReplaced(reference), queue);
