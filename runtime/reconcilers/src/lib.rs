@@ -10,6 +10,8 @@
 //! | [`connector`] | tries the connection |
 //! | [`migration`] | runs SQL once for each version, before anything else |
 //!
+//! [`forecast`] says what a run would do, by the same decisions.
+//!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
 //! plain functions. What is stored and said holds no value of [`secrets`]. All kinds share what migrations [`made`] in the
@@ -24,6 +26,7 @@ pub mod canvas;
 pub mod component;
 pub mod connector;
 pub mod explore;
+pub mod forecast;
 pub mod made;
 pub mod messages;
 pub mod metrics_view;

@@ -7,6 +7,7 @@
 //! | [`record`] | what the engine records beside an output |
 //! | [`files`] | local files: which, and whether they changed |
 //! | [`pattern`] | which paths these may have, for whoever watches |
+//! | [`forecast`] | the same decision without a run, for `plan` |
 //! | [`retries`] | when a failed build is tried again |
 //! | `schedule` | when it is built again by time |
 //! | `state` | what an incremental build leaves for the next |
@@ -18,6 +19,7 @@
 
 pub mod data_tests;
 pub mod files;
+pub mod forecast;
 pub mod pattern;
 pub mod plan;
 pub mod record;
@@ -25,13 +27,14 @@ pub mod retries;
 pub mod statement;
 
 pub(crate) mod failure;
-pub use failure::{HELD_CHANGE, of_sql};
+pub use failure::{HELD_CODE, of_sql};
 mod inputs;
 pub(crate) mod place;
 mod run;
 mod schedule;
 mod source;
 mod state;
+mod triggers;
 
 use std::{path::Path, sync::Arc, time::Duration};
 

@@ -320,6 +320,29 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     }
 }
 
+/// A parse that is not applied.
+#[derive(Debug)]
+pub struct Foreseen {
+    /// The edits that it would make.
+    pub batch: Batch,
+    /// The statements with which connections to the engine would begin.
+    pub sessions: Vec<(Session, Version)>,
+}
+
+/// Works out what applying a parse would change in a catalog with these rows.
+///
+/// # Errors
+/// When the parse would not be applied, as without a manifest.
+pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) -> Result<Foreseen, Error> {
+    let parser = rows.iter().find(|row| row.kind.as_str() == KIND);
+    let parser = parser.map_or_else(fresh_uid, |row| row.uid);
+    let Parse { batch, sessions, .. } = compare(compilation, rows, parser, secrets);
+    Ok(Foreseen {
+        batch: batch?,
+        sessions,
+    })
+}
+
 /// Returns the statements with which connections to the engine begin: connectors as the files have them or, where these do not compile, as they
 /// were.
 fn sessions(project: &Project, rows: &[Arc<Row>], secrets: &Secrets) -> Vec<(Session, Version)> {

@@ -16,6 +16,8 @@ pub enum Exit {
     NotNow = 3,
     /// The state folder is damaged or from a newer version; nothing was touched.
     StateFolder = 4,
+    /// Asked for by `--exit-code`: something would be done.
+    WouldChange = 5,
     /// Stopped in order by Ctrl-C.
     Interrupted = 130,
     /// Stopped in order by a request to terminate.
@@ -36,6 +38,7 @@ impl Exit {
             Self::Usage => "usage",
             Self::NotNow => "not-now",
             Self::StateFolder => "state-folder",
+            Self::WouldChange => "would-change",
             Self::Interrupted | Self::Terminated => "interrupted",
         }
     }

@@ -62,6 +62,7 @@ mod migrations;
 mod odd_files;
 mod operating;
 mod pages;
+mod plans;
 mod refusals;
 mod renames;
 mod retries;

@@ -98,7 +98,7 @@ pub(super) fn of_state_resolver(resolver: &str) -> Error {
 }
 
 /// The code of an edit that waits for approval.
-pub const HELD_CHANGE: &str = "held-change";
+pub const HELD_CODE: &str = "held-change";
 
 /// An edit that would throw rows away which a new build may not bring back.
 pub(super) fn of_held(name: &str, reason: &Reason) -> Error {
@@ -109,7 +109,7 @@ pub(super) fn of_held(name: &str, reason: &Reason) -> Error {
     );
     Error {
         hint: Some(hint.into()),
-        ..Error::permanent(HELD_CHANGE, message)
+        ..Error::permanent(HELD_CODE, message)
     }
 }
 

@@ -15,15 +15,16 @@ use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Timestamp};
 use watershed_drivers::olap::{BuildError, Failure, OutputKind};
-use watershed_proto::{ConnectorSpec, Message, ModelChangeMode, ModelSpec, SqlSource};
+use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
     failure, files, inputs,
-    plan::{self, Again, Decision, FileNow, Object, OnEdit, Reason, Triggers, Wanted, plan},
+    plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
+    triggers::{on_edit, triggers},
 };
 use crate::{connector, made::Reads, refs};
 use standing::Standing;
@@ -235,9 +236,9 @@ impl<'a> Run<'a> {
             files: &wanted.files,
             made: &wanted.made.inputs,
             asked: self.asked(),
-            triggers: self.triggers(record),
+            triggers: triggers(self.spec(), record, self.context.now()),
             incremental: self.spec().incremental,
-            on_edit: self.on_edit(record),
+            on_edit: on_edit(self.spec(), record),
         };
         let found = match standing.orphan {
             None => plan::Found::Own(output),
@@ -260,34 +261,6 @@ impl<'a> Run<'a> {
         }
         let then = ModelSpec::decode(definition.as_slice()).unwrap_or_default();
         Ok((text_of(&then) == text_of(self.spec())).then(|| wanted.meaning.clone()))
-    }
-}
-
-/// Reasons to build it again.
-impl Run<'_> {
-    fn triggers(&self, record: &Record) -> Triggers {
-        let said = self.spec().refresh_schedule.as_ref();
-        let schedule = schedule::of(self.spec());
-        let mark = Timestamp(record.built_at_ms);
-        Triggers {
-            inputs: said.is_none_or(|said| said.ref_update && !said.disable),
-            files: said.is_none_or(|said| !said.disable),
-            due: schedule.is_some_and(|it| schedule::is_due(&it, mark, self.context.now())),
-        }
-    }
-
-    fn on_edit(&self, record: &Record) -> OnEdit {
-        let spec = self.spec();
-        match spec.change_mode() {
-            ModelChangeMode::Manual => OnEdit::Hold,
-            ModelChangeMode::Patch => OnEdit::Keep,
-            ModelChangeMode::Unspecified | ModelChangeMode::Reset => {
-                match spec.protect.unwrap_or(record.incremental) {
-                    true => OnEdit::Hold,
-                    false => OnEdit::Reset,
-                }
-            }
-        }
     }
 }
 

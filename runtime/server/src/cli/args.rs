@@ -43,6 +43,8 @@ pub(super) enum Command {
     Start(Start),
     /// Compile only: look for mistakes without opening any data.
     Validate(Validate),
+    /// Show what `run` would do and why, touching nothing.
+    Plan(Plan),
     /// Show how each resource stands.
     Status(Status),
     /// Look at resources again and do what is needed.
@@ -341,6 +343,17 @@ pub(super) struct Schema {
     /// The kind, or `manifest`; without it, the names of all schemas.
     #[arg(value_name = "KIND")]
     pub kind: Option<String>,
+}
+
+/// `plan`
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// The project's folder.
+    #[arg(value_name = "PROJECT", value_hint = ValueHint::DirPath)]
+    pub folder: Option<PathBuf>,
+    /// End with 5 if anything would be done.
+    #[arg(long)]
+    pub exit_code: bool,
 }
 
 /// `status`

@@ -1,4 +1,4 @@
-//! `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
+//! `plan`, `status`, `graph`, `history`, `show`, `query`: what looks without changing anything.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use watershed_drivers::olap::FileFormat;
 
-use super::args::{Format, Graph, History, Query, Shared, Show, Status, Test};
+use super::args::{Format, Graph, History, Plan, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::mistake::TYPED;
@@ -45,6 +45,17 @@ pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> R
             all: shared.all,
         },
     )
+}
+
+/// `plan`
+pub(super) fn plan(console: &mut Console, shared: &Shared, args: &Plan) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let mut shared = shared.clone();
+    if args.folder.is_some() {
+        shared.dir.clone_from(&args.folder);
+    }
+    let exit_code = args.exit_code;
+    look(console, &shared, format, Request::Plan { exit_code })
 }
 
 /// `graph`

@@ -178,6 +178,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Run(args) => work::run(console, shared, args),
         Command::Start(args) => start::start(console, shared, args),
         Command::Validate(args) => compile::validate(console, shared, args),
+        Command::Plan(args) => look::plan(console, shared, args),
         Command::Status(args) => look::status(console, shared, args),
         Command::Reconcile(args) => work::reconcile(console, shared, args),
         Command::Refresh(args) => work::refresh(console, shared, args),

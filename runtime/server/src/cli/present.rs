@@ -21,7 +21,9 @@ use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
-use crate::render::{care, check, data_tests, explain, fields, logs, operate, rows, status, table, units};
+use crate::render::{
+    care, check, data_tests, explain, fields, logs, operate, plan, rows, status, table, units,
+};
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
@@ -252,6 +254,14 @@ impl<'a> Presenter<'a> {
                 Format::Json => self.written(&document),
                 _ => self.text(&format!("{}\n", document.sql.trim_end())),
             },
+            Answer::Plan(document) => {
+                let exit = exit_of(document.exit_code);
+                match self.format {
+                    Format::Json => self.written(&document)?,
+                    _ => self.text(&plan::plan(&document))?,
+                };
+                Ok(exit)
+            }
             Answer::Graph(document) => match self.format {
                 Format::Json => self.written(&document),
                 Format::Dot => self.text(&status::dot(&document)),
@@ -474,6 +484,7 @@ pub(super) fn exit_of(code: u8) -> Exit {
         Exit::Usage,
         Exit::NotNow,
         Exit::StateFolder,
+        Exit::WouldChange,
         Exit::Interrupted,
         Exit::Terminated,
     ];

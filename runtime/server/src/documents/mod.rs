@@ -17,6 +17,7 @@ mod graph;
 mod history;
 mod logs;
 mod operate;
+mod plan;
 mod query;
 mod reason;
 mod resource;
@@ -38,6 +39,7 @@ pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument};
 pub use operate::{OperateDocument, Operated, Operation};
+pub use plan::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 pub use query::{Column, QueryDocument};
 pub use reason::{Link, Reason};
 pub use resource::{
@@ -71,6 +73,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("show", schemars::schema_for!(ShowDocument)),
         ("compile", schemars::schema_for!(CompileDocument)),
         ("graph", schemars::schema_for!(GraphDocument)),
+        ("plan", schemars::schema_for!(PlanDocument)),
         ("history", schemars::schema_for!(HistoryDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
         ("doctor", schemars::schema_for!(DoctorDocument)),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Key, Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
-use watershed_reconcilers::model::HELD_CHANGE;
+use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;
 use super::observer::Observer;
@@ -414,7 +414,7 @@ impl Instance {
         let held = typed.iter().map(|name| {
             let entry = names::resolve(&entries, name)?;
             let code = entry.row.error.as_ref().map(|error| &*error.code);
-            if code == Some(HELD_CHANGE) {
+            if code == Some(HELD_CODE) {
                 return Ok(entry.row.uid);
             }
             let message = format!("{} has no edit that waits for approval", entry.row.key());

@@ -12,7 +12,7 @@ use watershed_reconcilers::secrets::Secrets;
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
 use super::{
-    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, read,
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, plan, read,
     stream_query,
 };
 use crate::exit::Exit;
@@ -60,6 +60,24 @@ impl Folder {
                 let entries = self.entries().await?;
                 let document = self.reading(&entries, |r| r.status(&names, Hidden::unless(all)));
                 Answer::Run(Box::new(document?))
+            }
+            Request::Plan { exit_code } => {
+                let entries = match self.catalog() {
+                    Some(_) => self.entries().await?,
+                    None => Vec::new(),
+                };
+                let secrets = match self.lock {
+                    Some(_) => super::secrets_of(&self.options, &self.state),
+                    None => Secrets::default(),
+                };
+                let asked = plan::Asked {
+                    options: &self.options,
+                    state: &self.state,
+                    secrets: &secrets,
+                    entries: &entries,
+                    exit_code,
+                };
+                Answer::Plan(Box::new(plan::plan(asked).await?))
             }
             Request::Graph { name, all } => {
                 let entries = self.entries().await?;

@@ -32,6 +32,7 @@ mod logs;
 mod observer;
 mod operate;
 mod options;
+mod plan;
 mod query;
 mod read;
 mod service;

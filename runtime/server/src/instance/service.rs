@@ -7,7 +7,7 @@ use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, data_tests, export, read, stream_query};
+use super::{Files, Instance, data_tests, export, plan, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
@@ -81,6 +81,19 @@ impl Instance {
                 let entries = self.entries();
                 let document = self.reading(&entries).status(&names, Hidden::unless(all))?;
                 end(replies, Answer::Run(Box::new(document))).await
+            }
+            Request::Plan { exit_code } => {
+                let state = self.options.state_folder();
+                let state = state.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
+                let entries = self.entries();
+                let asked = plan::Asked {
+                    options: &self.options,
+                    state: &state,
+                    secrets: self.outputs.secrets(),
+                    entries: &entries,
+                    exit_code,
+                };
+                end(replies, Answer::Plan(Box::new(plan::plan(asked).await?))).await
             }
             Request::Graph { name, all } => {
                 let entries = self.entries();

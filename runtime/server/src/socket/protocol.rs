@@ -13,7 +13,7 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use crate::documents::{
     CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, ExportDocument,
     GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation,
-    ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
+    PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
 };
 use crate::exit::Exit;
 
@@ -129,6 +129,11 @@ pub enum Request {
         name: String,
         /// At most so many rows.
         limit: u64,
+    },
+    /// Work out what a run would do.
+    Plan {
+        /// End with another code if there is anything to do.
+        exit_code: bool,
     },
     /// What reads what.
     Graph {
@@ -299,6 +304,8 @@ pub enum Answer {
     Show(Box<ShowDocument>),
     /// Of `compile`.
     Compile(CompileDocument),
+    /// Of `plan`.
+    Plan(Box<PlanDocument>),
     /// Of `graph`.
     Graph(GraphDocument),
     /// Of `history`.

@@ -7,7 +7,7 @@ use watershed_proto::{ModelState, TestResult};
 use super::{Plan, Run, standing::Standing};
 use crate::{
     messages::Proto,
-    model::{data_tests, failure, inputs, record::Record},
+    model::{data_tests, failure, inputs, record::Record, triggers::triggers},
     outputs::Found,
 };
 
@@ -17,7 +17,7 @@ impl Run<'_> {
         let Some(record) = standing.record else {
             return Ok(Outcome::default());
         };
-        let triggers = self.triggers(&record);
+        let triggers = triggers(self.spec(), &record, self.context.now());
         let looked = plan.files.into_iter().zip(&record.files);
         let files = looked.map(|(now, then)| match now.content {
             // Proven by time and size: as it was.

@@ -64,7 +64,7 @@ impl Run<'_> {
             state: None,
         };
         let build = self.build_of(&base, &record, (sql, state), &tests);
-        let (record, results) = self.build_in_engine(&build, &tests).await?;
+        let (record, results) = self.build_in_engine(&build, record, &tests).await?;
         let brought = record.build == id;
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
         let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -181,6 +181,7 @@ impl Run<'_> {
     async fn build_in_engine(
         &self,
         build: &Build,
+        asked: Record,
         tests: &Tests,
     ) -> Result<(Record, Vec<TestResult>), Error> {
         let seconds = u64::from(self.spec().timeout_seconds);
@@ -205,8 +206,8 @@ impl Run<'_> {
         let secrets = self.model.outputs.secrets();
         match result {
             Ok(built) => {
-                let unread = || Error::permanent("record", "the record of the build can't be read back");
-                let record = Record::decode(&built.record).ok_or_else(unread)?;
+                // What it asked for may have been written otherwise: with the state, or under the build of before.
+                let record = Record::decode(&built.record).unwrap_or(asked);
                 let rows = built.rows;
                 Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
             }

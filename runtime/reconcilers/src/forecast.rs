@@ -1,0 +1,427 @@
+//! A forecast: what a run would do to each resource, and why, worked out without touching anything.
+//!
+//! It is made of the parts that a run is made of: the batch of a parse ([`crate::project_parser`]), applied to a copy of the
+//! catalog's rows, and the decision about each model, in the order of what they read. An output that would be built gets
+//! a build id that nobody has, so that what reads it is built too.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use watershed_core::{Batch, Change, Error, Key, Name, RefView, Row, Target, Uid};
+use watershed_proto::{Message, MigrationState, ModelSpec, ModelState};
+
+pub use crate::model::forecast::View;
+
+use crate::{
+    made::Made,
+    migration,
+    model::{
+        self, failure,
+        forecast::{Foreseen, Sky, foresee},
+        plan::{Again, Decision, Reason},
+        record::BuildId,
+    },
+    project_parser,
+};
+
+/// The fate of a resource in a run.
+#[derive(Debug, Clone)]
+pub struct Step {
+    /// The resource after the run; one that goes is as it is now.
+    pub row: Arc<Row>,
+    /// The resource as it is now; none if it is new.
+    pub before: Option<Arc<Row>>,
+    /// The edit that its files make.
+    pub edit: Option<EditKind>,
+    /// The work that is done for it.
+    pub work: Work,
+    /// The reason, in words.
+    pub reason: Option<String>,
+    /// The time that its last build took, in milliseconds.
+    pub took_ms: Option<u64>,
+}
+
+/// A sort of edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EditKind {
+    /// It is new.
+    Created,
+    /// Its spec is another.
+    Edited,
+    /// It has another name, and perhaps another spec.
+    Renamed,
+    /// Its files are gone.
+    Deleted,
+}
+
+/// Work of a run.
+#[derive(Debug, Clone)]
+pub enum Work {
+    /// All rows are made, or a view.
+    Build,
+    /// New rows are put into a table.
+    Add,
+    /// A view is made again because of what it names.
+    MakeAgain,
+    /// Its output gets another name.
+    Rename,
+    /// Its output is dropped.
+    Drop,
+    /// It is looked at: tried, checked, run.
+    Check,
+    /// It fails before anything is done.
+    Fail(Error),
+    /// Nothing.
+    Nothing,
+}
+
+/// Returns what a run would do, resources in the order of what they read, those that go at the end.
+///
+/// # Errors
+/// When the engine's cancel token ends it.
+pub async fn forecast(
+    parsed: project_parser::Foreseen,
+    rows: &[Arc<Row>],
+    view: &View<'_>,
+) -> Result<Vec<Step>, Error> {
+    let made = Made::default();
+    made.begin_with(
+        parsed
+            .sessions
+            .iter()
+            .map(|(session, version)| (session.connector.as_str(), *version)),
+    );
+    for row in rows.iter().filter(|row| row.kind.as_str() == migration::KIND) {
+        if let Some(state) = row
+            .state
+            .as_deref()
+            .and_then(|state| MigrationState::decode(state).ok())
+        {
+            made.learn(row.uid.0, &state);
+        }
+    }
+    let sky = Sky { view, made: &made };
+    let mut after = After::new(rows, &parsed.batch);
+    after.run_again = after.migrations_that_run();
+    let mut steps = Vec::new();
+    for uid in after.parents_first() {
+        let step = after.step(uid, &sky).await;
+        if view.cancel.is_cancelled() {
+            return Err(failure::of_cancel());
+        }
+        steps.extend(step);
+    }
+    steps.extend(after.gone());
+    Ok(steps)
+}
+
+/// The catalog as a parse would leave it.
+struct After<'a> {
+    before: HashMap<Uid, &'a Arc<Row>>,
+    rows: BTreeMap<Uid, Arc<Row>>,
+    by_key: HashMap<Key, Uid>,
+    edits: HashMap<Uid, EditKind>,
+    failed: BTreeSet<Uid>,
+    /// Those whose run leaves something else behind than stands there now.
+    changed: BTreeSet<Uid>,
+    /// Migrations that are run: what they leave then is not known.
+    run_again: BTreeSet<Uid>,
+}
+
+impl<'a> After<'a> {
+    fn new(rows: &'a [Arc<Row>], batch: &Batch) -> Self {
+        let live = rows.iter().filter(|row| !row.marks.is_deleted());
+        let before: HashMap<Uid, &Arc<Row>> = live.map(|row| (row.uid, row)).collect();
+        let mut after = Self {
+            rows: before.iter().map(|(uid, row)| (*uid, Arc::clone(row))).collect(),
+            before,
+            by_key: HashMap::new(),
+            edits: HashMap::new(),
+            failed: BTreeSet::new(),
+            changed: BTreeSet::new(),
+            run_again: BTreeSet::new(),
+        };
+        let uids: HashMap<Key, Uid> = after.rows.values().map(|row| (row.key(), row.uid)).collect();
+        for edit in &batch.edits {
+            let uid = match &edit.target {
+                Target::Uid(uid) => Some(*uid),
+                Target::Key(key) => uids.get(key).copied(),
+                // A parse names its resources in full.
+                Target::Name(_) => None,
+            };
+            after.edit(uid, &edit.change);
+        }
+        let live = after.rows.values();
+        let live = live.filter(|row| after.edits.get(&row.uid) != Some(&EditKind::Deleted));
+        after.by_key = live.map(|row| (row.key(), row.uid)).collect();
+        after
+    }
+
+    fn edit(&mut self, uid: Option<Uid>, change: &Change) {
+        let uid = match (change, uid) {
+            (Change::Create(new), _) => new.uid,
+            (_, Some(uid)) => uid,
+            (_, None) => return,
+        };
+        match change {
+            Change::Create(new) => {
+                let row = Row {
+                    refs: Arc::clone(&new.refs),
+                    paths: Arc::clone(&new.paths),
+                    spec: Arc::clone(&new.spec),
+                    spec_format: new.spec_format,
+                    hidden: new.hidden,
+                    ..Row::new(new.uid, new.kind.clone(), new.name.clone())
+                };
+                self.edits.insert(new.uid, EditKind::Created);
+                self.rows.insert(new.uid, Arc::new(row));
+            }
+            Change::Update(update) => {
+                let Some(row) = self.rows.get_mut(&uid).map(Arc::make_mut) else {
+                    return;
+                };
+                if let Some((spec, _)) = &update.spec {
+                    row.spec = Arc::clone(spec);
+                }
+                if let Some(refs) = &update.refs {
+                    row.refs = Arc::clone(refs);
+                }
+                if let Some(paths) = &update.paths {
+                    row.paths = Arc::clone(paths);
+                }
+                if update.spec.is_some() {
+                    self.edits.entry(uid).or_insert(EditKind::Edited);
+                }
+            }
+            Change::Rename(name) => {
+                if let Some(row) = self.rows.get_mut(&uid).map(Arc::make_mut) {
+                    row.name = Name::clone(name);
+                    self.edits.insert(uid, EditKind::Renamed);
+                }
+            }
+            Change::Delete | Change::ForceDelete => {
+                self.edits.insert(uid, EditKind::Deleted);
+            }
+        }
+    }
+
+    fn migrations_that_run(&self) -> BTreeSet<Uid> {
+        let edited = self
+            .edits
+            .iter()
+            .filter(|(_, edit)| matches!(edit, EditKind::Created | EditKind::Edited | EditKind::Deleted));
+        let rows = edited.filter_map(|(uid, _)| self.rows.get(uid));
+        let migrations = rows.filter(|row| row.kind.as_str() == migration::KIND);
+        migrations.map(|row| row.uid).collect()
+    }
+
+    /// Every resource that stays, each after those that it reads. Members of a circle come last.
+    fn parents_first(&self) -> Vec<Uid> {
+        let mut waits: BTreeMap<Uid, usize> = BTreeMap::new();
+        let mut readers: HashMap<Uid, Vec<Uid>> = HashMap::new();
+        for (key, uid) in &self.by_key {
+            let parents = self.rows.get(uid).map(|row| row.refs.clone()).unwrap_or_default();
+            let parents = parents
+                .iter()
+                .map(watershed_core::Ref::key)
+                .filter(|to| to != key);
+            let parents: BTreeSet<Uid> = parents.filter_map(|to| self.by_key.get(&to).copied()).collect();
+            waits.insert(*uid, parents.len());
+            for parent in parents {
+                readers.entry(parent).or_default().push(*uid);
+            }
+        }
+        let ready = waits.iter().filter(|(_, count)| **count == 0);
+        let mut ready: VecDeque<Uid> = self.by_name(ready.map(|(uid, _)| *uid).collect()).into();
+        let mut sorted = Vec::with_capacity(waits.len());
+        while let Some(uid) = ready.pop_front() {
+            waits.remove(&uid);
+            sorted.push(uid);
+            let mut next = Vec::new();
+            for reader in readers.remove(&uid).unwrap_or_default() {
+                if let Some(count) = waits.get_mut(&reader) {
+                    *count -= 1;
+                    if *count == 0 {
+                        next.push(reader);
+                    }
+                }
+            }
+            ready.extend(self.by_name(next));
+        }
+        sorted.extend(self.by_name(waits.into_keys().collect()));
+        sorted
+    }
+
+    fn by_name(&self, mut uids: Vec<Uid>) -> Vec<Uid> {
+        uids.sort_by_key(|uid| self.rows.get(uid).map(|row| row.key()));
+        uids
+    }
+
+    async fn step(&mut self, uid: Uid, sky: &Sky<'_>) -> Option<Step> {
+        let row = Arc::clone(self.rows.get(&uid)?);
+        let edit = self.edits.get(&uid).copied();
+        let refs = self.refs(&row);
+        let (work, reason, took_ms) = match row.kind.as_str() {
+            project_parser::KIND => return None,
+            model::KIND => self.model(&row, &refs, sky).await,
+            _ => self.other(&row, &refs, edit),
+        };
+        match &work {
+            Work::Fail(_) => drop(self.failed.insert(uid)),
+            Work::Nothing => {}
+            _ => drop(self.changed.insert(uid)),
+        }
+        Some(Step {
+            before: self.before.get(&uid).map(|row| Arc::clone(row)),
+            row,
+            edit,
+            work,
+            reason,
+            took_ms,
+        })
+    }
+
+    fn refs(&self, row: &Row) -> Vec<RefView> {
+        let view = |to: &watershed_core::Ref| {
+            let uid = self.by_key.get(&to.key());
+            RefView {
+                reference: to.clone(),
+                target: uid.and_then(|uid| self.rows.get(uid)).cloned(),
+                failed: uid.is_some_and(|uid| self.failed.contains(uid)),
+            }
+        };
+        row.refs.iter().map(view).collect()
+    }
+
+    async fn model(
+        &mut self,
+        row: &Arc<Row>,
+        refs: &[RefView],
+        sky: &Sky<'_>,
+    ) -> (Work, Option<String>, Option<u64>) {
+        let foreseen = match foresee(sky, row, refs).await {
+            Ok(foreseen) => foreseen,
+            Err(error) => return (Work::Fail(error), None, None),
+        };
+        let Foreseen {
+            decision,
+            state,
+            took_ms,
+        } = foreseen;
+        let mut after = Row::clone(row);
+        after.state = Some(state.encode_to_vec().into());
+        self.rows.insert(row.uid, Arc::new(after));
+        let input = |ordinal: usize| {
+            let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
+            let name = spec.inputs.get(ordinal);
+            name.map_or_else(|| "what it reads".to_owned(), |name| format!("`{name}`"))
+        };
+        let why = |reason: &Reason| match reason {
+            Reason::InputChanged(ordinal) => format!("{} is built", input(*ordinal)),
+            other => other.to_string(),
+        };
+        let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
+        let behind = sky.made.behind(&spec.uses);
+        if decision == Decision::Nothing && behind.iter().any(|uid| self.run_again.contains(&Uid(*uid))) {
+            let reason = "a migration that is run makes what it reads".to_owned();
+            self.blur(row);
+            return (Work::Build, Some(reason), took_ms);
+        }
+        let (work, reason) = match decision {
+            Decision::Build(reason) => (Work::Build, Some(why(&reason))),
+            Decision::Add(reason) => (Work::Add, Some(why(&reason))),
+            Decision::MakeViewAgain(Again::InputRenamed) => {
+                (Work::MakeAgain, Some("what it reads has another name".to_owned()))
+            }
+            Decision::MakeViewAgain(Again::InputChanged(ordinal)) => {
+                (Work::MakeAgain, Some(format!("{} is built", input(ordinal))))
+            }
+            Decision::MakeViewAgain(Again::MadeChanged) => {
+                let reason = "what a migration made, which it reads, is another".to_owned();
+                (Work::MakeAgain, Some(reason))
+            }
+            Decision::Rename { from } => (Work::Rename, Some(format!("its table is called `{from}`"))),
+            Decision::Adopt | Decision::Accept => (Work::Check, Some("its definition is another".to_owned())),
+            Decision::Hold(reason) => {
+                let held = Error::permanent(model::HELD_CODE, reason.to_string());
+                (Work::Fail(held), None)
+            }
+            Decision::Nothing => (Work::Nothing, None),
+        };
+        (work, reason, took_ms)
+    }
+
+    /// Gives a model's output another build, so that what reads it is built too.
+    fn blur(&mut self, row: &Row) {
+        let Some(row) = self.rows.get_mut(&row.uid).map(Arc::make_mut) else {
+            return;
+        };
+        let state = row
+            .state
+            .as_deref()
+            .and_then(|state| ModelState::decode(state).ok());
+        if let Some(state) = state {
+            let build_id = BuildId::fresh().to_string();
+            let state = ModelState { build_id, ..state };
+            row.state = Some(state.encode_to_vec().into());
+        }
+    }
+
+    /// A resource of another kind: looked at when it, or something that it reads, is another.
+    fn other(
+        &self,
+        row: &Row,
+        refs: &[RefView],
+        edit: Option<EditKind>,
+    ) -> (Work, Option<String>, Option<u64>) {
+        let failed = refs.iter().find(|view| view.failed || view.target.is_none());
+        if let Some(view) = failed {
+            let error = match &view.target {
+                None => failure::of_missing_ref(&view.reference),
+                Some(_) => failure::of_unchecked(&view.reference),
+            };
+            return (Work::Fail(error), None, None);
+        }
+        let why = match edit {
+            Some(EditKind::Created) => Some("it is new"),
+            Some(EditKind::Edited) => Some("its definition changed"),
+            Some(EditKind::Renamed) => Some("it has another name"),
+            Some(EditKind::Deleted) | None => None,
+        };
+        let parent = refs
+            .iter()
+            .filter_map(|view| view.target.as_ref())
+            .find(|target| self.changed.contains(&target.uid));
+        match (why, parent) {
+            (Some(why), _) if self.run_again.contains(&row.uid) => (Work::Build, Some(why.to_owned()), None),
+            (Some(why), _) => (Work::Check, Some(why.to_owned()), None),
+            (None, Some(parent)) => {
+                let reason = format!("`{}` is another", parent.name);
+                (Work::Check, Some(reason), None)
+            }
+            (None, None) if row.error.is_some() => (Work::Check, Some("it has failed".to_owned()), None),
+            (None, None) => (Work::Nothing, None, None),
+        }
+    }
+
+    /// The resources whose files are gone.
+    fn gone(&self) -> Vec<Step> {
+        let deleted = self.edits.iter().filter(|(_, edit)| **edit == EditKind::Deleted);
+        let rows = self.by_name(deleted.map(|(uid, _)| *uid).collect()).into_iter();
+        let step = |uid: Uid| {
+            let row = self.before.get(&uid)?;
+            let has_output = model::claim(row).is_some();
+            Some(Step {
+                row: Arc::clone(row),
+                before: Some(Arc::clone(row)),
+                edit: Some(EditKind::Deleted),
+                work: if has_output { Work::Drop } else { Work::Nothing },
+                reason: Some("its file is gone".to_owned()),
+                took_ms: None,
+            })
+        };
+        rows.filter_map(step).collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! The decision about a model without a run: what a build would do, given the catalog alone.
+//!
+//! The output is taken to stand as the catalog says. What was dropped or replaced by hand is seen by a run only.
+
+use std::{path::Path, sync::Arc, time::SystemTime};
+
+use tokio_util::sync::CancellationToken;
+use watershed_core::{Error, RefView, Row, Timestamp};
+use watershed_drivers::sandbox::Sandbox;
+use watershed_proto::{Message, ModelSpec, ModelState};
+
+use super::{
+    failure, files, inputs,
+    plan::{self, Again, Decision, Found, Object, Output, Wanted, plan},
+    record::{BuildId, Input, Meaning, Record, Refreshes},
+    statement,
+    triggers::{on_edit, triggers},
+};
+use crate::made::Made;
+
+/// The surroundings of a forecast.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'a> {
+    /// The project's folder.
+    pub root: &'a Arc<Path>,
+    /// The folders that the project is confined to.
+    pub sandbox: Option<&'a Sandbox>,
+    /// The time of the run.
+    pub now: Timestamp,
+    /// Ends the forecast.
+    pub cancel: &'a CancellationToken,
+}
+
+/// The surroundings of the forecast of a model.
+pub(crate) struct Sky<'a> {
+    pub(crate) view: &'a View<'a>,
+    /// The traces of migrations and connectors.
+    pub(crate) made: &'a Made,
+}
+
+/// A model after the run that is foreseen.
+pub(crate) struct Foreseen {
+    pub(crate) decision: Decision,
+    /// Its state then, as far as others read it.
+    pub(crate) state: ModelState,
+    /// The time that its last build took, if there was one.
+    pub(crate) took_ms: Option<u64>,
+}
+
+/// Returns what a run would decide about a model.
+///
+/// # Errors
+/// What the run would fail with before it builds.
+pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Result<Foreseen, Error> {
+    let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
+    if let Some(fault) = &spec.fault {
+        return Err(failure::of_fault(fault));
+    }
+    let reads = inputs::of_refs(&spec, refs)?;
+    let state = row
+        .state
+        .as_deref()
+        .and_then(|state| ModelState::decode(state).ok());
+    let record = state.as_ref().and_then(Record::from_state);
+    let made = sky.made.read_by_model(&spec.uses);
+    let seen = record
+        .as_ref()
+        .map(|record| record.files.clone())
+        .unwrap_or_default();
+    let patterns = inputs::patterns(&spec, &made.files);
+    let files = inputs::local_files(sky.view.root, sky.view.sandbox, patterns, seen, sky.view.cancel).await?;
+    let meaning = spec.output_meaning.as_ref().and_then(Meaning::from_proto);
+    let meaning =
+        meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
+    let table = statement::table(&spec, row.name.as_str());
+    let decision = match &record {
+        None => plan_nothing(),
+        Some(record) => {
+            // What is told by another version's rules is not compared here: the run knows the text.
+            let same_rules = record.meaning.version == meaning.version;
+            let output = Output {
+                record,
+                refingerprinted: (!same_rules).then_some(&meaning),
+                object: Object::Standing {
+                    table: &record.table,
+                    shape: record.shape,
+                    build: record.build,
+                },
+            };
+            let wanted = Wanted {
+                table,
+                shape: statement::shape(&spec),
+                meaning: &meaning,
+                inputs: &reads,
+                files: &files,
+                made: &made.inputs,
+                asked: Refreshes {
+                    plain: row.refreshes.plain,
+                    full: row.refreshes.full,
+                },
+                triggers: triggers(&spec, record, sky.view.now),
+                incremental: spec.incremental,
+                on_edit: on_edit(&spec, record),
+            };
+            plan(&wanted, &Found::Own(output))
+        }
+    };
+    if let Decision::Hold(reason) = &decision {
+        return Err(failure::of_held(row.name.as_str(), reason));
+    }
+    Ok(Foreseen {
+        took_ms: record.as_ref().map(|record| record.took_ms),
+        state: state_after(&decision, record, table, reads, &spec, meaning),
+        decision,
+    })
+}
+
+fn plan_nothing() -> Decision {
+    Decision::Build(plan::Reason::NeverBuilt)
+}
+
+/// The state as others read it: the name of the output, and whether its build is another.
+fn state_after(
+    decision: &Decision,
+    record: Option<Record>,
+    table: &str,
+    inputs: Vec<Input>,
+    spec: &ModelSpec,
+    meaning: Meaning,
+) -> ModelState {
+    let keeps = matches!(
+        decision,
+        Decision::Nothing
+            | Decision::Rename { .. }
+            | Decision::Accept
+            | Decision::MakeViewAgain(Again::InputRenamed)
+    );
+    let build = match &record {
+        Some(record) if keeps => record.build,
+        _ => BuildId::fresh(),
+    };
+    let blank = || Record {
+        build,
+        table: table.to_owned(),
+        shape: statement::shape(spec),
+        meaning: meaning.clone(),
+        definition: Vec::new(),
+        inputs: inputs.clone(),
+        files: Vec::new(),
+        made: crate::made::Reads::default(),
+        answered: Refreshes::default(),
+        tests: Vec::new(),
+        results: Vec::new(),
+        rows: None,
+        built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
+        took_ms: 0,
+        total_ms: 0,
+        incremental: spec.incremental,
+        steps: 0,
+        state: None,
+    };
+    let after = Record {
+        build,
+        table: table.to_owned(),
+        ..record.unwrap_or_else(blank)
+    };
+    after.to_state()
+}

@@ -1,0 +1,169 @@
+//! `plan`: what a run would do, from the files and the catalog alone.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use watershed_controller::{Row, Timestamp};
+use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
+use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};
+use watershed_reconcilers::project_parser;
+use watershed_reconcilers::secrets::Secrets;
+
+use super::{Options, compiled};
+use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
+use crate::exit::Exit;
+use crate::report::{Entry, health, kinds, resource};
+use crate::socket::Refusal;
+use crate::state_folder::StateFolder;
+
+/// A plan that is asked for.
+pub(super) struct Asked<'a> {
+    pub(super) options: &'a Options,
+    pub(super) state: &'a StateFolder,
+    pub(super) secrets: &'a Secrets,
+    /// The catalog as it stands.
+    pub(super) entries: &'a [Entry],
+    /// End with an exit code of its own if there is anything to do.
+    pub(super) exit_code: bool,
+}
+
+/// Works out what a run would do.
+///
+/// # Errors
+/// When the files can't be compiled as a whole, as without a manifest.
+pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
+    let compilation = compiled::compile(asked.options, asked.state).await?;
+    asked.secrets.learn(compilation.project().variables());
+    let rows: Vec<Arc<Row>> = asked.entries.iter().map(|entry| Arc::clone(&entry.row)).collect();
+    let refused = |error: watershed_controller::Error| {
+        let refusal = Refusal::new(Exit::ProjectError, error.message.to_string());
+        match &error.hint {
+            Some(hint) => refusal.hint(hint.as_ref()),
+            None => refusal,
+        }
+    };
+    let parsed = project_parser::foresee(&compilation, &rows, asked.secrets).map_err(refused)?;
+    let root: Arc<Path> = asked.options.root.as_path().into();
+    let sandbox = super::sandbox(asked.options, asked.state);
+    let cancel = CancellationToken::new();
+    let view = View {
+        root: &root,
+        sandbox: sandbox.as_ref(),
+        now: Timestamp::from(std::time::SystemTime::now()),
+        cancel: &cancel,
+    };
+    let steps = forecast(parsed, &rows, &view).await.map_err(refused)?;
+    Ok(document(&asked, &steps))
+}
+
+fn document(asked: &Asked<'_>, all: &[Step]) -> PlanDocument {
+    let listed = all
+        .iter()
+        .filter(|step| !step.row.hidden && kinds::is_supported(step.row.kind.as_str()));
+    let resources = listed
+        .clone()
+        .filter(|step| step.edit != Some(EditKind::Deleted))
+        .count();
+    let steps: Vec<PlanStep> = listed
+        .filter(|step| step.edit.is_some() || !matches!(step.work, Work::Nothing))
+        .map(|step| told(step, asked.secrets))
+        .collect();
+    let summary = summary(&steps, resources);
+    let exit = match () {
+        () if summary.failures > 0 => Exit::ProjectError,
+        () if asked.exit_code && !steps.is_empty() => Exit::WouldChange,
+        () => Exit::Converged,
+    };
+    let project = asked.options.project();
+    PlanDocument {
+        schema: PlanDocument::SCHEMA.to_owned(),
+        project: project.name,
+        environment: project.environment,
+        exit_code: exit.code(),
+        steps,
+        summary,
+    }
+}
+
+fn told(step: &Step, secrets: &Secrets) -> PlanStep {
+    let name = resource::name(&declared_as(&step.row), step.row.name.as_str());
+    let error = match &step.work {
+        Work::Fail(error) => Some(secrets.redact_error(error.clone())),
+        _ => None,
+    };
+    let work = match &step.work {
+        Work::Build | Work::MakeAgain => PlanWork::Build,
+        Work::Add => PlanWork::Add,
+        Work::Rename => PlanWork::Rename,
+        Work::Drop => PlanWork::Drop,
+        Work::Check => PlanWork::Check,
+        Work::Fail(error) if health::is_dependency(error) => PlanWork::Blocked,
+        Work::Fail(_) => PlanWork::Failed,
+        Work::Nothing => PlanWork::None,
+    };
+    let before = step.before.as_ref().map(|row| row.name.as_str());
+    PlanStep {
+        kind: name.kind,
+        renamed_from: before.filter(|before| *before != name.name).map(str::to_owned),
+        name: name.name,
+        edit: match step.edit {
+            None => PlanEdit::None,
+            Some(EditKind::Created) => PlanEdit::Created,
+            Some(EditKind::Edited) => PlanEdit::Edited,
+            Some(EditKind::Renamed) => PlanEdit::Renamed,
+            Some(EditKind::Deleted) => PlanEdit::Deleted,
+        },
+        work,
+        reason: step
+            .reason
+            .as_deref()
+            .map(|reason| secrets.redact(reason).into_owned()),
+        destructive: work == PlanWork::Drop && holds_rows(&step.row),
+        estimate_ms: step
+            .took_ms
+            .filter(|_| matches!(work, PlanWork::Build | PlanWork::Add)),
+        error: error.as_ref().map(resource::failure),
+        sql: sql_change(step, secrets),
+    }
+}
+
+fn declared_as(row: &Row) -> String {
+    kinds::declared_as(row).unwrap_or_else(|| row.kind.to_string())
+}
+
+/// Returns whether a model's output is a table.
+fn holds_rows(row: &Row) -> bool {
+    let state = row
+        .state
+        .as_deref()
+        .and_then(|state| ModelState::decode(state).ok());
+    state.is_some_and(|state| state.result_kind() == OutputKind::Table)
+}
+
+fn sql_change(step: &Step, secrets: &Secrets) -> Option<SqlChange> {
+    let sql = |row: &Row| {
+        let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
+        let text = spec.sql.map(|sql| sql.text).unwrap_or_default();
+        secrets.redact(&text).into_owned()
+    };
+    if step.row.kind.as_str() != kinds::MODEL || step.edit == Some(EditKind::Deleted) {
+        return None;
+    }
+    let before = step.before.as_deref().map(sql).unwrap_or_default();
+    let after = sql(&step.row);
+    (!before.is_empty() && before != after).then_some(SqlChange { before, after })
+}
+
+fn summary(steps: &[PlanStep], resources: usize) -> PlanSummary {
+    let count = |keep: fn(PlanWork) -> bool| steps.iter().filter(|step| keep(step.work)).count() as u64;
+    PlanSummary {
+        resources: resources as u64,
+        builds: count(|work| matches!(work, PlanWork::Build | PlanWork::Add)),
+        renames: count(|work| work == PlanWork::Rename),
+        drops: count(|work| work == PlanWork::Drop),
+        checks: count(|work| work == PlanWork::Check),
+        failures: count(|work| matches!(work, PlanWork::Blocked | PlanWork::Failed)),
+        estimate_ms: steps.iter().filter_map(|step| step.estimate_ms).sum(),
+    }
+}
