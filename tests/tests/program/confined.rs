@@ -22,7 +22,7 @@ fn project(files: &[(&str, &str)]) -> Sandbox {
     for (file, text) in files {
         sandbox.write(file, text);
     }
-    fs::write(outside(&sandbox), format!("a\n{WORD}\n")).unwrap();
+    fs::write(outside(&sandbox), format!("a\n{WORD}\n")).expect("the file can be written");
     sandbox
 }
 
@@ -37,7 +37,7 @@ fn run(sandbox: &Sandbox) -> Said {
 /// The code and hint of the failure of a resource; empty if it has none.
 fn error_of(said: &Said, name: &str) -> (String, String) {
     let document = said.json();
-    let resources = document["resources"].as_array().unwrap();
+    let resources = document["resources"].as_array().expect("a list of resources");
     let resource = resources.iter().find(|resource| resource["name"] == name);
     let error = &resource.unwrap_or_else(|| panic!("{name} is listed"))["error"];
     let text = |key: &str| error[key].as_str().unwrap_or_default().to_owned();
