@@ -73,7 +73,7 @@ pub struct Unknown {
 
 impl From<Unknown> for Error {
     fn from(unknown: Unknown) -> Self {
-        let hint = "it is read with the project's files; mend what keeps them from being read";
+        let hint = "it is read with the project's files; fix what keeps them from being read";
         Self {
             hint: Some(hint.into()),
             ..Self::transient("variable-unknown", unknown.to_string())

@@ -140,6 +140,7 @@ impl Sandbox {
             "WATERSHED_PROJECT",
             "WATERSHED_ENVIRONMENT",
             "WATERSHED_STATE_DIR",
+            "WATERSHED_SANDBOX",
         ] {
             command.env_remove(variable);
         }

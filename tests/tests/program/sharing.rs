@@ -157,6 +157,16 @@ fn a_run_that_must_look_into_tables_which_others_have_open_touches_nothing() {
     assert!(said.stderr.contains("--wait"), "{}", said.stderr);
     let said = sandbox.call(&["query", "--wait", "100ms", "SELECT 1"]);
     assert_eq!(said.code, Some(3), "{}", said.stdout);
+    let process = format!("process {} (", std::process::id());
+    let waiting = said
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("waiting until "));
+    assert!(
+        waiting.is_some_and(|line| line.contains(&process)),
+        "{}",
+        said.stderr
+    );
     drop(notebook);
     assert_eq!(sandbox.done(0), "");
 }

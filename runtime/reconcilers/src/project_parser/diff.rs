@@ -440,7 +440,7 @@ fn name_collision(resource: &Resource) -> Diagnostic {
         resource,
         "name-collision",
         message,
-        "its file does not compile; mend or remove that one, or rename this one",
+        "its file does not compile; fix or remove that one, or rename this one",
     )
 }
 

@@ -309,7 +309,7 @@ impl<'a> Inquiry<'a> {
             (WhyNot::OnCycle, _) => "take one of these refs out".to_owned(),
             (WhyNot::Failed, Some(_)) if is_of_tests => {
                 format!(
-                    "mend the rows or the test; `watershed test {id}` looks at the rows of the last good build"
+                    "fix the rows or the test; `watershed test {id}` looks at the rows of the last good build"
                 )
             }
             (WhyNot::Failed, Some(at)) if !retryable => match self.life {
