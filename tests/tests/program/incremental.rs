@@ -10,6 +10,7 @@ use rand::seq::IndexedRandom as _;
 use rand::{Rng as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use crate::going::Going;
 use crate::sandbox::Sandbox;
 
 /// One model for each way in which new rows come, and one that reads such a model.
@@ -219,4 +220,49 @@ fn random_rows(rng: &mut SmallRng, round: i64) -> Vec<Row> {
     (first..first + count)
         .map(|id| (id, rng.random_range(0..4), 1_000 * (round + 1) + id))
         .collect()
+}
+
+/// A model that takes one row whenever it is built, every second.
+const TICKS: &[(&str, &str)] = &[
+    ("watershed.yaml", ""),
+    (
+        "models/tick.yaml",
+        "type: model\nincremental: true\nrefresh: {every: 1s, run_in_dev: true}\nsql: SELECT now() AS at\n",
+    ),
+    (
+        "models/at_night.yaml",
+        "type: model\nrefresh: {cron: 0 3 * * *}\nsql: SELECT 1 AS x\n",
+    ),
+];
+
+#[test]
+fn a_schedule_is_kept_under_start_and_made_up_for_by_the_next_run() {
+    let sandbox = Sandbox::with(TICKS);
+    let mut start = Going::settled(&sandbox);
+    for _ in 0..3 {
+        start.until_done(&["tick:built"]);
+    }
+    let status = sandbox.call(&["status", "--json"]).json();
+    let resources = status["resources"].as_array().expect("a list of resources");
+    let next = |name: &str| {
+        let is_it = |resource: &&Value| resource["name"] == name;
+        resources.iter().find(is_it).expect("a resource")["next_run_at"].clone()
+    };
+    assert!(next("tick").is_string(), "{status}");
+    assert!(next("at_night").is_null(), "times do not count in dev: {status}");
+    start.stop();
+    let rows = || {
+        sandbox.query("SELECT count(*) FROM tick")["rows"][0][0]
+            .as_i64()
+            .expect("a number")
+    };
+    let before = rows();
+    assert!(before >= 4, "{before} rows");
+    // It is due by now, or will be within the second.
+    while sandbox.done(0).is_empty() {}
+    assert!(rows() > before, "missed times are made up for");
+    let hint = sandbox.call(&["validate"]);
+    assert!(hint.stderr.contains("schedule-not-in-dev"), "{}", hint.stderr);
+    let prod = sandbox.call(&["validate", "--environment", "prod"]);
+    assert!(!prod.stderr.contains("schedule-not-in-dev"), "{}", prod.stderr);
 }
