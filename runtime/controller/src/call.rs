@@ -9,7 +9,7 @@ use watershed_core::{
     RunOutcome, Settlement, Uid,
 };
 
-use crate::desk::Distant;
+use crate::distant::Distant;
 use crate::store::Given;
 
 /// A call on its way to the loop.

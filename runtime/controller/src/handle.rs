@@ -10,20 +10,18 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use watershed_core::{
     Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow, Key,
-    Name, NewResource, Refusal, Revision, StopReason, Target, Uid, Update,
+    Kind, Name, NewResource, Refusal, Revision, StopReason, Target, Uid, Update,
 };
 
 use crate::call::{By, Command, Reply, RequestReply};
 use crate::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
 use crate::helm::Visitor;
 use crate::message::Message;
-use crate::reconciler::Reconciler;
 use crate::request::{Forget, Promise, Request, within};
 use crate::resource::{Resource, new_spec};
 use crate::select::Select;
 use crate::shared::Shared;
 use crate::stats::Stats;
-use crate::typed::Resources;
 use crate::watch::{Event, Watch};
 
 /// Talks to a running controller. Cheap to clone, usable from any task.
@@ -86,18 +84,6 @@ use crate::watch::{Event, Watch};
 pub struct Handle {
     shared: Arc<Shared>,
     by: Option<By>,
-}
-
-/// Which resources a listing has.
-///
-/// See [`Handle`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Hidden {
-    /// Those that are not hidden.
-    #[default]
-    Leave,
-    /// All.
-    Show,
 }
 
 /// How a resource is deleted.
@@ -307,19 +293,12 @@ impl Handle {
         Listing { revision, resources }
     }
 
-    /// The resources of the kind that this reconciler was registered for, in terms of its types.
-    ///
-    /// # Panics
-    /// If the reconciler was registered for no kind, or for several.
-    #[track_caller]
-    pub fn of<R: Reconciler>(&self) -> Resources<R> {
-        let (name, kinds) = (std::any::type_name::<R>(), &self.shared.kinds);
-        let mut kinds = kinds.iter().filter(|(id, _)| *id == TypeId::of::<R>());
-        match (kinds.next(), kinds.next()) {
-            (Some((_, kind)), None) => Resources::new(self.clone(), kind.clone()),
-            (None, _) => panic!("`{name}` is registered for no kind"),
-            (Some(_), Some(_)) => panic!("`{name}` is registered for several kinds"),
-        }
+    /// The kinds that a reconciler of this type was registered for.
+    pub(crate) fn kinds_of(&self, reconciler: TypeId) -> impl Iterator<Item = &Kind> {
+        let kinds = self.shared.kinds.iter();
+        kinds
+            .filter(move |(id, _)| *id == reconciler)
+            .map(|(_, kind)| kind)
     }
 
     /// Follows what is committed after `from`: the revision of a listing, or the last that an earlier watch saw, also

@@ -26,9 +26,8 @@ use crate::gathering::Gathering;
 use crate::nudges::Nudges;
 use crate::runner::{Invocation, Runner};
 use crate::shared::{OpenedCatalog, Shared};
-use crate::store::{Catalog, Lease};
+use crate::store::{Catalog, Certainty, Lease};
 use crate::task::OnlyWhileHeld;
-use crate::tenure::Certainty;
 use crate::workers::Workers;
 
 /// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that

@@ -69,6 +69,7 @@ mod context;
 mod controller;
 mod crash;
 mod desk;
+mod distant;
 #[cfg(test)]
 mod dropped;
 mod error;
@@ -119,13 +120,13 @@ pub use crash::CRASH_POINTS;
 pub use error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
-pub use handle::{Delete, Handle, Hidden, Listing, Refresh};
+pub use handle::{Delete, Handle, Listing, Refresh};
 pub use host::WhenLost;
 pub use message::Message;
 pub use reconciler::Reconciler;
 pub use request::Request;
 pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
-pub use select::Select;
+pub use select::{Hidden, Select};
 pub use stats::Stats;
 pub use typed::{KindWatch, ReadError, Resources, Typed};
 pub use watch::{Changes, Event, Watch};

@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
 
-use crate::handle::Hidden;
-
 /// A selection of resources: those that pass every condition that is set. Without any these are all that are not
 /// hidden and not being deleted.
 ///
@@ -150,6 +148,18 @@ impl Select {
 }
 
 /// Everything that is stored, also what is being deleted; hidden ones as it says.
+/// The resources that a listing has.
+///
+/// See [`Handle`](crate::Handle) for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Hidden {
+    /// Those that are not hidden.
+    #[default]
+    Leave,
+    /// All.
+    Show,
+}
+
 impl From<Hidden> for Select {
     fn from(hidden: Hidden) -> Self {
         Self {

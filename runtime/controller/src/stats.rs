@@ -170,7 +170,7 @@ impl Stats {
                 last_us: metrics.lag.last_us(),
                 longest_us: metrics.lag.longest_us(at),
             },
-            waiting: Waiting::of(shared),
+            waiting: Waiting::of(&shared.metrics.lengths, shared.watching.held_bytes()),
             lease: shared.lease().map(|lease| LeaseAge {
                 age_ms: milliseconds(at.saturating_duration_since(lease.since)),
                 term_ms: milliseconds(lease.term),

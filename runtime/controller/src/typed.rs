@@ -1,5 +1,6 @@
 //! The resources of one kind, in terms of its reconciler's types.
 
+use std::any::TypeId;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -14,6 +15,23 @@ use crate::request::Request;
 use crate::resource::{Resource, declare, new_spec};
 use crate::select::Select;
 use crate::watch::{Changes, Event, Watch};
+
+impl Handle {
+    /// The resources of the kind that this reconciler was registered for, in terms of its types.
+    ///
+    /// # Panics
+    /// If the reconciler was registered for no kind, or for several.
+    #[track_caller]
+    pub fn of<R: Reconciler>(&self) -> Resources<R> {
+        let name = std::any::type_name::<R>();
+        let mut kinds = self.kinds_of(TypeId::of::<R>());
+        match (kinds.next(), kinds.next()) {
+            (Some(kind), None) => Resources::new(self.clone(), kind.clone()),
+            (None, _) => panic!("`{name}` is registered for no kind"),
+            (Some(_), Some(_)) => panic!("`{name}` is registered for several kinds"),
+        }
+    }
+}
 
 /// The most attempts of [`Resources::apply`] while others create and delete the resource.
 const TRIES: usize = 16;

@@ -7,7 +7,6 @@ use std::sync::atomic::Ordering;
 
 use serde::Serialize;
 
-use crate::shared::Shared;
 use crate::sync::AtomicU64;
 
 /// What waits inside the controller of this process.
@@ -42,15 +41,14 @@ pub struct Queue {
 }
 
 impl Waiting {
-    pub(crate) fn of(shared: &Shared) -> Self {
-        let lengths = &shared.metrics.lengths;
+    pub(crate) fn of(lengths: &Lengths, watched_bytes: usize) -> Self {
         Self {
             calls: lengths.calls.read(),
             answers: lengths.answers.read(),
             signals: lengths.signals.read(),
             forgotten: lengths.forgotten.read(),
             begins: lengths.begins.read(),
-            watched_bytes: shared.watching.held_bytes() as u64,
+            watched_bytes: watched_bytes as u64,
         }
     }
 

@@ -11,10 +11,8 @@ use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use thiserror::Error;
-use tokio::time::Instant;
 use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid, Write};
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
@@ -22,6 +20,7 @@ mod columns;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod cuts;
 pub mod exchange;
+mod lease;
 mod memory;
 #[cfg(feature = "postgres")]
 pub mod postgres;
@@ -32,6 +31,8 @@ pub mod sqlite;
 
 pub(crate) use exchange::{Asked, Interest, Taken, Wake};
 pub use exchange::{Exchange, Given};
+pub(crate) use lease::Certainty;
+pub use lease::Lease;
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresReader, PostgresStore};
@@ -102,17 +103,6 @@ impl<S: Store + ?Sized> Store for Box<S> {
     fn exchange(&self, instance: &str) -> Option<Arc<dyn Exchange>> {
         (**self).exchange(instance)
     }
-}
-
-/// A lease that runs out unless it is renewed.
-///
-/// See [`Catalog::lease`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Lease {
-    /// How long it lasts.
-    pub term: Duration,
-    /// When it was last asked for, which is before it was given: nobody else can have it before `since` + `term`.
-    pub since: Instant,
 }
 
 /// Anything that keeps a value from being bound to a statement or read from a row.

@@ -13,9 +13,9 @@ use super::play::Play;
 use super::script::PLACES;
 use super::story::{Story, text};
 use crate::clock::Clock;
-use crate::handle::Hidden;
 use crate::reconciler::Reconciler;
 use crate::resource::state_of;
+use crate::select::Hidden;
 
 /// How often what has failed is tried again.
 const RETRIES: usize = 3;

@@ -17,9 +17,9 @@ use super::story::{Story, text};
 use super::things::{Thing, Things};
 use crate::clock::TokioClock;
 use crate::error::{EditError, WaitError};
-use crate::handle::Hidden;
 use crate::message::Message;
 use crate::reconciler::Reconciler;
+use crate::select::Hidden;
 use crate::store::MemoryStore;
 
 /// When every play begins: the first moment of 2000, in UTC.

@@ -38,10 +38,9 @@ use self::statements::Statements;
 use super::columns::{integer, unreadable, value};
 use super::cuts::Cuts;
 use super::{
-    BoxFuture, Catalog, Exchange, Given, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened, Store,
-    StoreError, TablePrefix,
+    BoxFuture, Catalog, Certainty, Exchange, Given, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened,
+    Store, StoreError, TablePrefix,
 };
-use crate::tenure::Certainty;
 
 /// How long a lease lasts unless something else is asked for: short enough for a takeover that people hardly notice,
 /// long enough for a database that pauses.

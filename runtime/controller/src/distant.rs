@@ -1,0 +1,120 @@
+//! Answers to calls of other processes.
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+use uuid::Uuid;
+use watershed_core::{Answer, Refusal, Revision, RunOutcome, Settlement};
+
+use crate::store::Given;
+
+/// The answers to a call of another process, as far as they came.
+#[derive(Debug)]
+pub(crate) struct Distant {
+    /// All that was answered: each answer repeats the ones before, for they may reach the store in any order.
+    said: Given,
+    /// What is still to come.
+    open: Open,
+    /// Answers that go with the commit under way, and are not given twice.
+    in_commit: usize,
+    out: mpsc::UnboundedSender<Given>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Open {
+    Once,
+    Request { outcome: bool, settled: bool },
+}
+
+impl Open {
+    fn after(self, answer: &Answer) -> Option<Self> {
+        let Open::Request { outcome, settled } = self else {
+            return None;
+        };
+        let (outcome, settled) = match answer {
+            Answer::Outcome(_) => (false, settled),
+            Answer::Settled(_) => (outcome, false),
+            Answer::Refused(_) => (false, false),
+            _ => (outcome, settled),
+        };
+        (outcome || settled).then_some(Open::Request { outcome, settled })
+    }
+}
+
+impl Distant {
+    /// No answer to the call `id` yet. A request is answered up to three times, anything else once.
+    pub(crate) fn new(id: Uuid, is_request: bool, out: mpsc::UnboundedSender<Given>) -> Self {
+        let open = match is_request {
+            true => Open::Request {
+                outcome: true,
+                settled: true,
+            },
+            false => Open::Once,
+        };
+        Self {
+            said: Given {
+                id,
+                ..Given::default()
+            },
+            open,
+            in_commit: 0,
+            out,
+        }
+    }
+
+    /// What the commit that carries the call out stores with it; none if the next holder has to answer.
+    pub(crate) fn with_commit(&mut self, answers: &[&Answer], revision: Revision) -> Option<Given> {
+        self.in_commit = answers.len();
+        let mut given = self.said.clone();
+        given.revision = given.revision.max(revision);
+        let mut open = Some(self.open);
+        for answer in answers {
+            if is_of_this_holder(answer) {
+                return None;
+            }
+            write_down(answer, &mut given);
+            open = open.and_then(|open| open.after(answer));
+        }
+        given.done = open.is_none();
+        Some(given)
+    }
+
+    /// Gives an answer to its caller, unless a commit did; returns what is still to be answered.
+    pub(crate) fn answer(mut self: Box<Self>, answer: &Answer, revision: Revision) -> Option<Box<Self>> {
+        let open = self.open.after(answer);
+        if !is_of_this_holder(answer) {
+            write_down(answer, &mut self.said);
+            self.said.revision = self.said.revision.max(revision);
+            self.said.done = open.is_none();
+        }
+        if self.in_commit > 0 {
+            self.in_commit -= 1;
+        } else if !is_of_this_holder(answer) {
+            let _ = self.out.send(self.said.clone());
+        }
+        self.open = open?;
+        Some(self)
+    }
+}
+
+/// Whether an answer says nothing but that this holder is about to go: the next one will know more.
+fn is_of_this_holder(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Refused(Refusal::ShuttingDown | Refusal::LeaseLost | Refusal::OutcomeUnknown)
+            | Answer::Outcome(RunOutcome::ShutDown | RunOutcome::LeaseLost)
+            | Answer::Settled(Settlement::ShutDown | Settlement::LeaseLost)
+    )
+}
+
+pub(crate) fn write_down(answer: &Answer, given: &mut Given) {
+    let text = json(answer);
+    match answer {
+        Answer::Outcome(_) => given.outcome = text,
+        Answer::Settled(_) => given.settled = text,
+        _ => given.first = text,
+    }
+}
+
+fn json(value: &impl Serialize) -> Option<String> {
+    serde_json::to_string(value).ok()
+}
