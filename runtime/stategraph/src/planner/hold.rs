@@ -32,7 +32,7 @@ impl<V: Value> Planner<'_, V> {
                 .item(node.slot)
                 .is_some_and(|item| self.awaits_recreation(item))
         };
-        node.job == Job::Hold || (node.job == Job::Rest && awaits())
+        node.job == Job::Hold || (node.job == Job::Rest && awaits() && self.recreating_target(id).is_none())
     }
 
     fn is_held_back(&self, id: Id) -> bool {

@@ -86,7 +86,7 @@ impl<V: Value> Planner<'_, V> {
         });
     }
 
-    fn recreating_target(&self, id: Id) -> Option<Ref> {
+    pub(super) fn recreating_target(&self, id: Id) -> Option<Ref> {
         let node = self.node(id);
         let stays = matches!(node.job, Job::Rest | Job::Relink | Job::Modify) && node.verdict == Verdict::In;
         if stays { self.other_witness(id) } else { None }
