@@ -58,6 +58,14 @@ fn plain_statement(spec: &ModelSpec) -> Option<&str> {
         .map(|sql| sql.text.as_str())
 }
 
+/// Settings of an output that say what later rows do to those that are there, which stay as they are.
+const LATER_KEYS: [&str; 4] = [
+    "incremental_strategy",
+    "unique_key",
+    "partition_by",
+    "on_schema_change",
+];
+
 /// Fingerprints the spec of the model `name`; `analysis` is that of its plain statement.
 pub(crate) fn of_spec(
     name: &str,
@@ -157,6 +165,9 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
     if let Some(properties) = &mut spec.output_properties {
         // `output_kind` says it, defaults included.
         properties.fields.remove("materialize");
+        LATER_KEYS
+            .iter()
+            .for_each(|key| drop(properties.fields.remove(*key)));
     }
     if let Some(properties) = &mut spec.input_properties {
         properties.fields.remove("invalidate_on_change");

@@ -96,6 +96,36 @@ fn an_edit_that_would_lose_rows_waits_for_approval() {
 }
 
 #[test]
+fn a_new_column_is_refused_until_the_settings_take_it_and_no_row_is_lost() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    sandbox.edit(
+        "models/added.yaml",
+        "incremental: true",
+        "incremental: true\nchange_mode: patch",
+    );
+    sandbox.edit("models/added.yaml", "id, day, v", "id, day, v, 'x' AS w");
+    assert_eq!(sandbox.done(0), "", "a patch builds nothing");
+    sandbox.write("data/events.csv", "id,day,v\n9,9,90\n");
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.stderr.contains("columns-changed"), "{}", said.stderr);
+    assert!(said.stderr.contains("on_schema_change"), "{}", said.stderr);
+    // The hint is followed; that throws nothing away, so nothing is held.
+    sandbox.edit(
+        "models/added.yaml",
+        "incremental: true",
+        "incremental: true\noutput: {on_schema_change: append_new_columns}",
+    );
+    assert_eq!(sandbox.done(0), "added:built");
+    let rows = sandbox.query("SELECT id, w FROM added ORDER BY id")["rows"].clone();
+    assert_eq!(rows, json!([[1, null], [2, null], [3, null], [9, "x"]]));
+    // Neither does another way in which later rows come.
+    sandbox.edit("models/merged.yaml", "unique_key: id", "unique_key: [id, day]");
+    assert_eq!(sandbox.done(0), "");
+}
+
+#[test]
 fn dead_at_any_point_of_a_step_no_row_is_lost_or_comes_twice() {
     let project = Sandbox::with(PROJECT);
     project.run(0);

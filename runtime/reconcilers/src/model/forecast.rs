@@ -14,7 +14,7 @@ use super::{
     plan::{self, Again, Decision, Found, Object, Output, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes},
     statement,
-    triggers::{on_edit, triggers},
+    triggers::{adds_rows, on_edit, triggers},
 };
 use crate::made::Made;
 
@@ -99,7 +99,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
                     full: row.refreshes.full,
                 },
                 triggers: triggers(&spec, record, sky.view.now),
-                incremental: spec.incremental,
+                incremental: adds_rows(&spec),
                 on_edit: on_edit(&spec, record),
             };
             plan(&wanted, &Found::Own(output))
@@ -155,7 +155,7 @@ fn state_after(
         built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
         took_ms: 0,
         total_ms: 0,
-        incremental: spec.incremental,
+        incremental: adds_rows(spec),
         steps: 0,
         state: None,
     };

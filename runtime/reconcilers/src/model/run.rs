@@ -24,7 +24,7 @@ use super::{
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
-    triggers::{on_edit, triggers},
+    triggers::{adds_rows, on_edit, triggers},
 };
 use crate::{connector, made::Reads, refs};
 use standing::Standing;
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
             }
             Decision::Adopt => {
                 let (outcome, record) = self.adopt(plan, standing).await?;
-                if self.spec().incremental {
+                if adds_rows(self.spec()) {
                     // New rows may be waiting: they are put into what is its own now.
                     return Box::pin(self.converge()).await;
                 }
@@ -237,7 +237,7 @@ impl<'a> Run<'a> {
             made: &wanted.made.inputs,
             asked: self.asked(),
             triggers: triggers(self.spec(), record, self.context.now()),
-            incremental: self.spec().incremental,
+            incremental: adds_rows(self.spec()),
             on_edit: on_edit(self.spec(), record),
         };
         let found = match standing.orphan {

@@ -9,6 +9,12 @@ use super::{
     schedule,
 };
 
+/// Returns true if builds add to the rows that are there. A model with partitions is built as a whole so far, or every
+/// build would add all of them again.
+pub(super) fn adds_rows(spec: &ModelSpec) -> bool {
+    spec.incremental && spec.partitions.is_none()
+}
+
 /// Returns the reasons that count now for an output with this record.
 pub(super) fn triggers(spec: &ModelSpec, record: &Record, now: Timestamp) -> Triggers {
     let said = spec.refresh_schedule.as_ref();

@@ -18,6 +18,7 @@ use crate::{
         failure, inputs,
         record::{BuildId, Record, Shape},
         state, statement,
+        triggers::adds_rows,
     },
 };
 
@@ -59,7 +60,7 @@ impl Run<'_> {
             built_at_ms: now.0,
             took_ms: 0,
             total_ms: base.total_ms(),
-            incremental: spec.incremental,
+            incremental: adds_rows(&spec),
             steps: base.steps(),
             state: None,
         };
