@@ -23,11 +23,11 @@ fn a_key_without_effect_is_a_warning_where_it_stands() {
     let project = Sandbox::with(&[
         (
             "watershed.yaml",
-            "models:\n  refresh:\n    every: 24h\nfeatures: [x]\n",
+            "models:\n  post_exec: SELECT 1\nfeatures: [x]\n",
         ),
         (
             "models/a.sql",
-            "-- @incremental: true\n-- @refresh.cron: 0 * * * *\n-- @materialize: true\nSELECT 1 AS x\n",
+            "-- @stage: duckdb\n-- @pre_exec: SELECT 1\n-- @materialize: true\nSELECT 1 AS x\n",
         ),
         (
             "models/b.yaml",
@@ -43,14 +43,14 @@ fn a_key_without_effect_is_a_warning_where_it_stands() {
         "no-effect-yet models/b.yaml:5",
         "no-effect-yet models/b.yaml:8",
         "no-effect-yet models/b.yaml:9",
+        "no-effect-yet watershed.yaml:2",
         "no-effect-yet watershed.yaml:3",
-        "no-effect-yet watershed.yaml:4",
     ];
     assert_eq!(told(&project.call(&["validate", "--json"])), expected);
     assert_eq!(told(&project.call(&["run", "--json"])), expected);
     let text = project.call(&["run"]);
     assert!(
-        text.stderr.contains("`incremental` has no effect yet"),
+        text.stderr.contains("`stage` has no effect yet"),
         "{}",
         text.stderr
     );
@@ -60,7 +60,7 @@ fn a_key_without_effect_is_a_warning_where_it_stands() {
 fn a_key_in_thousands_of_files_is_told_in_a_few() {
     let project = Sandbox::with(&[("watershed.yaml", "")]);
     for number in 0..50 {
-        let text = format!("-- @incremental: true\nSELECT {number} AS x\n");
+        let text = format!("-- @stage: duckdb\nSELECT {number} AS x\n");
         project.write(&format!("models/m{number:02}.sql"), &text);
     }
     let found = diagnostics(&project.call(&["validate", "--json"]));
