@@ -10,7 +10,7 @@ use std::{
 };
 
 use watershed_core::{Batch, Change, Error, Key, Name, RefView, Row, Target, Uid};
-use watershed_proto::{Message, MigrationState, ModelSpec, ModelState};
+use watershed_proto::{Message, MigrationState, ModelState};
 
 pub use crate::model::forecast::View;
 
@@ -309,12 +309,12 @@ impl<'a> After<'a> {
             decision,
             state,
             took_ms,
+            spec,
         } = foreseen;
         let mut after = Row::clone(row);
         after.state = Some(state.encode_to_vec().into());
         self.rows.insert(row.uid, Arc::new(after));
         let input = |ordinal: usize| {
-            let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
             let name = spec.inputs.get(ordinal);
             name.map_or_else(|| "what it reads".to_owned(), |name| format!("`{name}`"))
         };
@@ -322,7 +322,6 @@ impl<'a> After<'a> {
             Reason::InputChanged(ordinal) => format!("{} is built", input(*ordinal)),
             other => other.to_string(),
         };
-        let spec = ModelSpec::decode(row.spec.as_ref()).unwrap_or_default();
         let behind = sky.made.behind(&spec.uses);
         if decision == Decision::Nothing && behind.iter().any(|uid| self.run_again.contains(&Uid(*uid))) {
             let reason = "a migration that is run makes what it reads".to_owned();
@@ -344,10 +343,7 @@ impl<'a> After<'a> {
             }
             Decision::Rename { from } => (Work::Rename, Some(format!("its table is called `{from}`"))),
             Decision::Adopt | Decision::Accept => (Work::Check, Some("its definition is another".to_owned())),
-            Decision::Hold(reason) => {
-                let held = Error::permanent(model::HELD_CODE, reason.to_string());
-                (Work::Fail(held), None)
-            }
+            Decision::Hold(reason) => (Work::Fail(failure::of_held(row.name.as_str(), &reason)), None),
             Decision::Nothing => (Work::Nothing, None),
         };
         (work, reason, took_ms)

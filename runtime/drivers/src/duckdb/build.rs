@@ -140,12 +140,12 @@ struct Made {
 
 /// The steps within the transaction.
 fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildError> {
-    let brought = match &build.step {
-        Step::Replace => {
-            replace(work, plan, build)?;
-            true
+    let (rows, brought) = match &build.step {
+        Step::Replace => (replace(work, plan, build)?, true),
+        Step::Into { .. } if plan.stands => {
+            let brought = step::put_rows(work, build)?;
+            (step::count_rows(work, &build.name)?, brought)
         }
-        Step::Into { .. } if plan.stands => step::put_rows(work, build)?,
         Step::Into { .. } => return Err(BuildError::Absent),
     };
     let verdicts = verdicts(work, &build.checks)?;
@@ -156,10 +156,6 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
     for entry in &plan.drop_after {
         schema::drop_object(work, entry)?;
     }
-    let rows = match build.kind {
-        OutputKind::Table => step::count_rows(work, &build.name)?,
-        OutputKind::View => None,
-    };
     let (tag, record) = match &build.unless_rows {
         Some((before, record)) if !brought => {
             let tag = Tag {
@@ -181,7 +177,8 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
     })
 }
 
-fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<(), BuildError> {
+/// Makes the output whole. Returns the number of rows of a table.
+fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
     }
@@ -195,6 +192,10 @@ fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<(), BuildError
         keyword(build.kind),
         qualified(&build.name)
     );
-    work.run_theirs(Source { prefix: &prefix, sql })?;
-    step::refuse_same_key(work, &build.key, &qualified(&build.name))
+    let made = work.run_theirs(Source { prefix: &prefix, sql })?;
+    step::refuse_same_key(work, &build.key, &qualified(&build.name))?;
+    Ok(match build.kind {
+        OutputKind::Table => schema::count(&made),
+        OutputKind::View => None,
+    })
 }

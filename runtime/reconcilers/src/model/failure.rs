@@ -101,7 +101,7 @@ pub(super) fn of_state_resolver(resolver: &str) -> Error {
 pub const HELD_CODE: &str = "held-change";
 
 /// An edit that would throw rows away which a new build may not bring back.
-pub(super) fn of_held(name: &str, reason: &Reason) -> Error {
+pub(crate) fn of_held(name: &str, reason: &Reason) -> Error {
     let message = format!("held: {reason}, and a new build would throw away the rows that are there");
     let hint = format!(
         "`watershed approve {name}` has them made anew; \

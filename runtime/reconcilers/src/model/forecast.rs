@@ -2,17 +2,17 @@
 //!
 //! The output is taken to stand as the catalog says. What was dropped or replaced by hand is seen by a run only.
 
-use std::{path::Path, sync::Arc, time::SystemTime};
+use std::{path::Path, sync::Arc};
 
 use tokio_util::sync::CancellationToken;
 use watershed_core::{Error, RefView, Row, Timestamp};
 use watershed_drivers::sandbox::Sandbox;
-use watershed_proto::{Message, ModelSpec, ModelState};
+use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
 
 use super::{
-    failure, files, inputs,
+    failure, inputs,
     plan::{self, Again, Decision, Found, Object, Output, Wanted, plan},
-    record::{BuildId, Input, Meaning, Record, Refreshes},
+    record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
     triggers::{adds_rows, on_edit, triggers},
 };
@@ -45,6 +45,8 @@ pub(crate) struct Foreseen {
     pub(crate) state: ModelState,
     /// The time that its last build took, if there was one.
     pub(crate) took_ms: Option<u64>,
+    /// Its spec.
+    pub(crate) spec: ModelSpec,
 }
 
 /// Returns what a run would decide about a model.
@@ -74,7 +76,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
         meaning.ok_or_else(|| Error::permanent("spec-incomplete", "a spec without a fingerprint"))?;
     let table = statement::table(&spec, row.name.as_str());
     let decision = match &record {
-        None => plan_nothing(),
+        None => Decision::Build(plan::Reason::NeverBuilt),
         Some(record) => {
             // What is told by another version's rules is not compared here: the run knows the text.
             let same_rules = record.meaning.version == meaning.version;
@@ -105,29 +107,6 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
             plan(&wanted, &Found::Own(output))
         }
     };
-    if let Decision::Hold(reason) = &decision {
-        return Err(failure::of_held(row.name.as_str(), reason));
-    }
-    Ok(Foreseen {
-        took_ms: record.as_ref().map(|record| record.took_ms),
-        state: state_after(&decision, record, table, reads, &spec, meaning),
-        decision,
-    })
-}
-
-fn plan_nothing() -> Decision {
-    Decision::Build(plan::Reason::NeverBuilt)
-}
-
-/// The state as others read it: the name of the output, and whether its build is another.
-fn state_after(
-    decision: &Decision,
-    record: Option<Record>,
-    table: &str,
-    inputs: Vec<Input>,
-    spec: &ModelSpec,
-    meaning: Meaning,
-) -> ModelState {
     let keeps = matches!(
         decision,
         Decision::Nothing
@@ -135,34 +114,24 @@ fn state_after(
             | Decision::Accept
             | Decision::MakeViewAgain(Again::InputRenamed)
     );
-    let build = match &record {
-        Some(record) if keeps => record.build,
-        _ => BuildId::fresh(),
+    let kept = record.as_ref().filter(|_| keeps).map(|record| record.build);
+    let took_ms = record.as_ref().map(|record| record.took_ms);
+    let kind = match statement::shape(&spec) {
+        Shape::Table => OutputKind::Table,
+        Shape::View => OutputKind::View,
     };
-    let blank = || Record {
-        build,
-        table: table.to_owned(),
-        shape: statement::shape(spec),
-        meaning: meaning.clone(),
-        definition: Vec::new(),
-        inputs: inputs.clone(),
-        files: Vec::new(),
-        made: crate::made::Reads::default(),
-        answered: Refreshes::default(),
-        tests: Vec::new(),
-        results: Vec::new(),
-        rows: None,
-        built_at_ms: files::nanos(SystemTime::now()) / 1_000_000,
-        took_ms: 0,
-        total_ms: 0,
-        incremental: adds_rows(spec),
-        steps: 0,
-        state: None,
+    // As others read it: the name of the output, and which build it is.
+    let state = ModelState {
+        result_table: table.to_owned(),
+        result_kind: kind.into(),
+        build_id: kept.unwrap_or_else(BuildId::fresh).to_string(),
+        output_meaning: Some(meaning.to_proto()),
+        ..state.unwrap_or_default()
     };
-    let after = Record {
-        build,
-        table: table.to_owned(),
-        ..record.unwrap_or_else(blank)
-    };
-    after.to_state()
+    Ok(Foreseen {
+        decision,
+        state,
+        took_ms,
+        spec,
+    })
 }

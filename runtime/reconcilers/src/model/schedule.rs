@@ -10,6 +10,9 @@ use watershed_schedule::{
 /// Returns the schedule that a spec asks for; none if it has no times. The compiler has refused what can't be read.
 pub(super) fn of(spec: &ModelSpec) -> Option<Schedule> {
     let said = spec.refresh_schedule.as_ref().filter(|said| !said.disable)?;
+    if said.cron.is_empty() && said.ticker_seconds == 0 {
+        return None;
+    }
     let zone = match said.time_zone.as_str() {
         "Local" => Zone::from(TimeZone::system()),
         name => Zone::find(name).unwrap_or(Zone::UTC),

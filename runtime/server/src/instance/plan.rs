@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Row, Timestamp};
-use watershed_proto::{Message, ModelSpec, ModelState, OutputKind};
+use watershed_drivers::olap::OutputKind;
+use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};
-use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
+use watershed_reconcilers::{model, project_parser};
 
 use super::{Options, compiled};
 use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
@@ -134,11 +135,7 @@ fn declared_as(row: &Row) -> String {
 
 /// Returns whether a model's output is a table.
 fn holds_rows(row: &Row) -> bool {
-    let state = row
-        .state
-        .as_deref()
-        .and_then(|state| ModelState::decode(state).ok());
-    state.is_some_and(|state| state.result_kind() == OutputKind::Table)
+    model::claim(row).is_some_and(|claim| claim.kind == OutputKind::Table)
 }
 
 fn sql_change(step: &Step, secrets: &Secrets) -> Option<SqlChange> {

@@ -29,12 +29,12 @@ impl Run<'_> {
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
         let spec = self.opened_spec()?;
         let now = self.context.now();
-        // Outside of the time that a build may take.
-        let opened = self.model.outputs.open(self.cancel()).await;
-        opened.map_err(|failure| failure::of_failure(&failure))?;
         let scope = self.scope_of_build(&spec, &base).await?;
         let sql = statement::sql_in(&spec, &scope, self.paths())?;
         let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
+        // Outside of the time that a build may take.
+        let opened = self.model.outputs.open(self.cancel()).await;
+        opened.map_err(|failure| failure::of_failure(&failure))?;
         self.refuse_shared_output().await?;
         let started = Instant::now();
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
