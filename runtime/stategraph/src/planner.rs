@@ -362,10 +362,16 @@ impl<'a, V: Value> Planner<'a, V> {
         self.operations.in_foreground() > 0
     }
 
+    /// Returns true if something failed since the last look.
+    fn has_failed(&self) -> bool {
+        self.failed_now.len() > self.failed_before
+    }
+
     /// Surveys anew what is not over, with what operations of earlier calls have brought about.
     fn look_again(&mut self) {
         self.looks += 1;
-        if self.succeeded > self.succeeded_before {
+        // Both change what is in whose way: what failed stays, and nothing goes for its sake.
+        if self.succeeded > self.succeeded_before || self.has_failed() {
             self.insisted.clear();
         }
         self.succeeded_before = self.succeeded;

@@ -26,8 +26,7 @@ impl<V: Value> Planner<'_, V> {
         let mut blocked = self.blocked();
         // What was done meanwhile may have helped even something that a failure near it seems to explain; and
         // what failed is on hold from now on, so that nothing waits any more for what it would have changed.
-        let has_failed = self.failed_now.len() > self.failed_before;
-        if blocked.is_empty() || has_failed || self.succeeded > self.succeeded_before {
+        if blocked.is_empty() || self.has_failed() || self.succeeded > self.succeeded_before {
             return !blocked.is_empty();
         }
         let excused = self.excused(&blocked);
@@ -47,8 +46,11 @@ impl<V: Value> Planner<'_, V> {
         self.insisted.len() > before
     }
 
-    /// Has an item deleted first and created last, unless that was tried in vain.
+    /// Has an item deleted first and created last, unless that was tried in vain, or would be.
     fn insist_on(&mut self, id: Id) {
+        if self.is_leant_on(id, true) {
+            return;
+        }
         let reference = self.ref_of(id).clone();
         let times = self.insistence.entry(reference.clone()).or_default();
         if *times < MOST_INSISTENCE {
@@ -104,11 +106,13 @@ impl<V: Value> Planner<'_, V> {
         self.course.active.iter().copied().filter(blocked).collect()
     }
 
-    /// The blocked ones that something explains which failed, goes on, or is left alone.
+    /// The blocked ones that something explains which failed, goes on, or is left alone. What is ready and did not
+    /// start is related to something that goes on (S8).
     fn excused(&mut self, blocked: &[Id]) -> IdSet {
         let blocked: IdSet = blocked.iter().copied().collect();
+        let held: IdSet = self.course.ready.iter().map(|(_, _, task)| task.node).collect();
         let mut queue: Vec<Id> = (0..self.course.nodes.len() as Id)
-            .filter(|&id| self.is_excuse(id))
+            .filter(|&id| held.contains(&id) || self.is_excuse(id))
             .collect();
         let mut excused: IdSet = queue.iter().copied().filter(|id| blocked.contains(id)).collect();
         while let Some(id) = queue.pop() {

@@ -34,7 +34,7 @@ impl<V: Value> Planner<'_, V> {
             Job::Remake => item.is_none(),
             _ => item.is_some_and(Item::is_created),
         };
-        let can_finish = node.job != Job::Replace || !self.is_leant_on(id);
+        let can_finish = node.job != Job::Replace || !self.is_leant_on(id, false);
         if !fits || !can_finish || !self.is_target_replaced(id) || self.would_break_others(id, &intent) {
             return None;
         }
@@ -42,21 +42,24 @@ impl<V: Value> Planner<'_, V> {
         (!self.closes_cycle(id, &intent, &footing)).then_some(footing)
     }
 
-    /// Returns true if something that is left alone depends on the item, which could then not be replaced: directly, or
-    /// through others that would have to be deleted and cannot be.
-    fn is_leant_on(&mut self, id: Id) -> bool {
-        let (mut seen, mut queue) = (IdSet::default(), vec![id]);
-        while let Some(id) = queue.pop() {
+    /// Returns true if something depends on the item that stays as it is whatever the call does, so that the item can
+    /// be neither replaced nor deleted: directly, or through others that would have to be deleted as well. If the
+    /// item itself goes, dependents that rest on nothing else go with it.
+    pub(super) fn is_leant_on(&mut self, id: Id, goes: bool) -> bool {
+        let (mut seen, mut queue) = (IdSet::default(), vec![(id, goes)]);
+        while let Some((id, goes)) = queue.pop() {
             for dependent in self.current_dependents(id) {
                 if !self.stands(dependent) || self.tie(dependent, id) != Some(Tie::Relies) {
                     continue;
                 }
                 let node = self.node(dependent);
-                if node.verdict == Verdict::Untouched {
+                let follows = goes && self.stays_throughout(dependent);
+                if node.verdict == Verdict::Untouched || (follows && self.clings_to(dependent, id)) {
                     return true;
                 }
-                if node.job.has_down() && seen.insert(dependent) {
-                    queue.push(dependent);
+                let goes = node.job.is_interrupted() || (follows && self.rests_only_on(dependent, id));
+                if (goes || node.job.has_down()) && seen.insert(dependent) {
+                    queue.push((dependent, goes));
                 }
             }
         }

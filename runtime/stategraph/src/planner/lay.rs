@@ -351,20 +351,18 @@ impl<V: Value> Planner<'_, V> {
             let job = self.node(dependent).job;
             match (job, tie) {
                 (Job::Remake | Job::Delete | Job::DeleteBoth, _) => {
-                    let [by_item, by_alias] = self.ties(dependent, id);
-                    if by_item.is_some() || job != Job::DeleteBoth {
-                        self.after(down, task(dependent, Part::Down));
-                    }
-                    if by_alias.is_some() && job == Job::DeleteBoth {
-                        self.after(down, task(dependent, Part::Finish));
+                    // What is left of a failed create goes first, but need not.
+                    let is_loose = |tie: Tie| tie != Tie::Relies || !self.stands(dependent);
+                    let [by_item, by_alias] = self.ties(dependent, id).map(|tie| tie.map(is_loose));
+                    if job == Job::DeleteBoth {
+                        self.lay_after(down, task(dependent, Part::Down), by_item);
+                        self.lay_after(down, task(dependent, Part::Finish), by_alias);
+                    } else {
+                        self.lay_after(down, task(dependent, Part::Down), Some(is_loose(tie)));
                     }
                     if self.node(id).job == Job::Replace && !self.waits_for_adoption(dependent, id) {
                         self.after(down, task(dependent, Part::Up));
                         self.course.order_edges.push((down, task(dependent, Part::Up)));
-                    }
-                    // What is left of a failed create goes first, but need not.
-                    if tie != Tie::Relies || !self.stands(dependent) {
-                        self.course.order_edges.push((down, task(dependent, Part::Down)));
                     }
                 }
                 (Job::Replace, Tie::Alternative) => {
@@ -379,6 +377,16 @@ impl<V: Value> Planner<'_, V> {
                 (Job::Wait, _) => self.course.task_mut(down).waits += 1,
                 _ => {}
             }
+        }
+    }
+
+    /// Makes a task wait for one of a dependent that is tied to its item: loosely, so that the order may be given up,
+    /// or not.
+    fn lay_after(&mut self, later: TaskId, earlier: TaskId, is_loose: Option<bool>) {
+        let Some(is_loose) = is_loose else { return };
+        self.after(later, earlier);
+        if is_loose {
+            self.course.order_edges.push((later, earlier));
         }
     }
 

@@ -173,7 +173,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Returns true if one of an item's intended dependencies has nothing but this target that stays.
-    fn rests_only_on(&self, id: Id, target: Id) -> bool {
+    pub(super) fn rests_only_on(&self, id: Id, target: Id) -> bool {
         let Some(intent) = &self.node(id).intent else {
             return false;
         };

@@ -217,6 +217,25 @@ impl<V: Value> Planner<'_, V> {
                 .any(|target| self.held_before(target, need.predicate()))
     }
 
+    /// Returns true if an item relies on an alternative that leads back to it, and none is left that would do: it can be
+    /// neither turned to another one nor created anew, and stays (S9).
+    pub(super) fn clings_to(&self, id: Id, target: Id) -> bool {
+        let Some(intent) = &self.node(id).intent else {
+            return false;
+        };
+        let mut position = 0;
+        intent.needs.iter().any(|need| {
+            let positions = position..position + need.width();
+            position = positions.end;
+            let is_target = |at: usize| self.course.need(id).get(at) == Some(&target);
+            !need.is_order_only()
+                && positions.clone().any(|at| is_target(at) && self.leads_back(id, at))
+                && !self
+                    .alternatives(id, positions)
+                    .any(|one| self.will_hold(one, need.predicate()))
+        })
+    }
+
     /// Returns true if a target, or the one that is to be replaced, is there and as it must be.
     fn held_before(&self, target: Id, predicate: Option<&Predicate>) -> bool {
         let reference = self.ref_of(target);

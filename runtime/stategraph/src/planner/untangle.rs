@@ -137,7 +137,10 @@ impl<V: Value> Planner<'_, V> {
         for &id in &self.course.active {
             for part in [Part::Up, Part::Finish] {
                 for next in self.course.after(task(id, part)) {
-                    let leaves = next.part == Part::Down || self.course.moves.contains(&(id, next.node));
+                    // A replacement that is given up goes in its last task.
+                    let goes = next.part == Part::Down
+                        || (next.part == Part::Finish && self.node(next.node).job == Job::DeleteBoth);
+                    let leaves = goes || self.course.moves.contains(&(id, next.node));
                     let ends = [vertex(task(id, part)), vertex(next)];
                     let inside = knots.iter().any(|knot| ends.iter().all(|end| knot.contains(end)));
                     if next.node != id && leaves && (inside || !only_inside) && !knots.is_empty() {

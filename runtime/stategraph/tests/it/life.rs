@@ -192,6 +192,17 @@ impl Life {
         }
     }
 
+    /// Takes an item outside of a part as it is after its replacement was given up or adopted: with that goes what the
+    /// others were to be turned to.
+    pub(crate) fn follow(&mut self, extent: &Extent, reference: &Ref) {
+        let base = reference.base();
+        let is_outside = self.is_part(extent) && !self.is_inside(extent, &base);
+        if is_outside && reference.is_alias() && !self.world.things.contains_key(reference) {
+            let thing = self.world.things.get(&base).cloned();
+            self.world.wanted.extend(thing.map(|thing| (base, thing)));
+        }
+    }
+
     pub(crate) fn is_part(&self, extent: &Extent) -> bool {
         matches!(extent, Extent::Group(_) | Extent::Item(_))
     }

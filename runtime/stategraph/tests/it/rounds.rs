@@ -79,6 +79,7 @@ impl Life {
                 let ended = running.swap_remove(rng.random_range(0..running.len()));
                 let fails = one_in(rng, manners.fails);
                 inputs.push(self.end(ended.id, &ended.reference, fails));
+                self.follow(extent, &ended.reference);
             }
         }
         if !planner.is_done() {
