@@ -261,20 +261,11 @@ impl<V: Value> Planner<'_, V> {
     /// Returns true if an item needs the new value of a target that is replaced: it is there only after the alias
     /// was adopted.
     pub(super) fn waits_for_adoption(&self, id: Id, target: Id) -> bool {
-        let node = self.node(id);
-        let Some(intent) = node
-            .intent
-            .as_ref()
-            .filter(|_| self.node(target).job == Job::Replace)
-        else {
-            return false;
-        };
-        let reference = self.ref_of(target);
-        intent.needs.iter().any(|need| {
-            !need.is_order_only()
-                && need.targets().any(|one| one == reference)
-                && !self.holds_now(self.node(target).slot, need.predicate())
-        })
+        let node = self.node(target);
+        node.job == Job::Replace
+            && self
+                .needs_on(id, target)
+                .any(|(need, _)| !self.holds_now(node.slot, need.predicate()))
     }
 
     /// One that has to be turned away before its target changes does not wait for that change.

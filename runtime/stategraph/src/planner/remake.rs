@@ -174,16 +174,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Returns true if one of an item's intended dependencies has nothing but this target that stays.
     pub(super) fn rests_only_on(&self, id: Id, target: Id) -> bool {
-        let Some(intent) = &self.node(id).intent else {
-            return false;
-        };
-        let mut position = 0;
-        intent.needs.iter().any(|need| {
-            let positions = position..position + need.width();
-            position = positions.end;
-            if need.is_order_only() || !self.alternatives(id, positions.clone()).any(|one| one == target) {
-                return false;
-            }
+        self.needs_on(id, target).any(|(need, positions)| {
             !self.alternatives(id, positions).any(|other| {
                 other != target
                     && !self.node(other).job.is_interrupted()
@@ -195,8 +186,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Turns a dependent to the replacement of its target.
     fn turn(&mut self, id: Id, target: Id, queue: &mut Vec<Id>) {
-        let node = self.node(id);
-        let (Some(intent), Some(item)) = (&node.intent, self.current.item(node.slot)) else {
+        let Some(item) = self.current.item(self.node(id).slot) else {
             return;
         };
         let reference = self.ref_of(target).clone();
@@ -204,14 +194,8 @@ impl<V: Value> Planner<'_, V> {
             return;
         }
         let (mut relies, mut recreates) = (false, false);
-        for (at, need) in intent
-            .needs
-            .iter()
-            .enumerate()
-            .filter(|(_, need)| !need.is_order_only())
-        {
-            let chosen = need.width() == 1 || item.relied_on(at) == Some(&reference);
-            if chosen && need.targets().any(|one| *one == reference) {
+        for (need, _) in self.needs_on(id, target) {
+            if need.width() == 1 || item.relied_on_by(need) == Some(&reference) {
                 relies = true;
                 recreates |= need.recreates_when_modified();
             }
@@ -251,14 +235,8 @@ impl<V: Value> Planner<'_, V> {
         }
         let old = &self.current.item(self.node(target).slot)?.spec.value;
         let reference = self.ref_of(target);
-        let intent = self.node(id).intent.as_ref()?;
-        let mut position = 0;
-        let can_move = intent.needs.iter().all(|need| {
-            let positions = position..position + need.width();
-            position = positions.end;
-            if need.is_order_only() || !self.alternatives(id, positions.clone()).any(|one| one == target) {
-                return true;
-            }
+        self.node(id).intent.as_ref()?;
+        let can_move = self.needs_on(id, target).all(|(need, positions)| {
             let fits = |value: &V| {
                 need.predicate()
                     .is_none_or(|one| self.holds(reference, one, value))

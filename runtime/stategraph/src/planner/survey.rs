@@ -229,7 +229,9 @@ impl<V: Value> Planner<'_, V> {
             position = positions.end;
             let is_target = |at: usize| self.course.need(id).get(at) == Some(&target);
             !need.is_order_only()
-                && positions.clone().any(|at| is_target(at) && self.leads_back(id, at))
+                && positions
+                    .clone()
+                    .any(|at| is_target(at) && self.leads_back(id, at))
                 && !self
                     .alternatives(id, positions)
                     .any(|one| self.will_hold(one, need.predicate()))
@@ -259,6 +261,24 @@ impl<V: Value> Planner<'_, V> {
         positions
             .filter(move |&at| !self.leads_back(id, at))
             .filter_map(move |at| need.get(at).copied())
+    }
+
+    /// The intended dependencies of an item that this target may satisfy, and the positions of their targets.
+    pub(super) fn needs_on(
+        &self,
+        id: Id,
+        target: Id,
+    ) -> impl Iterator<Item = (&Dependency, Range<usize>)> + '_ {
+        let intent = self.node(id).intent.as_ref();
+        let needs = intent.into_iter().flat_map(|intent| &intent.needs);
+        let placed = needs.scan(0, |position, need| {
+            let positions = *position..*position + need.width();
+            *position = positions.end;
+            Some((need, positions))
+        });
+        placed.filter(move |(need, positions)| {
+            !need.is_order_only() && self.alternatives(id, positions.clone()).any(|one| one == target)
+        })
     }
 
     fn leads_back(&self, id: Id, position: usize) -> bool {

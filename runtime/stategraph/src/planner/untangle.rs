@@ -22,12 +22,15 @@ const PATIENT_ROUNDS: usize = 8;
 /// Vertices of the graph of tasks, for each node: its three tasks, and being calm.
 const PER_NODE: u32 = 4;
 
+/// The last vertex of a node, after its tasks.
+const CALM: u32 = 3;
+
 fn vertex(task: TaskId) -> u32 {
     task.node * PER_NODE + task.part as u32
 }
 
 fn calm_vertex(id: Id) -> u32 {
-    id * PER_NODE + 3
+    id * PER_NODE + CALM
 }
 
 impl<V: Value> Planner<'_, V> {
@@ -143,7 +146,9 @@ impl<V: Value> Planner<'_, V> {
                     let leaves = goes || self.course.moves.contains(&(id, next.node));
                     let ends = [vertex(task(id, part)), vertex(next)];
                     let inside = knots.iter().any(|knot| ends.iter().all(|end| knot.contains(end)));
-                    if next.node != id && leaves && (inside || !only_inside) && !knots.is_empty() {
+                    // One that is replaced after others changed, which wait for it to go.
+                    let is_other = next.node != id || (part == Part::Up && next.part == Part::Down);
+                    if is_other && leaves && (inside || !only_inside) && !knots.is_empty() {
                         found.insert(id);
                     }
                 }
@@ -159,6 +164,11 @@ impl<V: Value> Planner<'_, V> {
         self.course.is_soft |= !knots.is_empty();
         self.course.is_mixed |= !knots.is_empty();
         for knot in knots {
+            debug_assert!(
+                knot.iter()
+                    .all(|&vertex| vertex % PER_NODE != Part::Up as u32 && vertex % PER_NODE != CALM),
+                "only deletes are left in a circle"
+            );
             let downs = knot
                 .iter()
                 .filter(|&&vertex| vertex % PER_NODE == Part::Down as u32);
