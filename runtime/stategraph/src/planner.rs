@@ -207,10 +207,10 @@ pub struct Planner<'a, V: Value> {
     insistence: BTreeMap<Ref, u32>,
     /// Nothing further is started.
     is_halted: bool,
-    /// The number of looks, and of operations that had succeeded at the last one.
+    /// The number of looks, and of changes to the current graph: in all, and up to the last look.
     looks: u32,
-    succeeded: u64,
-    succeeded_before: u64,
+    changes: u64,
+    changes_before: u64,
     /// Slots that must be looked at again because an operation ended that this course did not start.
     dirty: BTreeSet<Slot>,
     effects: Vec<Effect<V>>,
@@ -260,8 +260,8 @@ impl<'a, V: Value> Planner<'a, V> {
             insistence: BTreeMap::new(),
             is_halted: false,
             looks: 0,
-            succeeded: 0,
-            succeeded_before: 0,
+            changes: 0,
+            changes_before: 0,
             dirty: BTreeSet::new(),
             effects: Vec::new(),
             log: Log::default(),
@@ -362,6 +362,12 @@ impl<'a, V: Value> Planner<'a, V> {
         self.operations.in_foreground() > 0
     }
 
+    /// Returns true if the current graph changed since the last look: an operation started or succeeded, or an item
+    /// was turned to other dependencies.
+    fn has_changed(&self) -> bool {
+        self.changes > self.changes_before
+    }
+
     /// Returns true if something failed since the last look.
     fn has_failed(&self) -> bool {
         self.failed_now.len() > self.failed_before
@@ -371,10 +377,10 @@ impl<'a, V: Value> Planner<'a, V> {
     fn look_again(&mut self) {
         self.looks += 1;
         // Both change what is in whose way: what failed stays, and nothing goes for its sake.
-        if self.succeeded > self.succeeded_before || self.has_failed() {
+        if self.has_changed() || self.has_failed() {
             self.insisted.clear();
         }
-        self.succeeded_before = self.succeeded;
+        self.changes_before = self.changes;
         self.failed_before = self.failed_now.len();
         let open = self.current.attention().filter(|_| self.intent.extent.is_part());
         let seeds = self

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::Planner;
 use super::chain::{Chain, Chains};
 use super::job::{Id, Job, Part, Stage, Task, TaskId, Verdict};
-use super::slots::{SlotHasher, SlotIndex};
+use super::slots::{IdSet, SlotHasher, SlotIndex};
 use crate::graph::Slot;
 use crate::item::Spec;
 use crate::reason::Reason;
@@ -121,6 +121,9 @@ pub(super) struct Course<V> {
     pub(super) leftovers: Vec<Id>,
     /// All that can be reached from those of them that were asked about, by what is relied on.
     pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
+    /// Items outside of the part that are taken as something else since an operation on them ended: what is to be done to
+    /// them is found by looking again.
+    pub(super) outdated: IdSet,
     /// Items whose new dependencies would close a cycle: what is on the way, and the item.
     pub(super) closing: HashSet<(Id, Id)>,
 }
@@ -149,6 +152,7 @@ impl<V> Default for Course<V> {
             circular: HashSet::new(),
             leftovers: Vec::new(),
             below_leftovers: HashSet::default(),
+            outdated: IdSet::default(),
             closing: HashSet::new(),
         }
     }

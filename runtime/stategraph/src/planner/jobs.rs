@@ -361,9 +361,15 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Returns true if an item was to be deleted and created, and its delete failed and will be tried again. What was
-    /// deleted before it stays away until then: otherwise each retry would take it down once more (S4).
+    /// deleted before it stays away until then: otherwise each retry would take it down once more (S4). One on a cycle is
+    /// not tried again before the intent changes (S10).
     pub(super) fn awaits_recreation(&self, item: &Item<V>) -> bool {
         let failed = item.state == State::Failed(Operation::Delete) && !item.is_unmade();
-        failed && item.next().is_some() && self.next_try(item).is_some()
+        let is_stuck = || {
+            let intended = self.intent.graph();
+            let at = intended.and_then(|graph| Some((graph, graph.slot(&item.reference)?)));
+            at.is_some_and(|(graph, at)| graph.order().is_stuck(at))
+        };
+        failed && item.next().is_some() && self.next_try(item).is_some() && !is_stuck()
     }
 }

@@ -17,6 +17,7 @@ use crate::value::Value;
 
 /// The outcome of an attempt to start a task.
 enum Attempt {
+    /// It is under way, or over.
     Started,
     /// Something related is under way: once more when an operation has ended.
     Held,
@@ -39,6 +40,10 @@ impl<V: Value> Planner<'_, V> {
 
     fn attempt(&mut self, task: TaskId) -> Attempt {
         self.spend(1 + self.course.need(task.node).len());
+        if self.course.outdated.contains(&task.node) {
+            self.over(task, Stage::Stopped);
+            return Attempt::Started;
+        }
         if self.is_related_to_running(task) {
             return Attempt::Held;
         }
@@ -148,6 +153,7 @@ impl<V: Value> Planner<'_, V> {
 
     /// Changes what an item depends on; nothing happens outside.
     fn relink(&mut self, id: Id, footing: Footing) {
+        self.changes += 1;
         let node = self.node(id);
         let (slot, intent) = (node.slot, node.intent.clone());
         if let Some(intent) = intent {
@@ -207,6 +213,7 @@ impl<V: Value> Planner<'_, V> {
             line: Line::None,
         };
         running.line = self.open_line(self.operations.next_id(), &running);
+        self.changes += 1;
         let id = self.operations.start(running);
         self.course.task_mut(task).stage = Stage::Running;
         self.tasks.insert(id, task);

@@ -118,20 +118,28 @@ impl<'a, V: Value> Intent<'a, V> {
     }
 
     /// Takes an item outside of the part as it is now: an operation on it has ended that an earlier call had
-    /// started, and nothing of that is to be undone.
-    pub(super) fn follow(&mut self, current: &Graph<V>, reference: &Ref) {
+    /// started, and nothing of that is to be undone. Returns true if that is not what it was taken as before.
+    pub(super) fn follow(&mut self, current: &Graph<V>, reference: &Ref) -> bool {
         if self.is_inside(reference) {
-            return;
+            return false;
         }
-        if let Whole::Made(graph) = &mut self.graph {
-            match as_it_is(current, reference) {
-                Some((path, item)) => {
-                    let group = graph.intern_group(&path);
-                    graph.place(group, item);
-                }
-                None => drop(graph.remove(reference)),
+        let Whole::Made(graph) = &mut self.graph else {
+            return false;
+        };
+        let before = graph.get(reference).map(|item| Arc::clone(&item.spec));
+        let now = as_it_is(current, reference);
+        let is_same = match (&before, &now) {
+            (Some(before), Some((_, item))) => super::same(before, &item.spec),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        match now {
+            Some((path, item)) => {
+                let group = graph.intern_group(&path);
+                graph.place(group, item);
             }
+            None => drop(graph.remove(reference)),
         }
+        !is_same
     }
 
     /// Returns true if the item's intent counts in this call.

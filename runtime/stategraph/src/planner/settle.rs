@@ -92,7 +92,7 @@ impl<V: Value> Planner<'_, V> {
         };
         match result {
             Ok(()) => {
-                self.succeeded += 1;
+                self.changes += 1;
                 self.succeeded(running);
             }
             Err(error) => self.fail(
@@ -126,8 +126,12 @@ impl<V: Value> Planner<'_, V> {
 
     /// Lets the course go on, or remembers to look at the item again.
     fn note_ended(&mut self, id: OperationId, reference: &Ref, stage: Stage) {
-        self.intent.follow(self.current, &reference.base());
+        let is_other = self.intent.follow(self.current, &reference.base());
         if let Some(done) = self.tasks.remove(&id) {
+            if is_other {
+                self.course.outdated.insert(done.node);
+                self.dirty.insert(self.node(done.node).slot);
+            }
             self.after_task(done, stage);
             return;
         }
@@ -211,7 +215,10 @@ impl<V: Value> Planner<'_, V> {
                 }
                 self.current.alter(slot, |item| Self::stand(item, running));
             }
-            Operation::Delete => drop(self.current.take(slot)),
+            Operation::Delete => {
+                self.current.take(slot);
+                self.replacement_gone(reference);
+            }
             Operation::Adopt => self.adopted(slot, reference),
         }
     }
@@ -273,6 +280,19 @@ impl<V: Value> Planner<'_, V> {
             });
         });
         self.note_still_there(slot);
+    }
+
+    /// Takes an item whose delete failed as one whose modify did, once the replacement is gone that it was to make way
+    /// for: nothing waits for that delete any more (S4).
+    fn replacement_gone(&mut self, alias: &Ref) {
+        let old = self.current.slot(&alias.base()).filter(|_| alias.is_alias());
+        let Some(slot) = old else { return };
+        let makes_way =
+            |item: &Item<V>| item.state == State::Failed(Operation::Delete) && item.next().is_some();
+        if self.current.item(slot).is_some_and(makes_way) {
+            self.current
+                .alter(slot, |item| item.state = State::Failed(Operation::Modify));
+        }
     }
 
     /// The old item counts as one whose modify failed.

@@ -375,6 +375,10 @@ impl World {
         let is_settled =
             operation == Operation::Adopt || (operation == Operation::Delete && reference.is_alias());
         let base = reference.base();
+        // Without its replacement the old one counts as one whose modify failed as well.
+        if is_settled {
+            self.recreating.remove(&base);
+        }
         self.turned
             .retain(|(one, target)| one != reference && !(is_settled && *target == base));
         match (operation, new) {
