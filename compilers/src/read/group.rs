@@ -492,6 +492,7 @@ impl Group<'_> {
             name = format!("{space}:{name}");
         }
         let tags = fields.texts("tags").unwrap_or_default();
+        let tags = tags.iter().flat_map(|text| words(text)).collect();
         let display_name = fields.text("display_name").unwrap_or_default();
         let refs = fields
             .take("refs")
@@ -526,4 +527,11 @@ struct Common {
 /// The last part of a path.
 pub(crate) fn base_name(stem: &str) -> &str {
     stem.rsplit('/').next().unwrap_or(stem)
+}
+
+/// The words of a list that is one text, as an annotation has it: `core, nightly`, in brackets or without.
+fn words(text: &str) -> impl Iterator<Item = String> {
+    let list = text.trim().trim_start_matches('[').trim_end_matches(']');
+    let words = list.split(',').map(str::trim);
+    words.filter(|word| !word.is_empty()).map(str::to_owned)
 }

@@ -7,7 +7,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, RefView};
 use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
-use crate::{component, dashboard, messages::Proto, places, refs};
+use crate::{chosen::Chosen, component, dashboard, messages::Proto, places, refs};
 
 /// The kind's name.
 pub const KIND: &str = "canvas";
@@ -19,15 +19,28 @@ pub fn options() -> KindOptions {
 }
 
 /// Checks canvases.
-pub struct CanvasReconciler;
+pub struct CanvasReconciler {
+    chosen: Chosen,
+}
+
+impl CanvasReconciler {
+    /// One that checks those of the resources that are chosen.
+    #[must_use]
+    pub fn new(chosen: Chosen) -> Self {
+        Self { chosen }
+    }
+}
 
 impl Reconciler for CanvasReconciler {
     type Spec = Proto<CanvasSpec>;
     type State = Proto<CanvasState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.chosen.holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
         let spec = &context.spec().0;
-        dashboard::open(spec.fault.as_ref(), context.refs())?;
+        dashboard::open(spec.fault.as_ref(), context.refs(), &self.chosen)?;
         let views = views(context.refs());
         let paths = &context.row().paths;
         agree(&views, paths)?;

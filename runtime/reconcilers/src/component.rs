@@ -5,7 +5,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
 use watershed_proto::{ComponentSpec, ComponentState};
 
-use crate::{dashboard, messages::Proto};
+use crate::{chosen::Chosen, dashboard, messages::Proto};
 
 /// The kind's name.
 pub const KIND: &str = "component";
@@ -17,15 +17,28 @@ pub fn options() -> KindOptions {
 }
 
 /// Checks components.
-pub struct ComponentReconciler;
+pub struct ComponentReconciler {
+    chosen: Chosen,
+}
+
+impl ComponentReconciler {
+    /// One that checks those of the resources that are chosen.
+    #[must_use]
+    pub fn new(chosen: Chosen) -> Self {
+        Self { chosen }
+    }
+}
 
 impl Reconciler for ComponentReconciler {
     type Spec = Proto<ComponentSpec>;
     type State = Proto<ComponentState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.chosen.holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
         let spec = &context.spec().0;
-        dashboard::open(spec.fault.as_ref(), context.refs())?;
+        dashboard::open(spec.fault.as_ref(), context.refs(), &self.chosen)?;
         let mut state = ComponentState::default();
         if let Some(name) = fields::metrics_view_of(spec) {
             let view = dashboard::metrics_view(context.refs(), name)?;

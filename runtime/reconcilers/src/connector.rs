@@ -156,7 +156,7 @@ impl Reconciler for ConnectorReconciler {
         if let Some(fault) = &spec.fault {
             return Err(failure::of_fault(fault));
         }
-        refs::check(context.refs())?;
+        refs::check(context.refs(), self.outputs.chosen())?;
         let trial = Trial {
             connectors: self,
             spec,

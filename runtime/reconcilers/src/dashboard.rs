@@ -8,7 +8,7 @@ use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
-use crate::{metrics_view, model::failure, places, refs};
+use crate::{chosen::Chosen, metrics_view, model::failure, places, refs};
 
 /// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
 pub(crate) fn options(kind: &str) -> KindOptions {
@@ -23,11 +23,11 @@ pub(crate) fn options(kind: &str) -> KindOptions {
 ///
 /// # Errors
 /// The fault, or the first ref that is missing or has failed.
-pub(crate) fn open(fault: Option<&Fault>, refs: &[RefView]) -> Result<(), Error> {
+pub(crate) fn open(fault: Option<&Fault>, refs: &[RefView], chosen: &Chosen) -> Result<(), Error> {
     if let Some(fault) = fault {
         return Err(failure::of_fault(fault));
     }
-    refs::check(refs)
+    refs::check(refs, chosen)
 }
 
 /// The metrics view of a name, as the engine found it to be valid.

@@ -36,8 +36,11 @@ impl Reconciler for ExploreReconciler {
     type State = Proto<ExploreState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.outputs.chosen().holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
         let spec = &context.spec().0;
-        dashboard::open(spec.fault.as_ref(), context.refs())?;
+        dashboard::open(spec.fault.as_ref(), context.refs(), self.outputs.chosen())?;
         let view = dashboard::metrics_view(context.refs(), &spec.metrics_view)?;
         let engine = Asking {
             outputs: &self.outputs,

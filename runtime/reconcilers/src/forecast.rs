@@ -15,6 +15,7 @@ use watershed_proto::{Message, MigrationState, ModelState};
 pub use crate::model::forecast::View;
 
 use crate::{
+    chosen::{Candidate, Chosen},
     made::Made,
     migration,
     model::{
@@ -77,7 +78,8 @@ pub enum Work {
     Nothing,
 }
 
-/// Returns what a run would do, resources in the order of what they read, those that go at the end.
+/// Returns what a run would do, resources in the order of what they read, those that go at the end. Nothing is built of
+/// what is not `chosen`.
 ///
 /// # Errors
 /// When the engine's cancel token ends it.
@@ -85,6 +87,7 @@ pub async fn forecast(
     parsed: project_parser::Foreseen,
     rows: &[Arc<Row>],
     view: &View<'_>,
+    chosen: &Chosen,
 ) -> Result<Vec<Step>, Error> {
     let made = Made::default();
     made.begin_with(
@@ -102,9 +105,14 @@ pub async fn forecast(
             made.learn(row.uid.0, &state);
         }
     }
-    let sky = Sky { view, made: &made };
+    let sky = Sky {
+        view,
+        made: &made,
+        chosen,
+    };
     let mut after = After::new(rows, &parsed.batch);
-    after.run_again = after.migrations_that_run();
+    chosen.choose(after.candidates());
+    after.run_again = after.migrations_that_run(chosen);
     let mut steps = Vec::new();
     for uid in after.parents_first() {
         let step = after.step(uid, &sky).await;
@@ -207,13 +215,27 @@ impl<'a> After<'a> {
         }
     }
 
-    fn migrations_that_run(&self) -> BTreeSet<Uid> {
+    /// The resources as the files declare them.
+    fn candidates(&self) -> impl Iterator<Item = Candidate<'_>> {
+        let live = self.by_key.values().filter_map(|uid| self.rows.get(uid));
+        let listed = live.filter(|row| !row.hidden);
+        listed.map(|row| {
+            let candidate = Candidate::from(&**row);
+            let is_modified = candidate.is_modified || self.edits.contains_key(&row.uid);
+            Candidate {
+                is_modified,
+                ..candidate
+            }
+        })
+    }
+
+    fn migrations_that_run(&self, chosen: &Chosen) -> BTreeSet<Uid> {
         let edited = self
             .edits
             .iter()
             .filter(|(_, edit)| matches!(edit, EditKind::Created | EditKind::Edited | EditKind::Deleted));
         let rows = edited.filter_map(|(uid, _)| self.rows.get(uid));
-        let migrations = rows.filter(|row| row.kind.as_str() == migration::KIND);
+        let migrations = rows.filter(|row| row.kind.as_str() == migration::KIND && chosen.holds(row.uid));
         migrations.map(|row| row.uid).collect()
     }
 
@@ -265,6 +287,7 @@ impl<'a> After<'a> {
         let refs = self.refs(&row);
         let (work, reason, took_ms) = match row.kind.as_str() {
             project_parser::KIND => return None,
+            _ if !sky.chosen.holds(uid) => self.passed_over(&row, &refs, edit, sky).await,
             model::KIND => self.model(&row, &refs, sky).await,
             _ => self.other(&row, &refs, edit),
         };
@@ -347,6 +370,41 @@ impl<'a> After<'a> {
             Decision::Nothing => (Work::Nothing, None),
         };
         (work, reason, took_ms)
+    }
+
+    /// A resource that is not chosen: of a model, names are followed and nothing else.
+    async fn passed_over(
+        &mut self,
+        row: &Arc<Row>,
+        refs: &[RefView],
+        edit: Option<EditKind>,
+        sky: &Sky<'_>,
+    ) -> (Work, Option<String>, Option<u64>) {
+        let state = row
+            .state
+            .as_deref()
+            .and_then(|state| ModelState::decode(state).ok());
+        let (Some(state), true) = (state, model::claim(row).is_some()) else {
+            return (Work::Nothing, None, None);
+        };
+        let Ok(foreseen) = foresee(sky, row, refs).await else {
+            return (Work::Nothing, None, None);
+        };
+        let (work, reason) = match (foreseen.decision, edit) {
+            (Decision::MakeViewAgain(Again::InputRenamed), _) => {
+                (Work::MakeAgain, "what it reads has another name")
+            }
+            (_, Some(EditKind::Renamed)) => (Work::Rename, "its file has another name"),
+            _ => return (Work::Nothing, None, None),
+        };
+        let named = ModelState {
+            result_table: foreseen.state.result_table,
+            ..state
+        };
+        let mut after = Row::clone(row);
+        after.state = Some(named.encode_to_vec().into());
+        self.rows.insert(row.uid, Arc::new(after));
+        (work, Some(reason.to_owned()), None)
     }
 
     /// Gives a model's output another build, so that what reads it is built too.

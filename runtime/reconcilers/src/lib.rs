@@ -10,7 +10,7 @@
 //! | [`connector`] | tries the connection |
 //! | [`migration`] | runs SQL once for each version, before anything else |
 //!
-//! [`forecast`] says what a run would do, by the same decisions.
+//! [`forecast`] says what a run would do, by the same decisions. A run may be for [`chosen`] resources alone.
 //!
 //! What decides is apart from what acts: [`model::plan`] says whether a model is built, [`project_parser::renames`]
 //! which resources of a parse are others of before, and [`project_parser::diff`] what a parse changes; all three are
@@ -23,6 +23,7 @@
 )]
 
 pub mod canvas;
+pub mod chosen;
 pub mod component;
 pub mod connector;
 pub mod explore;

@@ -103,11 +103,14 @@ impl Reconciler for MetricsViewReconciler {
     type State = Proto<MetricsViewState>;
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        if !self.outputs.chosen().holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
         let spec = &context.spec().0;
         if let Some(fault) = &spec.fault {
             return Err(failure::of_fault(fault));
         }
-        refs::check(context.refs())?;
+        refs::check(context.refs(), self.outputs.chosen())?;
         let paths = &context.row().paths;
         refuse_other_engine(spec, context.refs(), paths)?;
         let mut whole = Whole::new(spec, context.refs(), context.refreshes())?;

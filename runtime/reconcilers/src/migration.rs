@@ -140,10 +140,13 @@ impl MigrationReconciler {
         if let Some(state) = context.state() {
             self.outputs.made().learn(context.uid().0, &state.0);
         }
+        if !self.outputs.chosen().holds(context.uid()) {
+            return Ok(Outcome::passed_over());
+        }
         if let Some(fault) = &spec.fault {
             return Err(failure::of_fault(fault));
         }
-        refs::check(context.refs())?;
+        refs::check(context.refs(), self.outputs.chosen())?;
         if !spec.driver.is_empty() {
             return Err(other_system(spec, &context.row().paths));
         }

@@ -30,6 +30,7 @@ use watershed_drivers::{
     sandbox::Sandbox,
 };
 
+use crate::chosen::Chosen;
 use crate::made::{Made, Version};
 use known::{About, Known};
 
@@ -60,6 +61,7 @@ pub struct Outputs {
     as_left: bool,
     secrets: Secrets,
     sandbox: Option<Sandbox>,
+    chosen: Chosen,
     /// Never locked across an await.
     known: Mutex<Known>,
     /// Held by whoever lists, so that all others wait for that one listing.
@@ -89,6 +91,7 @@ impl Outputs {
             as_left,
             secrets: Secrets::default(),
             sandbox: None,
+            chosen: Chosen::default(),
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             made: Made::default(),
@@ -107,6 +110,19 @@ impl Outputs {
     pub fn with_sandbox(mut self, sandbox: Option<Sandbox>) -> Self {
         self.sandbox = sandbox;
         self
+    }
+
+    /// The same for a run that is for some resources alone.
+    #[must_use]
+    pub fn with_chosen(mut self, chosen: Chosen) -> Self {
+        self.chosen = chosen;
+        self
+    }
+
+    /// Returns the resources that something is done for.
+    #[must_use]
+    pub fn chosen(&self) -> &Chosen {
+        &self.chosen
     }
 
     /// Returns the folders that the project is confined to, if it is.

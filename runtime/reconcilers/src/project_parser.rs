@@ -43,7 +43,9 @@ use watershed_drivers::olap::Session;
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
 
 use crate::sync::Unpoisoned;
-use crate::{connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets};
+use crate::{
+    chosen::Candidate, connector, made::Version, messages::Proto, outputs::Outputs, secrets::Secrets,
+};
 use compilation::Compilation;
 use diff::{Diff, Parsed};
 use folder::FolderError;
@@ -238,6 +240,12 @@ impl Reconciler for ProjectParser {
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let (work, state) = self.apply(&context).await?;
+        // Before anything else runs.
+        let declared = context.controller().list(Hidden::Leave).resources;
+        let live = declared.iter().filter(|it| !it.row.marks.is_deleted());
+        self.outputs
+            .chosen()
+            .choose(live.map(|it| Candidate::from(&*it.row)));
         self.sweep(&context).await;
         self.set_state(&context, state).await?;
         Ok(Outcome::of(work))

@@ -44,6 +44,7 @@ impl Setup {
             self.touched,
             Arc::clone(&self.outputs),
         );
+        let chosen = self.outputs.chosen().clone();
         let (outputs, root, environment) = (&self.outputs, &self.root, &self.environment);
         let migration = MigrationReconciler::new(Arc::clone(outputs), environment);
         let connector = ConnectorReconciler::new(Arc::clone(outputs), root, environment);
@@ -57,8 +58,8 @@ impl Setup {
             .kind(model::options(self.jobs), model)
             .kind(metrics_view::options(self.jobs), metrics_view)
             .kind(explore::options(), explore)
-            .kind(component::options(), ComponentReconciler)
-            .kind(canvas::options(), CanvasReconciler)
+            .kind(component::options(), ComponentReconciler::new(chosen.clone()))
+            .kind(canvas::options(), CanvasReconciler::new(chosen.clone()))
             .kind(theme::options(), ThemeReconciler)
     }
 }

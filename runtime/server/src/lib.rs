@@ -18,12 +18,14 @@ pub mod instance;
 pub mod logs;
 mod render;
 mod report;
+mod selection;
 pub mod socket;
 pub mod state_folder;
 mod success;
 mod sync;
 
 pub use instance::{Files, Instance, LogFollower, Options, Runtime};
+pub use socket::Selection;
 
 /// An error with its causes, outermost first, in one line.
 pub(crate) fn chain(error: &dyn std::error::Error) -> String {

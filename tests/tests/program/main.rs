@@ -31,6 +31,7 @@
 //! | `retries` | failed builds that are tried again, as a model says |
 //! | `sandbox` | a project in a folder that goes away, and the program called on it |
 //! | `secrets` | values that are neither printed nor stored |
+//! | `selections` | commands for some resources alone |
 //! | `sharing` | the engine's file between the program and others |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
@@ -68,6 +69,7 @@ mod renames;
 mod retries;
 mod sandbox;
 mod secrets;
+mod selections;
 mod sharing;
 mod storms;
 mod terminal;

@@ -186,6 +186,20 @@ impl Sandbox {
         engine.lines(names).into_iter().map(table).collect()
     }
 
+    /// The rows of each table, in order; none before anything was built.
+    pub(crate) fn table_rows(&self) -> BTreeMap<String, Vec<String>> {
+        if !self.engine_file().exists() {
+            return BTreeMap::new();
+        }
+        let engine = self.engine();
+        let tables = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY ALL";
+        let rows = |name: String| {
+            let rows = engine.lines(&format!("SELECT * FROM \"{name}\" ORDER BY ALL"));
+            (name, rows)
+        };
+        engine.lines(tables).into_iter().map(rows).collect()
+    }
+
     /// Brings the project up to date, which must end with `code`, and returns what was done: resource to work,
     /// without those for which nothing was to be done.
     pub(crate) fn run(&self, code: i32) -> BTreeMap<String, String> {

@@ -147,6 +147,12 @@ impl World {
         self.models.iter_mut().for_each(|model| model.broken = false);
     }
 
+    /// The names of the models.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let there = self.models.iter().filter(|model| !model.gone);
+        there.map(|model| model.name.clone()).collect()
+    }
+
     /// Whether something is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.models.iter().any(|model| model.broken && !model.gone)

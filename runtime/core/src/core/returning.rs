@@ -134,6 +134,9 @@ impl Conclusion<'_> {
 
     fn conclude_reconcile(&mut self, result: Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
+        if let Some(outcome) = result.as_ref().ok().filter(|outcome| outcome.passed_over) {
+            return self.conclude_passed_over(*outcome);
+        }
         let ended = match &result {
             Ok(outcome) => RunResult::Done(outcome.work),
             Err(_) => RunResult::Failed,
@@ -176,6 +179,19 @@ impl Conclusion<'_> {
         if exhausted {
             self.core.ask_owner(slot);
         }
+    }
+
+    /// The resource was passed over: its row stays as it is, but for a requeue time that is used up.
+    fn conclude_passed_over(&mut self, outcome: Outcome) {
+        let (slot, run) = (self.slot, self.run);
+        let core = &mut *self.core;
+        plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
+        core.graph[slot].set_forced(false);
+        core.graph[slot].set_missed(false);
+        core.store_requeue(slot);
+        let invocation = run.invocation();
+        core.answer_outcome(slot, invocation, RunOutcome::Done { invocation, outcome });
+        self.go_on();
     }
 
     /// Stores how a reconcile ended, and when it is to run again.

@@ -18,6 +18,7 @@ mod marks;
 mod named;
 mod no_op;
 mod owners;
+mod passed_over;
 mod priority;
 mod reasons;
 mod renames;

@@ -70,6 +70,9 @@ pub struct Outcome {
     /// The wait from its return to the next run, where `retrigger` says nothing. The host turns it into a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
+    /// It was passed over: nothing was done on purpose, and what was asked for is left to a later run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passed_over: bool,
 }
 
 impl Outcome {
@@ -89,6 +92,15 @@ impl Outcome {
     /// The outcome of a run that found everything as it should be. Such a run leaves no trace but a counter.
     pub fn unchanged() -> Self {
         Self::default()
+    }
+
+    /// The outcome of a run that did nothing on purpose. Its resource stays as it is, with the error and the versions
+    /// that its last run saw, so that whatever was asked of it is still to be done.
+    pub fn passed_over() -> Self {
+        Self {
+            passed_over: true,
+            ..Self::default()
+        }
     }
 
     /// The same, with another run this long after the return.

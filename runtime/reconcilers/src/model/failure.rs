@@ -35,6 +35,18 @@ pub(super) fn of_failed_ref(to: &Ref) -> Error {
     Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
 }
 
+/// A ref to a model that was never built and that the run leaves out.
+pub(crate) fn of_left_out(to: &Ref) -> Error {
+    let message = format!(
+        "{} \"{}\", which it reads, was never built and is not selected",
+        to.kind, to.name
+    );
+    Error {
+        hint: Some("`+` before the name of what is selected selects what it reads too".into()),
+        ..Error::permanent("input-not-selected", message)
+    }
+}
+
 /// A ref that failed, to what is looked at and not built.
 pub(crate) fn of_unchecked(to: &Ref) -> Error {
     let message = format!("not checked, because {} \"{}\" has failed", to.kind, to.name);

@@ -16,7 +16,7 @@ use super::{
     statement,
     triggers::{adds_rows, on_edit, triggers},
 };
-use crate::made::Made;
+use crate::{chosen::Chosen, made::Made};
 
 /// The surroundings of a forecast.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +36,8 @@ pub(crate) struct Sky<'a> {
     pub(crate) view: &'a View<'a>,
     /// The traces of migrations and connectors.
     pub(crate) made: &'a Made,
+    /// The resources that the run is for.
+    pub(crate) chosen: &'a Chosen,
 }
 
 /// A model after the run that is foreseen.
@@ -58,7 +60,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
     if let Some(fault) = &spec.fault {
         return Err(failure::of_fault(fault));
     }
-    let reads = inputs::of_refs(&spec, refs)?;
+    let reads = inputs::of_refs(&spec, refs, sky.chosen)?;
     let state = row
         .state
         .as_deref()

@@ -13,19 +13,21 @@ use super::{
     plan::{self, FileNow},
     record::{FileSeen, Input, Record},
 };
+use crate::{chosen::Chosen, refs::refuse_left_out};
 
 /// What the refs stand for: first the inputs in the order in which the spec numbers them, then models that it refers
 /// to without reading them, in an order that no rename changes.
 ///
 /// # Errors
-/// The first ref that is missing, or has failed.
-pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView]) -> Result<Vec<Input>, Error> {
+/// The first ref that is missing, has failed, or was never built and is not chosen.
+pub(super) fn of_refs(spec: &ModelSpec, refs: &[RefView], chosen: &Chosen) -> Result<Vec<Input>, Error> {
     let mut models = HashMap::new();
     for view in refs {
         let target = view
             .target
             .as_ref()
             .ok_or_else(|| failure::of_missing_ref(&view.reference))?;
+        refuse_left_out(view, chosen)?;
         if view.failed {
             return Err(failure::of_failed_ref(&view.reference));
         }

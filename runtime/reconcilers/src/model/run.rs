@@ -84,6 +84,9 @@ impl<'a> Run<'a> {
     }
 
     pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
+        if !self.model.outputs.chosen().holds(self.context.uid()) {
+            return Ok(self.follow_names().await);
+        }
         let result = self.converge().await;
         let schedule = schedule::of(self.spec());
         let now = self.context.now();
@@ -101,11 +104,40 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Passes over a model that is not chosen. Where it stands as a view over something that has another name now, the
+    /// view is made again all the same: nobody could read it otherwise.
+    async fn follow_names(&self) -> Outcome {
+        let followed = async {
+            if self.spec().fault.is_some() || statement::shape(self.spec()) != Shape::View {
+                return Ok(None);
+            }
+            let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
+            let standing = self.standing().await?;
+            let plan = self.plan(inputs, standing.record.as_ref()).await?;
+            match (self.decide(&plan, &standing).await?, &standing.record) {
+                (Decision::MakeViewAgain(Again::InputRenamed), Some(record)) => {
+                    let kept = Some(record.build);
+                    let done = self.build(plan, Base::Nothing { kept }, None).await?;
+                    Ok(Some(done.outcome))
+                }
+                _ => Ok(None),
+            }
+        };
+        match followed.await {
+            Ok(done) => done.unwrap_or_else(Outcome::passed_over),
+            Err(error) => {
+                let error: Error = error;
+                tracing::debug!(code = %error.code, "passed over, although: {}", error.message);
+                Outcome::passed_over()
+            }
+        }
+    }
+
     async fn converge(&self) -> Result<Done, Error> {
         if let Some(fault) = &self.spec().fault {
             return Err(failure::of_fault(fault));
         }
-        let inputs = inputs::of_refs(self.spec(), self.context.refs())?;
+        let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
         self.refuse_other_database()?;
         statement::refuse_partitions(self.spec(), self.paths())?;
         let standing = self.standing().await?;

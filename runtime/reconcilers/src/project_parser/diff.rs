@@ -416,7 +416,9 @@ fn paths(resource: &Resource) -> Arc<[Arc<str>]> {
         .collect()
 }
 
-fn labels(resource: &Resource) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
+/// Returns the labels that a resource has in the catalog: its tags.
+#[must_use]
+pub fn labels(resource: &Resource) -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
     let tags = (!resource.tags.is_empty()).then(|| ("tags".into(), resource.tags.join(",").into()));
     Arc::new(tags.into_iter().collect())
 }

@@ -8,6 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::completions::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
+use crate::socket::Selection;
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
 /// what they depend on changes, dropped when their file goes.
@@ -316,6 +317,30 @@ pub(super) struct Run {
     /// Write numbers for Prometheus into a file at the end, for the node exporter's folder.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub metrics_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub choice: Choice,
+}
+
+/// A choice of resources.
+#[derive(Debug, Clone, Default, Args)]
+pub(super) struct Choice {
+    /// Only these: `NAME`, `+NAME` with what it reads, `NAME+` with what reads it, `tag:T`, `kind:K`, `path:P`,
+    /// `state:failed`, `state:modified`. Spaces unite, commas intersect; may be repeated.
+    #[arg(short = 's', long, value_name = "WHAT", add = ArgValueCompleter::new(complete_names))]
+    pub select: Vec<String>,
+    /// All but these, in the same words.
+    #[arg(long, value_name = "WHAT", add = ArgValueCompleter::new(complete_names))]
+    pub exclude: Vec<String>,
+}
+
+impl Choice {
+    /// Returns the choice as it was typed.
+    pub(super) fn selection(&self) -> Selection {
+        Selection {
+            select: self.select.clone(),
+            exclude: self.exclude.clone(),
+        }
+    }
 }
 
 /// `start`
@@ -335,6 +360,8 @@ pub(super) struct Validate {
     /// Add to each resource its spec, defaults filled in.
     #[arg(long)]
     pub spec: bool,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `schema`
@@ -354,14 +381,18 @@ pub(super) struct Plan {
     /// End with 5 if anything would be done.
     #[arg(long)]
     pub exit_code: bool,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `status`
 #[derive(Debug, Args)]
 pub(super) struct Status {
     /// Only these, by `name` or `kind/name`.
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    #[arg(value_name = "NAME", conflicts_with_all = ["select", "exclude"], add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `reconcile`
@@ -376,8 +407,11 @@ pub(super) struct Reconcile {
 #[derive(Debug, Args)]
 pub(super) struct Refresh {
     /// Which, by `name` or `kind/name`.
-    #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
+    #[arg(value_name = "NAME", required_unless_present_any = ["select", "exclude"])]
+    #[arg(conflicts_with_all = ["select", "exclude"], add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
+    #[command(flatten)]
+    pub choice: Choice,
     /// Forget incremental state.
     #[arg(long)]
     pub full: bool,
@@ -455,8 +489,10 @@ pub(super) struct Compile {
 #[derive(Debug, Args)]
 pub(super) struct Graph {
     /// Only what this one reads and what reads it, by `name` or `kind/name`.
-    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    #[arg(value_name = "NAME", conflicts_with_all = ["select", "exclude"], add = ArgValueCompleter::new(complete_names))]
     pub name: Option<String>,
+    #[command(flatten)]
+    pub choice: Choice,
 }
 
 /// `history`

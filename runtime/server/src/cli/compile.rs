@@ -26,10 +26,11 @@ pub(super) fn validate(console: &mut Console, shared: &Shared, args: &Validate) 
         let run = RunRequest {
             all: shared.all,
             warn_error: shared.warn_error,
+            selection: args.choice.selection(),
             ..RunRequest::default()
         };
         let specs = if args.spec { Specs::Shown } else { Specs::Left };
-        let document = validated(&options, compilation.project(), &occasion, &run, specs);
+        let document = validated(&options, compilation.project(), &occasion, &run, specs).map_err(failure)?;
         let folder = from_here(&location.root);
         match format {
             Format::Sarif => console.document(&ci::sarif(&document.diagnostics, &folder))?,

@@ -42,6 +42,7 @@ pub(super) fn status(console: &mut Console, shared: &Shared, args: &Status) -> R
         format,
         Request::Status {
             names: args.names.clone(),
+            selection: args.choice.selection(),
             all: shared.all,
         },
     )
@@ -55,7 +56,8 @@ pub(super) fn plan(console: &mut Console, shared: &Shared, args: &Plan) -> Resul
         shared.dir.clone_from(&args.folder);
     }
     let exit_code = args.exit_code;
-    look(console, &shared, format, Request::Plan { exit_code })
+    let selection = args.choice.selection();
+    look(console, &shared, format, Request::Plan { exit_code, selection })
 }
 
 /// `graph`
@@ -67,6 +69,7 @@ pub(super) fn graph(console: &mut Console, shared: &Shared, args: &Graph) -> Res
         format,
         Request::Graph {
             name: args.name.clone(),
+            selection: args.choice.selection(),
             all: shared.all,
         },
     )

@@ -61,6 +61,7 @@ async fn once(
         fail_fast: shared.fail_fast,
         warn_error: shared.warn_error,
         all: shared.all,
+        ..RunRequest::default()
     };
     let (instance, listener) = session::open_instance(location, options, lock).await?;
     let frugal = tokio::spawn(memory::give_back_after_work(Arc::clone(&instance)));

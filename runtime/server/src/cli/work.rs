@@ -1,31 +1,33 @@
 //! `run`, `reconcile`, `refresh`, `approve`, `retry`: what changes the state folder.
 
-use std::path::Path;
 use std::time::Instant;
 
 use super::args::{Format, Operate, Reconcile, Refresh, Run, Shared};
 use super::console::{Console, Verbosity, choose_format};
 use super::failure::Failure;
 use super::metrics_file;
-use super::present::{OwnerEnded, Presenter};
+use super::present::{OwnerEnded, Presenter, failure};
 use super::project::Location;
 use super::session::{self, Purpose, Session};
 use super::signals;
+use crate::Options;
 use crate::exit::Exit;
 use crate::instance::Stop;
-use crate::socket::{Connection, Request, RunRequest};
+use crate::socket::{Connection, Request, RunRequest, Selection};
 use crate::state_folder::Lock;
 
 /// `run`
 pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<Exit, Failure> {
     let began = Instant::now();
+    let selection = args.choice.selection();
     let Some(file) = &args.metrics_file else {
-        return work(console, shared, args.folder.as_deref(), Request::Run);
+        let location = Location::find(shared, args.folder.as_deref())?;
+        return work_at(console, shared, &location, selection, Request::Run);
     };
     // Before the working folder may become another one.
     let here = std::env::current_dir().unwrap_or_default();
     let location = Location::find(shared, args.folder.as_deref())?;
-    let ended = work_at(console, shared, &location, Request::Run);
+    let ended = work_at(console, shared, &location, selection, Request::Run);
     let exit = ended.as_ref().map_or_else(|failure| failure.exit, |exit| *exit);
     // What the run came to is told first: that its numbers can't be written is the smaller harm.
     match (
@@ -43,7 +45,7 @@ pub(super) fn run(console: &mut Console, shared: &Shared, args: &Run) -> Result<
 
 /// `reconcile`
 pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile) -> Result<Exit, Failure> {
-    work(console, shared, None, |run| Request::Reconcile {
+    work(console, shared, |run| Request::Reconcile {
         names: args.names.clone(),
         run,
     })
@@ -51,17 +53,20 @@ pub(super) fn reconcile(console: &mut Console, shared: &Shared, args: &Reconcile
 
 /// `refresh`
 pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) -> Result<Exit, Failure> {
-    work(console, shared, None, |run| Request::Refresh {
-        names: args.names.clone(),
-        full: args.full,
-        downstream: args.downstream,
-        run,
+    let location = Location::find(shared, None)?;
+    work_at(console, shared, &location, args.choice.selection(), |run| {
+        Request::Refresh {
+            names: args.names.clone(),
+            full: args.full,
+            downstream: args.downstream,
+            run,
+        }
     })
 }
 
 /// `approve`
 pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
-    work(console, shared, None, |run| Request::Approve {
+    work(console, shared, |run| Request::Approve {
         names: args.names.clone(),
         run,
     })
@@ -69,7 +74,7 @@ pub(super) fn approve(console: &mut Console, shared: &Shared, args: &Operate) ->
 
 /// `retry`
 pub(super) fn retry(console: &mut Console, shared: &Shared, args: &Operate) -> Result<Exit, Failure> {
-    work(console, shared, None, |run| Request::Retry {
+    work(console, shared, |run| Request::Retry {
         names: args.names.clone(),
         run,
     })
@@ -78,24 +83,27 @@ pub(super) fn retry(console: &mut Console, shared: &Shared, args: &Operate) -> R
 fn work(
     console: &mut Console,
     shared: &Shared,
-    folder: Option<&Path>,
     request: impl FnOnce(RunRequest) -> Request,
 ) -> Result<Exit, Failure> {
-    work_at(console, shared, &Location::find(shared, folder)?, request)
+    let location = Location::find(shared, None)?;
+    work_at(console, shared, &location, Selection::default(), request)
 }
 
 fn work_at(
     console: &mut Console,
     shared: &Shared,
     location: &Location,
+    selection: Selection,
     request: impl FnOnce(RunRequest) -> Request,
 ) -> Result<Exit, Failure> {
+    selection.check().map_err(failure)?;
     let format = choose_format(shared, &[Format::Text, Format::Json, Format::Jsonl], Format::Text)?;
     let request = request(RunRequest {
         variables: location.variables.clone(),
         fail_fast: shared.fail_fast,
         warn_error: shared.warn_error,
         all: shared.all,
+        selection,
     });
     super::block_on(async {
         let wait = shared.wait.map(|wait| wait.0);
@@ -135,7 +143,15 @@ async fn here(
     format: Format,
     stop: &Stop,
 ) -> Result<Exit, Failure> {
-    let opening = session::open_instance(location, super::options(shared, location), lock);
+    let options = Options {
+        // A refresh of some resources brings the others up to date too, as every command that works does.
+        selection: match &request {
+            Request::Run(run) => run.selection.clone(),
+            _ => Selection::default(),
+        },
+        ..super::options(shared, location)
+    };
+    let opening = session::open_instance(location, options, lock);
     // It may wait for another program that has the engine's file open; nothing was begun then.
     let (instance, listener) = tokio::select! {
         biased;

@@ -114,6 +114,9 @@ pub struct SqlChange {
 pub struct PlanSummary {
     /// Resources after the run.
     pub resources: u64,
+    /// Of these, the ones that the run would be for; absent if it would be for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<u64>,
     /// Outputs that would be built, added to or made again.
     pub builds: u64,
     /// Outputs that would be renamed.

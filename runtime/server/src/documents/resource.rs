@@ -35,6 +35,9 @@ pub struct ResourceDocument {
     pub declared_as: Option<String>,
     /// The files that declare it.
     pub paths: Vec<String>,
+    /// False if the command was for others alone (`--select`); absent if it was for this one too.
+    #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
+    pub selected: bool,
     /// What the controller is doing with it.
     pub phase: Phase,
     /// How it stands.
@@ -65,6 +68,10 @@ pub struct ResourceDocument {
     /// What is wanted, defaults filled in; only with `--spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl ResourceDocument {
@@ -167,6 +174,8 @@ pub enum Outcome {
     Cancelled,
     /// There was nothing to do.
     Unchanged,
+    /// It was left as it is, because the command was for others.
+    NotSelected,
 }
 
 impl Outcome {
@@ -178,6 +187,7 @@ impl Outcome {
             Self::Skipped => "skipped",
             Self::Cancelled => "cancelled",
             Self::Unchanged => "unchanged",
+            Self::NotSelected => "not_selected",
         }
     }
 }

@@ -116,6 +116,14 @@ pub struct Outcomes {
     pub cancelled: u64,
     /// Had nothing to do.
     pub unchanged: u64,
+    /// Left as they are, because the command was for others.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_selected: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form that serde calls")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Outcomes {
@@ -127,13 +135,14 @@ impl Outcomes {
             Outcome::Skipped => &mut self.skipped,
             Outcome::Cancelled => &mut self.cancelled,
             Outcome::Unchanged => &mut self.unchanged,
+            Outcome::NotSelected => &mut self.not_selected,
         };
         *counter += 1;
     }
 
     /// All together.
     pub fn total(&self) -> u64 {
-        self.done + self.failed + self.skipped + self.cancelled + self.unchanged
+        self.done + self.failed + self.skipped + self.cancelled + self.unchanged + self.not_selected
     }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
 use watershed_controller::{Error, ErrorKind, Key, Place, Ref, Row, SpecVersion, Timestamp, Uid};
 use watershed_reconcilers::project_parser::compilation::{self, Compilation};
+use watershed_reconcilers::project_parser::diff::labels;
 use watershed_reconcilers::project_parser::touched::Scope;
 use watershed_reconcilers::secrets::Secrets;
 
@@ -18,6 +19,7 @@ use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings};
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
+use crate::selection::States;
 use crate::socket::{Refusal, RunRequest};
 use crate::state_folder::StateFolder;
 
@@ -72,14 +74,18 @@ pub(crate) enum Specs {
 }
 
 /// The document of `validate`.
+///
+/// # Errors
+/// When nothing is selected.
 pub(crate) fn validated(
     options: &Options,
     project: &Project,
     occasion: &Occasion,
     run: &RunRequest,
     specs: Specs,
-) -> RunDocument {
+) -> Result<RunDocument, Refusal> {
     let entries = entries(project, Built::Unknown);
+    let chosen = run.selection.among(&entries, States::Unknown)?;
     let hidden = Hidden::unless(run.all);
     let account = Account {
         project: &options.project(),
@@ -94,9 +100,10 @@ pub(crate) fn validated(
         } else {
             Warnings::Said
         },
+        selected: chosen.as_ref(),
         stopped: None,
     };
-    let mut document = account.document(|_| true);
+    let mut document = account.document(|row| chosen.as_ref().is_none_or(|chosen| chosen.contains(&row.uid)));
     if specs == Specs::Shown {
         let specs: BTreeMap<_, _> = entries
             .iter()
@@ -106,7 +113,7 @@ pub(crate) fn validated(
             resource.spec = specs.get(&resource.id().to_string()).cloned();
         }
     }
-    document
+    Ok(document)
 }
 
 /// Begins a validation.
@@ -268,6 +275,7 @@ fn row(project: &Project, declared: &Resource, built: Built) -> Row {
             .iter()
             .map(|path| Arc::from(path.as_str()))
             .collect(),
+        labels: labels(declared),
         spec_version: SpecVersion(1),
         error: error(project, declared).map(Arc::new),
         spec_format: 1,

@@ -1,25 +1,27 @@
 //! Bringing an instance up to date for one command, and telling how that goes.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Key, Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
+use watershed_controller::{Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
 use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;
 use super::observer::Observer;
+use super::order::{parents_first, with_dependents};
 use super::sharing::Holder;
 use crate::documents::{Command, Event, Outcome, RunDocument, Time};
 use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings, findings};
 use crate::report::kinds::PROJECT_PARSER;
-use crate::report::problems::Told;
+use crate::report::problems::{Told, problems};
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest};
+use crate::selection::States;
+use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest, Selection};
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 const UNTIL_DONE: Duration = Duration::MAX;
@@ -73,14 +75,25 @@ pub(super) enum Wish {
     Start,
     /// Everything once more, after what is under way.
     Everything,
+    /// These once more, by `--select`.
+    Selected(Selection),
     /// These, by name.
     Reconcile(Vec<String>),
-    /// The work of these, by name.
-    Refresh(Vec<String>, Refresh, Reach),
+    /// The work of these.
+    Refresh(Which, Refresh, Reach),
     /// The held edits of these, by name.
     Approve(Vec<String>),
     /// What has failed of these, by name.
     Retry(Vec<String>),
+}
+
+/// The way in which resources of a refresh were said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Which {
+    /// By name.
+    Named(Vec<String>),
+    /// By `--select`.
+    Selected(Selection),
 }
 
 /// Which resources a refresh is for.
@@ -110,6 +123,8 @@ pub(super) struct Course<'a> {
     run: &'a RunRequest,
     control: &'a Control,
     replies: &'a Replies,
+    /// The resources that it is for; none if it is for all.
+    selected: Option<BTreeSet<Uid>>,
     /// The mistakes that were told.
     pub(super) told: Told,
 }
@@ -117,11 +132,20 @@ pub(super) struct Course<'a> {
 impl Course<'_> {
     /// Tells what was found to be wrong since this was last called, each thing once.
     pub(super) async fn tell_problems(&mut self) {
-        for problem in self.observer.take_problems() {
+        let problems = self.observer.take_problems();
+        // Which of them count is known at the end.
+        if self.is_for_some() {
+            return;
+        }
+        for problem in problems {
             if let Some(diagnostic) = self.told.news(problem) {
                 self.tell(Event::Diagnostic { diagnostic }).await;
             }
         }
+    }
+
+    fn is_for_some(&self) -> bool {
+        self.occasion.command == Command::Run && !self.run.selection.is_empty()
     }
 
     /// Tells which process the work waits for.
@@ -167,15 +191,16 @@ impl Instance {
         if matches!(control, Control::Foreign) && ended == Ended::Stopped {
             return Err(Refusal::owner_ended("the process that did the work was stopped"));
         }
-        let diagnostics = document
-            .diagnostics
-            .iter()
-            .filter(|found| !course.told.holds(found));
+        let diagnostics = match course.is_for_some() {
+            true => problems(&document),
+            false => document.diagnostics.clone(),
+        };
         for diagnostic in diagnostics {
-            let diagnostic = diagnostic.clone();
-            course.tell(Event::Diagnostic { diagnostic }).await;
+            if !course.told.holds(&diagnostic) {
+                course.tell(Event::Diagnostic { diagnostic }).await;
+            }
         }
-        if command == Command::Run {
+        if command == Command::Run && !course.is_for_some() {
             self.note_success(document.exit_code);
         }
         self.finish(&course, &document).await;
@@ -212,6 +237,7 @@ impl Instance {
             run,
             control,
             replies,
+            selected: None,
             told: Told::default(),
         }
     }
@@ -228,6 +254,10 @@ impl Instance {
             course.tell(event).await;
         }
         course.tell_problems().await;
+        if course.is_for_some() && course.selected.is_none() {
+            // It was stopped before all was done.
+            course.selected = self.choice.made().ok().flatten();
+        }
         self.document(course, ended)
     }
 
@@ -247,6 +277,7 @@ impl Instance {
             } else {
                 Warnings::Said
             },
+            selected: course.selected.as_ref(),
             stopped: course.stopped(ended),
         };
         account.document(|_| true)
@@ -288,7 +319,10 @@ impl Instance {
                 }
                 events = course.observer.next() => events,
                 result = &mut settled => return match result {
-                    Ok(()) => Ok(Ended::Idle),
+                    Ok(selected) => {
+                        course.selected = selected;
+                        Ok(Ended::Idle)
+                    }
                     Err(Halt::Ended) => Ok(Ended::Stopped),
                     Err(Halt::Refused(refusal)) => Err(refusal),
                 },
@@ -314,20 +348,43 @@ impl Instance {
     /// What the start asked for comes first, so that names are those of the files as they are now.
     ///
     /// A command that ends when all is done waits for retries too; one that stays is not to be held up by them.
-    async fn carry_out(&self, wish: Wish, began: Time, command: Command) -> Result<(), Halt> {
+    ///
+    /// Returns the resources that a run was for, if it was not for all.
+    async fn carry_out(
+        &self,
+        wish: Wish,
+        began: Time,
+        command: Command,
+    ) -> Result<Option<BTreeSet<Uid>>, Halt> {
         self.controller.wait_until_idle(UNTIL_DONE).await?;
+        let mut selected = None;
         match wish {
-            Wish::Start => {}
+            Wish::Start => selected = self.choice.made()?,
             Wish::Everything => {
-                self.look_at_everything();
-                let parsers = self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER);
-                self.ask(parsers).await?;
+                self.choice.chosen.add_all();
+                self.parse().await?;
                 self.ask(self.uids(|entry| entry.row.kind.as_str() != PROJECT_PARSER))
                     .await?;
             }
+            Wish::Selected(selection) => {
+                self.parse().await?;
+                selected = selection.among(&self.entries(), States::Known)?;
+                let chosen = selected.clone().unwrap_or_default();
+                self.choice.chosen.add(chosen.iter().copied());
+                self.ask(self.uids(|entry| chosen.contains(&entry.row.uid)))
+                    .await?;
+            }
             Wish::Reconcile(names) => self.ask(self.named(&names)?).await?,
-            Wish::Refresh(names, how, reach) => {
-                let mut uids = self.named(&names)?;
+            Wish::Refresh(which, how, reach) => {
+                let mut uids = match which {
+                    Which::Named(names) => self.named(&names)?,
+                    Which::Selected(selection) => {
+                        let chosen = selection.among(&self.entries(), States::Known)?;
+                        let chosen = chosen.unwrap_or_default();
+                        self.choice.chosen.add(chosen.iter().copied());
+                        self.uids(|entry| chosen.contains(&entry.row.uid))
+                    }
+                };
                 if reach == Reach::Downstream {
                     let entries = self.entries();
                     uids = parents_first(&entries, with_dependents(&entries, uids));
@@ -353,7 +410,14 @@ impl Instance {
             tokio::time::sleep(wait).await;
             self.controller.wait_until_idle(UNTIL_DONE).await?;
         }
-        Ok(())
+        Ok(selected)
+    }
+
+    /// Looks at the project's files once more, and at whatever that changes.
+    async fn parse(&self) -> Result<(), WaitError> {
+        self.look_at_everything();
+        self.ask(self.uids(|entry| entry.row.kind.as_str() == PROJECT_PARSER))
+            .await
     }
 
     /// How long it is until the first retry of a failed run, if that is soon. Deletes and renames that fail are tried
@@ -395,6 +459,7 @@ impl Instance {
             .map(|name| names::resolve_with_deleted(&entries, name))
             .collect();
         for entry in named? {
+            self.choice.chosen.add([entry.row.uid]);
             let run = entry.row.last_run.as_ref();
             if run.is_some_and(|run| run.started_at.0 >= began.millis()) {
                 continue;
@@ -415,6 +480,7 @@ impl Instance {
             let entry = names::resolve(&entries, name)?;
             let code = entry.row.error.as_ref().map(|error| &*error.code);
             if code == Some(HELD_CODE) {
+                self.choice.chosen.add([entry.row.uid]);
                 return Ok(entry.row.uid);
             }
             let message = format!("{} has no edit that waits for approval", entry.row.key());
@@ -423,12 +489,15 @@ impl Instance {
         held.collect()
     }
 
+    /// The resources of these names, which somebody asks for: a run for others does not pass them over.
     fn named(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
         let entries = self.entries();
-        typed
+        let uids = typed
             .iter()
             .map(|name| Ok(names::resolve(&entries, name)?.row.uid))
-            .collect()
+            .collect::<Result<Vec<Uid>, Refusal>>()?;
+        self.choice.chosen.add(uids.iter().copied());
+        Ok(uids)
     }
 
     fn uids(&self, keep: impl Fn(&Entry) -> bool) -> Vec<Uid> {
@@ -458,77 +527,6 @@ async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError
         }
     }
     Ok(())
-}
-
-/// The same resources, each after those that it reads: whoever asks for a resource cancels what runs below it, so a
-/// reader that was asked for first would begin for nothing.
-fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
-    let mut left: BTreeSet<Uid> = uids.into_iter().collect();
-    let asked = |entry: &&Entry| left.contains(&entry.row.uid);
-    let asked: Vec<&Entry> = entries.iter().filter(asked).collect();
-    let by_key: HashMap<Key, usize> = asked
-        .iter()
-        .enumerate()
-        .map(|(at, entry)| (entry.row.key(), at))
-        .collect();
-    let mut waits = vec![0_usize; asked.len()];
-    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
-    for (at, entry) in asked.iter().enumerate() {
-        let parents = entry.row.refs.iter().filter_map(|to| by_key.get(&to.key()));
-        for parent in parents.filter(|parent| **parent != at) {
-            readers.entry(*parent).or_default().push(at);
-            if let Some(waits) = waits.get_mut(at) {
-                *waits += 1;
-            }
-        }
-    }
-    let mut ready: VecDeque<usize> = (0..asked.len()).filter(|at| waits.get(*at) == Some(&0)).collect();
-    let mut sorted = Vec::with_capacity(asked.len());
-    while let Some(at) = ready.pop_front() {
-        if let Some(uid) = asked
-            .get(at)
-            .map(|entry| entry.row.uid)
-            .filter(|uid| left.remove(uid))
-        {
-            sorted.push(uid);
-        }
-        for reader in readers.remove(&at).unwrap_or_default() {
-            if let Some(waits) = waits.get_mut(reader) {
-                *waits -= 1;
-                if *waits == 0 {
-                    ready.push_back(reader);
-                }
-            }
-        }
-    }
-    // What reads itself in the end never runs, so its order is of no interest.
-    sorted.extend(left);
-    sorted
-}
-
-/// The same with every resource that reads them, however far away.
-fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
-    let mut children: HashMap<Key, Vec<Uid>> = HashMap::new();
-    for entry in entries.iter().filter(|entry| !entry.row.marks.is_deleted()) {
-        for reference in entry.row.refs.iter() {
-            children.entry(reference.key()).or_default().push(entry.row.uid);
-        }
-    }
-    let keys: HashMap<Uid, Key> = entries
-        .iter()
-        .map(|entry| (entry.row.uid, entry.row.key()))
-        .collect();
-    let mut all: BTreeSet<Uid> = uids.iter().copied().collect();
-    let mut stack = uids;
-    while let Some(uid) = stack.pop() {
-        let below = keys
-            .get(&uid)
-            .and_then(|key| children.get(key))
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        stack.extend(below.iter().copied().filter(|uid| all.insert(*uid)));
-    }
-    all.into_iter().collect()
 }
 
 /// Why a wish was not carried out.

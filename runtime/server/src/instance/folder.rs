@@ -56,12 +56,16 @@ impl Folder {
                     Shown::Document(answer) => *answer,
                 }
             }
-            Request::Status { names, all } => {
+            Request::Status {
+                names,
+                selection,
+                all,
+            } => {
                 let entries = self.entries().await?;
-                let document = self.reading(&entries, |r| r.status(&names, Hidden::unless(all)));
+                let document = self.reading(&entries, |r| r.status(&names, &selection, Hidden::unless(all)));
                 Answer::Run(Box::new(document?))
             }
-            Request::Plan { exit_code } => {
+            Request::Plan { exit_code, selection } => {
                 let entries = match self.catalog() {
                     Some(_) => self.entries().await?,
                     None => Vec::new(),
@@ -76,12 +80,15 @@ impl Folder {
                     secrets: &secrets,
                     entries: &entries,
                     exit_code,
+                    selection: &selection,
                 };
                 Answer::Plan(Box::new(plan::plan(asked).await?))
             }
-            Request::Graph { name, all } => {
+            Request::Graph { name, selection, all } => {
                 let entries = self.entries().await?;
-                self.reading(&entries, |r| r.graph(name.as_deref(), Hidden::unless(all)))?
+                self.reading(&entries, |r| {
+                    r.graph(name.as_deref(), &selection, Hidden::unless(all))
+                })?
             }
             Request::History { name, limit } => {
                 let (entries, runs) = self.history(name.as_deref(), limit).await?;

@@ -32,6 +32,7 @@ mod logs;
 mod observer;
 mod operate;
 mod options;
+mod order;
 mod plan;
 mod query;
 mod read;
@@ -70,6 +71,7 @@ pub(crate) use self::query::stream as stream_query;
 pub(crate) use self::stay::Stayed;
 use crate::report::document::Project;
 use crate::report::{Entry, names};
+use crate::selection::Choice;
 use crate::socket::Refusal;
 use crate::state_folder::{self, Lock, STATE_FOLDER, StateFolder};
 
@@ -165,6 +167,7 @@ pub struct Instance {
     options: Options,
     controller: Controller,
     outputs: Arc<Outputs>,
+    choice: Choice,
     engine: duckdb::Engine,
     found: Found,
     touched: Touched,
@@ -202,9 +205,11 @@ impl Runtime {
         let proof = state.path().join("main.duckdb.proof");
         let secrets = secrets_of(&options, &state);
         let outputs = Outputs::new(Arc::new(engine.clone()), &state.engine(), proof);
+        let choice = options.selection.chosen();
         let outputs = Arc::new(
             outputs
                 .with_secrets(secrets.clone())
+                .with_chosen(choice.chosen.clone())
                 .with_sandbox(sandbox(&options, &state)),
         );
         refuse_damage(&engine, &outputs, options.files).await?;
@@ -255,6 +260,7 @@ impl Runtime {
             options,
             controller,
             outputs,
+            choice,
             engine,
             found,
             touched,

@@ -5,6 +5,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::socket::Selection;
+
 /// A project to be brought to life, and what it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
@@ -30,6 +32,9 @@ pub struct Options {
     pub sandbox: bool,
     /// Whether files are watched; they are by default.
     pub files: Files,
+    /// The resources that something is done for; all by default. The others are recorded as the files declare them and
+    /// otherwise left as they are.
+    pub selection: Selection,
 }
 
 /// When a project's files, and the data files that its models read, are looked at.
@@ -56,6 +61,7 @@ impl Options {
             engine_patience: Duration::MAX,
             sandbox: false,
             files: Files::default(),
+            selection: Selection::default(),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! `plan`: what a run would do, from the files and the catalog alone.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Row, Timestamp};
+use watershed_controller::{Row, Timestamp, Uid};
 use watershed_drivers::olap::OutputKind;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};
@@ -15,7 +16,7 @@ use super::{Options, compiled};
 use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 use crate::exit::Exit;
 use crate::report::{Entry, health, kinds, resource};
-use crate::socket::Refusal;
+use crate::socket::{Refusal, Selection};
 use crate::state_folder::StateFolder;
 
 /// A plan that is asked for.
@@ -27,6 +28,8 @@ pub(super) struct Asked<'a> {
     pub(super) entries: &'a [Entry],
     /// End with an exit code of its own if there is anything to do.
     pub(super) exit_code: bool,
+    /// The resources that the run would be for.
+    pub(super) selection: &'a Selection,
 }
 
 /// Works out what a run would do.
@@ -54,23 +57,31 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
         now: Timestamp::from(std::time::SystemTime::now()),
         cancel: &cancel,
     };
-    let steps = forecast(parsed, &rows, &view).await.map_err(refused)?;
-    Ok(document(&asked, &steps))
+    let choice = asked.selection.chosen();
+    let steps = forecast(parsed, &rows, &view, &choice.chosen).await;
+    let (steps, chosen) = (steps.map_err(refused)?, choice.made()?);
+    Ok(document(&asked, &steps, chosen.as_ref()))
 }
 
-fn document(asked: &Asked<'_>, all: &[Step]) -> PlanDocument {
+fn document(asked: &Asked<'_>, all: &[Step], chosen: Option<&BTreeSet<Uid>>) -> PlanDocument {
     let listed = all
         .iter()
         .filter(|step| !step.row.hidden && kinds::is_supported(step.row.kind.as_str()));
-    let resources = listed
-        .clone()
-        .filter(|step| step.edit != Some(EditKind::Deleted))
-        .count();
+    let stay = listed.clone().filter(|step| step.edit != Some(EditKind::Deleted));
+    let is_chosen = |step: &Step| chosen.is_none_or(|chosen| chosen.contains(&step.row.uid));
+    let (resources, selected) = (stay.clone().count(), stay.filter(|step| is_chosen(step)).count());
+    // Deletes and renames are not chosen: the catalog follows the files.
     let steps: Vec<PlanStep> = listed
-        .filter(|step| step.edit.is_some() || !matches!(step.work, Work::Nothing))
+        .filter(
+            |step| match is_chosen(step) || step.edit == Some(EditKind::Deleted) {
+                true => step.edit.is_some() || !matches!(step.work, Work::Nothing),
+                false => !matches!(step.work, Work::Nothing),
+            },
+        )
         .map(|step| told(step, asked.secrets))
         .collect();
-    let summary = summary(&steps, resources);
+    let mut summary = summary(&steps, resources);
+    summary.selected = chosen.is_some().then_some(selected as u64);
     let exit = match () {
         () if summary.failures > 0 => Exit::ProjectError,
         () if asked.exit_code && !steps.is_empty() => Exit::WouldChange,
@@ -162,5 +173,6 @@ fn summary(steps: &[PlanStep], resources: usize) -> PlanSummary {
         checks: count(|work| work == PlanWork::Check),
         failures: count(|work| matches!(work, PlanWork::Blocked | PlanWork::Failed)),
         estimate_ms: steps.iter().filter_map(|step| step.estimate_ms).sum(),
+        selected: None,
     }
 }

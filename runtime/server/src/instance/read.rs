@@ -1,13 +1,16 @@
 //! Looking without changing anything: how resources stand, what reads what, what ran.
 
-use watershed_controller::{HistoryRow, Row};
+use std::collections::BTreeSet;
+
+use watershed_controller::{HistoryRow, Row, Uid};
 
 use crate::documents::{Command, Diagnostic, HistoryRun, Reason, ResourceDocument, RunDocument, Time};
 use crate::report::difference::Declarations;
-use crate::report::document::{self, Account, Occasion, Project, Warnings};
+use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::summary::Done;
 use crate::report::{Entry, Hidden, kinds, names, resource};
-use crate::socket::{Answer, Refusal};
+use crate::selection::States;
+use crate::socket::{Answer, Refusal, Selection};
 
 /// How far back runs of a resource are searched that is no longer there.
 pub(super) const MOST_SEARCHED: u32 = 10_000;
@@ -50,11 +53,21 @@ pub(crate) enum Shown {
 }
 
 impl Reading<'_> {
-    /// How resources stand: those named, or all.
+    /// Returns how resources stand: those named, those selected, or all.
     ///
     /// # Errors
-    /// When a name is unknown or means several.
-    pub(crate) fn status(&self, typed: &[String], hidden: Hidden) -> Result<RunDocument, Refusal> {
+    /// When a name is unknown or means several, or nothing is selected.
+    pub(crate) fn status(
+        &self,
+        typed: &[String],
+        selection: &Selection,
+        hidden: Hidden,
+    ) -> Result<RunDocument, Refusal> {
+        if let Some(chosen) = selection.among(self.entries, States::Known)? {
+            let findings = document::findings(self.entries);
+            let keep = |row: &Row| chosen.contains(&row.uid);
+            return Ok(self.account(Command::Status, findings, hidden, Some(&chosen), keep));
+        }
         let found: Result<Vec<&Entry>, Refusal> = typed
             .iter()
             .map(|name| names::resolve(self.entries, name))
@@ -76,6 +89,17 @@ impl Reading<'_> {
         hidden: Hidden,
         keep: impl Fn(&Row) -> bool,
     ) -> RunDocument {
+        self.account(command, findings, hidden, None, keep)
+    }
+
+    fn account(
+        &self,
+        command: Command,
+        findings: Vec<Diagnostic>,
+        hidden: Hidden,
+        selected: Option<&BTreeSet<Uid>>,
+        keep: impl Fn(&Row) -> bool,
+    ) -> RunDocument {
         let account = Account {
             project: self.project,
             occasion: &Occasion::begin(command),
@@ -85,6 +109,7 @@ impl Reading<'_> {
             done: &Done::default(),
             before: &Declarations::of(self.entries, hidden),
             warnings: Warnings::Said,
+            selected,
             stopped: None,
         };
         account.document(keep)
@@ -93,16 +118,22 @@ impl Reading<'_> {
     /// What reads what.
     ///
     /// # Errors
-    /// When the name is unknown or means several.
-    pub(crate) fn graph(&self, around: Option<&str>, hidden: Hidden) -> Result<Answer, Refusal> {
+    /// When the name is unknown or means several, or nothing is selected.
+    pub(crate) fn graph(
+        &self,
+        around: Option<&str>,
+        selection: &Selection,
+        hidden: Hidden,
+    ) -> Result<Answer, Refusal> {
         let around = around
             .map(|name| names::resolve(self.entries, name))
             .transpose()?;
-        Ok(Answer::Graph(document::graph(
-            self.entries,
-            hidden,
-            around.map(|entry| entry.row.as_ref()),
-        )))
+        let about = match (around, selection.among(self.entries, States::Known)?) {
+            (Some(entry), _) => About::Around(&entry.row),
+            (None, Some(chosen)) => About::Only(chosen),
+            (None, None) => About::All,
+        };
+        Ok(Answer::Graph(document::graph(self.entries, hidden, &about)))
     }
 
     /// The rows of a resource, or what there is of one without rows.

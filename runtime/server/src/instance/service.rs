@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
-use super::converge::{Control, Reach, Stop, Wish, done};
+use super::converge::{Control, Reach, Stop, Which, Wish, done};
 use super::read::{Reading, Shown};
 use super::{Files, Instance, data_tests, export, plan, read, stream_query};
 use crate::documents::Command;
@@ -77,12 +77,17 @@ impl Instance {
             }
             Request::Test(request) => self.test(&request, replies).await,
             Request::Show { name, limit } => self.show(&name, limit, replies).await,
-            Request::Status { names, all } => {
+            Request::Status {
+                names,
+                selection,
+                all,
+            } => {
                 let entries = self.entries();
-                let document = self.reading(&entries).status(&names, Hidden::unless(all))?;
+                let reading = self.reading(&entries);
+                let document = reading.status(&names, &selection, Hidden::unless(all))?;
                 end(replies, Answer::Run(Box::new(document))).await
             }
-            Request::Plan { exit_code } => {
+            Request::Plan { exit_code, selection } => {
                 let state = self.options.state_folder();
                 let state = state.map_err(|error| Refusal::new(Exit::StateFolder, error.to_string()))?;
                 let entries = self.entries();
@@ -92,14 +97,14 @@ impl Instance {
                     secrets: self.outputs.secrets(),
                     entries: &entries,
                     exit_code,
+                    selection: &selection,
                 };
                 end(replies, Answer::Plan(Box::new(plan::plan(asked).await?))).await
             }
-            Request::Graph { name, all } => {
+            Request::Graph { name, selection, all } => {
                 let entries = self.entries();
-                let graph = self
-                    .reading(&entries)
-                    .graph(name.as_deref(), Hidden::unless(all))?;
+                let reading = self.reading(&entries);
+                let graph = reading.graph(name.as_deref(), &selection, Hidden::unless(all))?;
                 end(replies, graph).await
             }
             Request::History { name, limit } => {
@@ -113,7 +118,8 @@ impl Instance {
     async fn work(&self, request: Request, control: &Control, replies: &Replies) -> Result<(), Refusal> {
         let (command, wish, run) = match request {
             Request::Run(run) if matches!(control, Control::Own(_)) => (Command::Run, Wish::Start, run),
-            Request::Run(run) => (Command::Run, Wish::Everything, run),
+            Request::Run(run) if run.selection.is_empty() => (Command::Run, Wish::Everything, run),
+            Request::Run(run) => (Command::Run, Wish::Selected(run.selection.clone()), run),
             Request::Reconcile { names, run } => (Command::Reconcile, Wish::Reconcile(names), run),
             Request::Refresh {
                 names,
@@ -127,7 +133,11 @@ impl Instance {
                 } else {
                     Reach::Named
                 };
-                (Command::Refresh, Wish::Refresh(names, how, reach), run)
+                let which = match run.selection.is_empty() {
+                    true => Which::Named(names),
+                    false => Which::Selected(run.selection.clone()),
+                };
+                (Command::Refresh, Wish::Refresh(which, how, reach), run)
             }
             Request::Approve { names, run } => (Command::Approve, Wish::Approve(names), run),
             Request::Retry { names, run } => (Command::Retry, Wish::Retry(names), run),

@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
-use super::units::{count, duration};
+use super::units::{chosen_of, count, duration};
 use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
 /// Changed lines of SQL that are shown of one resource; documents have all.
@@ -93,6 +93,7 @@ fn changed_lines(sql: &SqlChange) -> String {
 fn last_line(document: &PlanDocument) -> String {
     let PlanSummary {
         resources,
+        selected,
         builds,
         renames,
         drops,
@@ -119,7 +120,7 @@ fn last_line(document: &PlanDocument) -> String {
     format!(
         "{STRONG}{}{STRONG:#}: {}, {}{about}\n",
         document.project,
-        count(resources, "resource"),
+        chosen_of(selected, resources),
         said.join(", ")
     )
 }

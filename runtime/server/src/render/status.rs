@@ -26,7 +26,7 @@ fn outcome_style(outcome: Outcome) -> Style {
         Outcome::Failed => BAD,
         Outcome::Skipped | Outcome::Cancelled => WARN,
         Outcome::Done => GOOD,
-        Outcome::Unchanged => DIM,
+        Outcome::Unchanged | Outcome::NotSelected => DIM,
     }
 }
 

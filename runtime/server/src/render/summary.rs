@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::columns::{Cell, fitting};
 use super::data_tests;
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
-use super::units::{count, duration, grouped, some_of};
+use super::units::{chosen_of, count, duration, grouped, some_of};
 use crate::documents::{
     Command, Health, Outcome, Removed, ResourceDocument, ResourceName, RunDocument, Severity, Work,
 };
@@ -55,8 +55,9 @@ pub(crate) fn validate(document: &RunDocument) -> String {
 
 /// Resources that have failed and were not run now.
 fn failures(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<u16>) -> String {
-    let is_untold =
-        |resource: &&ResourceDocument| resource.health == Health::Failed && !told.contains(&resource.id());
+    let is_untold = |resource: &&ResourceDocument| {
+        resource.selected && resource.health == Health::Failed && !told.contains(&resource.id())
+    };
     let failed: Vec<&ResourceDocument> = document.resources.iter().filter(is_untold).collect();
     let line = |resource: &&ResourceDocument| {
         let message = resource.error.as_ref().map(|error| first_line(&error.message));
@@ -164,7 +165,7 @@ fn causes(document: &RunDocument, width: Option<u16>) -> String {
 /// What each root cause blocks. A resource with several causes is counted with each.
 pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&ResourceDocument>)> {
     let mut causes: std::collections::BTreeMap<ResourceName, Vec<&ResourceDocument>> = Default::default();
-    for resource in &document.resources {
+    for resource in document.resources.iter().filter(|resource| resource.selected) {
         for cause in &resource.blocked_by {
             causes.entry(cause.clone()).or_default().push(resource);
         }
@@ -209,7 +210,10 @@ fn removed(document: &RunDocument, told: &BTreeSet<ResourceName>, width: Option<
 fn verdict(document: &RunDocument) -> String {
     let name = &document.project;
     let time = duration(document.duration_ms);
-    let total = count(document.summary.resources, "resource");
+    let left_out = document.summary.outcomes.not_selected;
+    let resources = document.summary.resources;
+    let selected = (left_out > 0).then(|| resources.saturating_sub(left_out));
+    let total = chosen_of(selected, resources);
     let paused = paused(document);
     let (mark, style) = match document.exit_code {
         // What is paused may be behind, so not all is well.
@@ -222,6 +226,9 @@ fn verdict(document: &RunDocument) -> String {
     if document.exit_code == 0 && !did_anything(document) && paused.is_none() {
         let tests = data_tests::summary(&document.summary.tests).map(|tests| format!("{tests}, "));
         let tests = tests.unwrap_or_default();
+        if selected.is_some() {
+            return format!("{begin}: {total}, {tests}nothing to do ({time})\n");
+        }
         return format!("{begin} is up to date: {total}, {tests}nothing to do ({time})\n");
     }
     let findings = findings(document);

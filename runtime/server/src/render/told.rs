@@ -87,7 +87,7 @@ pub(crate) fn is_news(event: &Event) -> bool {
     match run.outcome {
         Outcome::Done | Outcome::Failed => true,
         Outcome::Unchanged => about.fixed || *work == Work::Checked,
-        Outcome::Skipped | Outcome::Cancelled => false,
+        Outcome::Skipped | Outcome::Cancelled | Outcome::NotSelected => false,
     }
 }
 

@@ -2,6 +2,18 @@
 
 use crate::documents::{Link, Time};
 
+/// Resources, and how many of them are selected, where not all are.
+pub(crate) fn chosen_of(selected: Option<u64>, resources: u64) -> String {
+    match selected {
+        Some(selected) => format!(
+            "{} of {} selected",
+            grouped(selected),
+            count(resources, "resource")
+        ),
+        None => count(resources, "resource"),
+    }
+}
+
 /// `1 model`, `2 models`.
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

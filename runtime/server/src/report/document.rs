@@ -1,19 +1,17 @@
 //! The whole document of a command.
 
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
-use watershed_core::Row;
-use watershed_proto::{Message as _, MigrationState, ModelSpec};
-use watershed_reconcilers::made::Made;
-use watershed_reconcilers::{migration, model};
+use watershed_core::{Row, Uid};
 
 use super::difference::Declarations;
 use super::health::Standings;
 use super::summary::{Done, outcomes};
-use super::{Entry, Hidden, kinds, resource};
+use super::{Entry, Hidden, kinds, made, resource};
 use crate::documents::{
-    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, ResourceError,
-    ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time, Work,
+    Command, Diagnostic, Edge, GraphDocument, Health, HistoryDocument, HistoryRun, Node, Outcome,
+    ResourceError, ResourceName, RunDocument, Severity, ShowDocument, Summary, TestCounts, Time, Work,
 };
 use crate::exit::Exit;
 
@@ -60,6 +58,8 @@ pub(crate) struct Account<'a> {
     pub(crate) before: &'a Declarations,
     /// Whether warnings count as errors.
     pub(crate) warnings: Warnings,
+    /// The resources that the command is for; none if it is for all.
+    pub(crate) selected: Option<&'a BTreeSet<Uid>>,
     /// How the command was stopped, if it was.
     pub(crate) stopped: Option<Exit>,
 }
@@ -80,6 +80,7 @@ impl Account<'_> {
     /// The document; `keep` says which resources it is about.
     pub(crate) fn document(mut self, keep: impl Fn(&Row) -> bool) -> RunDocument {
         let not_applied = self.not_applied();
+        self.leave_out_findings();
         let standings = Standings::of(self.entries);
         let mut resources = Vec::new();
         let mut ended = Vec::new();
@@ -87,15 +88,23 @@ impl Account<'_> {
         let mut fixed = 0;
         let listed = self.entries.iter();
         let listed = listed.filter(|entry| entry.is_listed(self.hidden) && keep(&entry.row));
-        for entry in listed.clone() {
-            self.findings.extend(kinds::problems(&entry.row));
-        }
+        let about = listed.clone().filter(|entry| self.is_selected(&entry.row));
+        let found: Vec<Diagnostic> = about.flat_map(|entry| kinds::problems(&entry.row)).collect();
+        self.findings.extend(found);
         for entry in listed {
             let row = &entry.row;
             let Some(stand) = standings.get(row) else { continue };
             let warnings = resource::warnings(&self.findings, row);
             let mut told = resource::document(row, stand, self.done.work(row.uid), warnings);
             resource::say_as_found(&mut told, &self.findings);
+            told.selected = self.is_selected(row);
+            // Names are followed all the same.
+            if !told.selected && matches!(told.work, Work::None | Work::Checked) {
+                told.work = Work::None;
+                resources.push(told);
+                ended.push(Outcome::NotSelected);
+                continue;
+            }
             told.tests.iter().for_each(|test| tests.add(test));
             let is_fixed = self.before.had_failed(row.uid) && told.error.is_none();
             // What was built or renamed is counted as that.
@@ -118,7 +127,7 @@ impl Account<'_> {
         };
         let failed = resources
             .iter()
-            .any(|r| matches!(r.health, Health::Failed | Health::Blocked));
+            .any(|r| r.selected && matches!(r.health, Health::Failed | Health::Blocked));
         let exit = self.stopped.unwrap_or_else(|| self.exit(failed));
         RunDocument {
             schema: RunDocument::SCHEMA.to_owned(),
@@ -136,6 +145,25 @@ impl Account<'_> {
             diagnostics: self.findings,
             summary,
         }
+    }
+
+    fn is_selected(&self, row: &Row) -> bool {
+        row.hidden || self.selected.is_none_or(|selected| selected.contains(&row.uid))
+    }
+
+    /// Leaves out what was found in files that declare nothing but resources that are not selected.
+    fn leave_out_findings(&mut self) {
+        let Some(selected) = self.selected else { return };
+        let live = self.entries.iter().filter(|entry| !entry.row.marks.is_deleted());
+        let (inside, outside): (Vec<&Entry>, Vec<&Entry>) =
+            live.partition(|entry| selected.contains(&entry.row.uid));
+        let paths = |entries: &[&Entry]| -> BTreeSet<String> {
+            let paths = entries.iter().flat_map(|entry| entry.row.paths.iter());
+            paths.map(ToString::to_string).collect()
+        };
+        let (inside, outside) = (paths(&inside), paths(&outside));
+        self.findings
+            .retain(|found| inside.contains(&found.path) || !outside.contains(&found.path));
     }
 
     /// Why the project parser applied nothing. What is no finding in a file becomes one of the manifest.
@@ -191,8 +219,19 @@ pub(crate) fn findings(entries: &[Entry]) -> Vec<Diagnostic> {
         .collect()
 }
 
-/// What reads what; with `around`, only what that one reads and what reads it, however far away.
-pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> GraphDocument {
+/// The part of a graph that is shown.
+#[derive(Debug)]
+pub(crate) enum About<'a> {
+    /// The whole.
+    All,
+    /// One resource with all that it reads and all that reads it, however far away.
+    Around(&'a Row),
+    /// These, and what of them reads what.
+    Only(BTreeSet<Uid>),
+}
+
+/// Returns the edges from what is read to what reads it.
+pub(crate) fn graph(entries: &[Entry], hidden: Hidden, about: &About<'_>) -> GraphDocument {
     let standings = Standings::of(entries);
     let listed: Vec<&Entry> = entries.iter().filter(|entry| entry.is_listed(hidden)).collect();
     let known: std::collections::BTreeMap<_, _> =
@@ -209,7 +248,14 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> 
     edges.extend(made_edges(&listed));
     edges.sort();
     edges.dedup();
-    let kept = around.map(|row| neighbourhood(&edges, name_of(row)));
+    let kept = match about {
+        About::All => None,
+        About::Around(row) => Some(neighbourhood(&edges, name_of(row))),
+        About::Only(chosen) => {
+            let chosen = listed.iter().filter(|entry| chosen.contains(&entry.row.uid));
+            Some(chosen.map(|entry| name_of(&entry.row)).collect())
+        }
+    };
     let keeps = |name: &ResourceName| kept.as_ref().is_none_or(|kept| kept.contains(name));
     edges.retain(|edge| keeps(&edge.from) && keeps(&edge.to));
     let nodes = listed
@@ -232,38 +278,19 @@ pub(crate) fn graph(entries: &[Entry], hidden: Hidden, around: Option<&Row>) -> 
 
 /// The edges from migrations to models that read what they made: no refs, and inputs all the same.
 fn made_edges(entries: &[&Entry]) -> Vec<Edge> {
-    let made = Made::default();
-    let mut migrations = std::collections::BTreeMap::new();
-    for entry in entries
-        .iter()
-        .filter(|entry| entry.row.kind.as_str() == migration::KIND)
-    {
-        let state = entry.row.state.as_deref().map(MigrationState::decode);
-        if let Some(Ok(state)) = state {
-            made.learn(entry.row.uid.0, &state);
-            migrations.insert(entry.row.uid.0, name_of(&entry.row));
-        }
-    }
-    if migrations.is_empty() {
-        return Vec::new();
-    }
-    let mut edges = Vec::new();
-    for entry in entries
-        .iter()
-        .filter(|entry| entry.row.kind.as_str() == model::KIND)
-    {
-        let Ok(spec) = ModelSpec::decode(entry.row.spec.as_ref()) else {
-            continue;
-        };
-        let behind = made.behind(&spec.uses).into_iter();
-        edges.extend(behind.filter_map(|uid| {
-            Some(Edge {
-                from: migrations.get(&uid)?.clone(),
-                to: name_of(&entry.row),
-            })
-        }));
-    }
-    edges
+    let rows = entries.iter().map(|entry| &*entry.row);
+    let pairs = made::readers(rows.clone());
+    let names: HashMap<Uid, ResourceName> = match pairs.is_empty() {
+        true => HashMap::new(),
+        false => rows.map(|row| (row.uid, name_of(row))).collect(),
+    };
+    let edge = |(from, to): (Uid, Uid)| {
+        Some(Edge {
+            from: names.get(&from)?.clone(),
+            to: names.get(&to)?.clone(),
+        })
+    };
+    pairs.into_iter().filter_map(edge).collect()
 }
 
 fn name_of(row: &Row) -> ResourceName {

@@ -30,7 +30,7 @@ impl Standings {
         let judge = |entry: &Entry| {
             let blocked_by = causes.of(entry);
             let stand = Stand {
-                health: health(entry, !blocked_by.is_empty()),
+                health: health(entry, !blocked_by.is_empty(), causes.are_older_in(&entry.row)),
                 phase: phase(entry),
                 blocked_by,
             };
@@ -69,7 +69,7 @@ fn phase(entry: &Entry) -> Phase {
 }
 
 /// The first that holds.
-fn health(entry: &Entry, blocked: bool) -> Health {
+fn health(entry: &Entry, blocked: bool, has_read_older: bool) -> Health {
     let row = &entry.row;
     let settled = match &entry.status.standing {
         Standing::Settled(settled) => Some(settled),
@@ -85,7 +85,7 @@ fn health(entry: &Entry, blocked: bool) -> Health {
         Health::Blocked
     } else if row.last_success.is_none() {
         Health::NeverBuilt
-    } else if is_behind(row) {
+    } else if is_behind(row) || has_read_older {
         Health::Stale
     } else {
         Health::Ok
@@ -123,6 +123,18 @@ impl<'a> Causes<'a> {
             live: live.map(|entry| (entry.row.key(), entry)).collect(),
             known: HashMap::new(),
         }
+    }
+
+    /// Returns whether a resource was last run before something that it reads became what it is now.
+    fn are_older_in(&self, row: &Row) -> bool {
+        let seen = row.last_run.as_ref().and_then(|run| run.seen.as_ref());
+        // Of another spec, the refs may be others.
+        let Some(seen) = seen.filter(|seen| seen.refs.len() == row.refs.len()) else {
+            return false;
+        };
+        let now = row.refs.iter().map(|to| self.live.get(&to.key()));
+        let now = now.map(|entry| entry.map(|entry| (entry.row.uid, entry.row.state_version)));
+        now.zip(seen.refs.iter()).any(|(now, seen)| now != seen.target)
     }
 
     fn of(&mut self, entry: &Entry) -> Vec<ResourceName> {

@@ -9,6 +9,7 @@
 //! | [`health`] | how resources stand, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
+//! | [`made`] | which models read what migrations made |
 //! | [`metrics`] | numbers for Prometheus |
 //! | [`names`] | the resource that a person means |
 //! | [`document`] | the whole document of a command |
@@ -20,8 +21,9 @@ pub(crate) mod difference;
 pub(crate) mod document;
 pub(crate) mod explain;
 pub(crate) mod health;
-mod hints;
+pub(crate) mod hints;
 pub(crate) mod kinds;
+pub(crate) mod made;
 pub(crate) mod metrics;
 pub(crate) mod names;
 pub(crate) mod problems;

@@ -98,6 +98,7 @@ pub(crate) fn problems(document: &RunDocument) -> Vec<Diagnostic> {
         document
             .resources
             .iter()
+            .filter(|resource| resource.selected)
             .filter_map(|resource| Some((resource, resource.error.as_ref()?)))
     };
     let findings = document.diagnostics.iter().map(|finding| {

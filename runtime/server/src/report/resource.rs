@@ -23,6 +23,7 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
             .collect(),
         declared_as: kinds::declared_as(row),
         paths: row.paths.iter().map(ToString::to_string).collect(),
+        selected: true,
         phase: stand.phase,
         health: stand.health,
         error: own_error(row).map(|error| failure(error)),

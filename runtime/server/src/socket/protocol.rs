@@ -82,6 +82,9 @@ pub enum Request {
     Status {
         /// Only these, if any.
         names: Vec<String>,
+        /// Only these, in the words of `--select`.
+        #[serde(default)]
+        selection: Selection,
         /// Hidden ones too.
         all: bool,
     },
@@ -134,11 +137,17 @@ pub enum Request {
     Plan {
         /// End with another code if there is anything to do.
         exit_code: bool,
+        /// A run of these alone.
+        #[serde(default)]
+        selection: Selection,
     },
     /// What reads what.
     Graph {
         /// Only around this one.
         name: Option<String>,
+        /// Only these.
+        #[serde(default)]
+        selection: Selection,
         /// Hidden ones too.
         all: bool,
     },
@@ -188,6 +197,22 @@ pub enum Request {
         /// In which form.
         form: StatsForm,
     },
+}
+
+/// A choice among a project's resources, as it is typed behind `--select` and `--exclude`. Empty, it stands for all.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    /// The resources that are meant; all if nothing is typed.
+    pub select: Vec<String>,
+    /// The ones that are left out of those.
+    pub exclude: Vec<String>,
+}
+
+impl Selection {
+    /// Returns whether nothing was typed.
+    pub fn is_empty(&self) -> bool {
+        self.select.is_empty() && self.exclude.is_empty()
+    }
 }
 
 /// Rows to be written into a file by the process that is asked.
@@ -245,6 +270,9 @@ pub struct RunRequest {
     pub warn_error: bool,
     /// Hidden resources too.
     pub all: bool,
+    /// The resources that a run or a refresh is for.
+    #[serde(default)]
+    pub selection: Selection,
 }
 
 /// A part of the answer.

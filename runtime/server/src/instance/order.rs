@@ -1,0 +1,78 @@
+//! Resources in the order of what they read.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+use watershed_controller::{Key, Uid};
+
+use crate::report::Entry;
+
+/// The same resources, each after those that it reads: whoever asks for a resource cancels what runs below it, so a
+/// reader that was asked for first would begin for nothing.
+pub(super) fn parents_first(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
+    let mut left: BTreeSet<Uid> = uids.into_iter().collect();
+    let asked = |entry: &&Entry| left.contains(&entry.row.uid);
+    let asked: Vec<&Entry> = entries.iter().filter(asked).collect();
+    let by_key: HashMap<Key, usize> = asked
+        .iter()
+        .enumerate()
+        .map(|(at, entry)| (entry.row.key(), at))
+        .collect();
+    let mut waits = vec![0_usize; asked.len()];
+    let mut readers: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (at, entry) in asked.iter().enumerate() {
+        let parents = entry.row.refs.iter().filter_map(|to| by_key.get(&to.key()));
+        for parent in parents.filter(|parent| **parent != at) {
+            readers.entry(*parent).or_default().push(at);
+            if let Some(waits) = waits.get_mut(at) {
+                *waits += 1;
+            }
+        }
+    }
+    let mut ready: VecDeque<usize> = (0..asked.len()).filter(|at| waits.get(*at) == Some(&0)).collect();
+    let mut sorted = Vec::with_capacity(asked.len());
+    while let Some(at) = ready.pop_front() {
+        if let Some(uid) = asked
+            .get(at)
+            .map(|entry| entry.row.uid)
+            .filter(|uid| left.remove(uid))
+        {
+            sorted.push(uid);
+        }
+        for reader in readers.remove(&at).unwrap_or_default() {
+            if let Some(waits) = waits.get_mut(reader) {
+                *waits -= 1;
+                if *waits == 0 {
+                    ready.push_back(reader);
+                }
+            }
+        }
+    }
+    // What reads itself in the end never runs, so its order is of no interest.
+    sorted.extend(left);
+    sorted
+}
+
+/// The same with every resource that reads them, however far away.
+pub(super) fn with_dependents(entries: &[Entry], uids: Vec<Uid>) -> Vec<Uid> {
+    let mut children: HashMap<Key, Vec<Uid>> = HashMap::new();
+    for entry in entries.iter().filter(|entry| !entry.row.marks.is_deleted()) {
+        for reference in entry.row.refs.iter() {
+            children.entry(reference.key()).or_default().push(entry.row.uid);
+        }
+    }
+    let keys: HashMap<Uid, Key> = entries
+        .iter()
+        .map(|entry| (entry.row.uid, entry.row.key()))
+        .collect();
+    let mut all: BTreeSet<Uid> = uids.iter().copied().collect();
+    let mut stack = uids;
+    while let Some(uid) = stack.pop() {
+        let below = keys
+            .get(&uid)
+            .and_then(|key| children.get(key))
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        stack.extend(below.iter().copied().filter(|uid| all.insert(*uid)));
+    }
+    all.into_iter().collect()
+}

@@ -1,0 +1,29 @@
+//! Models behind migrations: what a migration made is read by name, so there is no ref, and an input all the same.
+
+use watershed_core::{Row, Uid};
+use watershed_proto::{Message as _, MigrationState, ModelSpec};
+use watershed_reconcilers::made::Made;
+use watershed_reconcilers::{migration, model};
+
+/// Returns the migrations that models read something of, as pairs of a migration and a model.
+pub(crate) fn readers<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Vec<(Uid, Uid)> {
+    let made = Made::default();
+    let mut is_empty = true;
+    for row in rows.clone().filter(|row| row.kind.as_str() == migration::KIND) {
+        if let Some(Ok(state)) = row.state.as_deref().map(MigrationState::decode) {
+            made.learn(row.uid.0, &state);
+            is_empty = false;
+        }
+    }
+    if is_empty {
+        return Vec::new();
+    }
+    let mut pairs = Vec::new();
+    for row in rows.filter(|row| row.kind.as_str() == model::KIND) {
+        if let Ok(spec) = ModelSpec::decode(row.spec.as_ref()) {
+            let behind = made.behind(&spec.uses).into_iter();
+            pairs.extend(behind.map(|migration| (Uid(migration), row.uid)));
+        }
+    }
+    pairs
+}

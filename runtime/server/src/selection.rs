@@ -1,0 +1,124 @@
+//! A choice among a project's resources: `--select` and `--exclude`.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`expression`] | what was typed, read |
+//! | [`listing`] | the resources to choose from, and what reads what |
+//! | [`evaluate`] | the resources that an expression stands for |
+//!
+//! Every command reads and evaluates a choice here, each over its own listing: the catalog, the files, or what a run
+//! would leave.
+
+mod evaluate;
+mod expression;
+mod listing;
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use watershed_core::Uid;
+use watershed_reconcilers::chosen::{Candidate, Choose, Chosen};
+
+use crate::exit::Exit;
+use crate::report::Entry;
+use crate::socket::{Refusal, Selection};
+use crate::sync::Unpoisoned;
+use expression::Expression;
+use listing::Listing;
+
+/// The knowledge that a listing has of how its resources stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum States {
+    /// They were read from a catalog.
+    Known,
+    /// No catalog was opened.
+    Unknown,
+}
+
+impl Selection {
+    /// Refuses what can't be read, before anything is done.
+    ///
+    /// # Errors
+    /// When an option can't be read; the place is named.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        Expression::read(self).map(drop)
+    }
+
+    /// Returns the resources of one reading that are chosen; none if everything is.
+    ///
+    /// # Errors
+    /// When an option can't be read, or nothing matches it.
+    pub(crate) fn among(&self, entries: &[Entry], states: States) -> Result<Option<BTreeSet<Uid>>, Refusal> {
+        if self.is_empty() {
+            return Ok(None);
+        }
+        let listed = entries.iter().map(|entry| &*entry.row);
+        let listed = listed.filter(|row| !row.hidden && !row.marks.is_deleted());
+        let candidates: Vec<Candidate<'_>> = listed.map(Candidate::from).collect();
+        let expression = Expression::read(self)?;
+        if states == States::Unknown && expression.asks_for_states() {
+            let refusal = Refusal::new(
+                Exit::Usage,
+                "`state:` can't be known without a look at the catalog",
+            );
+            return Err(refusal.hint("`plan` and `status` look at it"));
+        }
+        evaluate::evaluate(&expression, &Listing::new(&candidates)).map(Some)
+    }
+
+    /// Returns the choice for reconcilers and forecasts, made once the files have been read.
+    pub(crate) fn chosen(&self) -> Choice {
+        if self.is_empty() {
+            return Choice::default();
+        }
+        let made: Arc<Mutex<Option<Made>>> = Arc::default();
+        let selection = self.clone();
+        let choose: Arc<Choose> = Arc::new({
+            let made = Arc::clone(&made);
+            move |candidates: &[Candidate<'_>]| {
+                let result = Expression::read(&selection)
+                    .and_then(|expression| evaluate::evaluate(&expression, &Listing::new(candidates)));
+                let uids = result.as_ref().cloned().unwrap_or_default();
+                *made.lock().unpoisoned() = Some(result);
+                uids
+            }
+        });
+        Choice {
+            chosen: Chosen::by(choose),
+            made: Some(made),
+        }
+    }
+}
+
+type Made = Result<BTreeSet<Uid>, Refusal>;
+
+/// A choice that is made once the files have been read.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Choice {
+    /// The part that reconcilers see.
+    pub(crate) chosen: Chosen,
+    /// None if everything is chosen.
+    made: Option<Arc<Mutex<Option<Made>>>>,
+}
+
+impl Choice {
+    /// Returns the resources that were chosen; none if everything is. While the files were not read, or could not be,
+    /// nothing is chosen.
+    ///
+    /// # Errors
+    /// When nothing matched.
+    pub(crate) fn made(&self) -> Result<Option<BTreeSet<Uid>>, Refusal> {
+        match &self.made {
+            None => Ok(None),
+            Some(made) => made
+                .lock()
+                .unpoisoned()
+                .clone()
+                .unwrap_or_else(|| Ok(BTreeSet::new()))
+                .map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! An expression, read from what was typed: a union of intersections of criteria, each with how far it reaches up and down.
+
+use crate::exit::Exit;
+use crate::report::hints::nearest;
+use crate::socket::{Refusal, Selection};
+
+/// The methods, as they are typed.
+const METHODS: [&str; 4] = ["tag", "kind", "path", "state"];
+
+/// A whole choice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Expression {
+    /// The terms whose union is chosen; none for everything.
+    pub(super) select: Vec<Term>,
+    /// The terms whose union is left out.
+    pub(super) exclude: Vec<Term>,
+}
+
+/// Criteria that hold together.
+pub(super) type Term = Vec<Criterion>;
+
+/// One criterion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Criterion {
+    /// The text without its reach, for messages.
+    pub(super) typed: String,
+    pub(super) method: Method,
+    /// Steps towards what it reads.
+    pub(super) above: usize,
+    /// Steps towards what reads it.
+    pub(super) below: usize,
+    /// Also all that is read by what reads it (`@`).
+    pub(super) closed: bool,
+}
+
+/// The thing that a criterion goes by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Method {
+    /// A name, or `kind/name`; may be a pattern.
+    Name(String),
+    /// A tag; may be a pattern.
+    Tag(String),
+    /// A kind, or `source`.
+    Kind(String),
+    /// A file, a folder or a pattern of paths.
+    Path(String),
+    /// The way in which it stands.
+    State(State),
+}
+
+/// A way in which a resource stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Its last run failed by itself.
+    Failed,
+    /// It was edited since its last run, or was never run.
+    Modified,
+}
+
+/// The states, as they are typed.
+const STATES: [(&str, State); 2] = [("failed", State::Failed), ("modified", State::Modified)];
+
+/// As far as it goes.
+const ALL: usize = usize::MAX;
+
+impl Expression {
+    /// Reads what was typed: terms stand apart by spaces, criteria of a term by commas.
+    ///
+    /// # Errors
+    /// The first criterion that can't be read.
+    pub(super) fn read(typed: &Selection) -> Result<Self, Refusal> {
+        Ok(Self {
+            select: terms("--select", &typed.select)?,
+            exclude: terms("--exclude", &typed.exclude)?,
+        })
+    }
+
+    /// Returns whether how resources stand is asked for.
+    pub(super) fn asks_for_states(&self) -> bool {
+        let mut criteria = self.select.iter().chain(&self.exclude).flatten();
+        criteria.any(|criterion| matches!(criterion.method, Method::State(_)))
+    }
+}
+
+fn terms(option: &str, typed: &[String]) -> Result<Vec<Term>, Refusal> {
+    let terms: Vec<&str> = typed.iter().flat_map(|text| text.split_whitespace()).collect();
+    if terms.is_empty() && !typed.is_empty() {
+        return Err(unreadable(option, "", "it is empty"));
+    }
+    let term = |text: &&str| text.split(',').map(|part| criterion(option, part)).collect();
+    terms.iter().map(term).collect()
+}
+
+fn criterion(option: &str, text: &str) -> Result<Criterion, Refusal> {
+    let (closed, rest) = match text.strip_prefix('@') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (above, rest) = match rest.split_once('+') {
+        Some((steps, rest)) if !rest.is_empty() => match depth(steps) {
+            Some(above) => (above, rest),
+            None => (0, rest_of(text, closed)),
+        },
+        _ => (0, rest),
+    };
+    let (below, core) = match rest.rsplit_once('+') {
+        Some((core, steps)) if !core.is_empty() => match depth(steps) {
+            Some(below) => (below, core),
+            None => (0, rest),
+        },
+        _ => (0, rest),
+    };
+    if core.is_empty() || core == "+" {
+        return Err(unreadable(option, text, "it names nothing"));
+    }
+    if closed && above + below > 0 {
+        return Err(unreadable(option, text, "`@` reaches both ways already"));
+    }
+    Ok(Criterion {
+        typed: core.to_owned(),
+        method: method(option, core)?,
+        above,
+        below,
+        closed,
+    })
+}
+
+fn rest_of(text: &str, closed: bool) -> &str {
+    text.get(usize::from(closed)..).unwrap_or_default()
+}
+
+/// The number of steps beside a `+`: all if none is said.
+fn depth(text: &str) -> Option<usize> {
+    match text {
+        "" => Some(ALL),
+        digits => digits.parse().ok(),
+    }
+}
+
+fn method(option: &str, core: &str) -> Result<Method, Refusal> {
+    let Some((word, value)) = core.split_once(':') else {
+        return Ok(match is_path(core) {
+            true => Method::Path(path(core)),
+            false => Method::Name(core.to_owned()),
+        });
+    };
+    if value.is_empty() && METHODS.contains(&word) {
+        return Err(unreadable(option, core, "nothing stands behind the colon"));
+    }
+    match word {
+        "tag" => Ok(Method::Tag(value.to_owned())),
+        "kind" => Ok(Method::Kind(value.to_lowercase().replace('-', "_"))),
+        "path" => Ok(Method::Path(path(value))),
+        "state" => match STATES.iter().find(|(name, _)| *name == value) {
+            Some((_, state)) => Ok(Method::State(*state)),
+            None => {
+                let known = STATES.iter().map(|(name, _)| format!("`state:{name}`"));
+                let known: Vec<String> = known.collect();
+                let refusal = unreadable(option, core, "there is no such state");
+                Err(refusal.hint(format!("there are {}", known.join(" and "))))
+            }
+        },
+        // Names may hold colons: those of resources with a namespace do.
+        other => match nearest(other, METHODS.into_iter()) {
+            Some(near) if near != other => {
+                let refusal = unreadable(option, core, "there is no such method");
+                Err(refusal.hint(format!("did you mean `{near}:{value}`?")))
+            }
+            _ => Ok(Method::Name(core.to_owned())),
+        },
+    }
+}
+
+/// Returns whether a bare text means files: it ends as one does, or has folders and does not begin with a kind.
+fn is_path(text: &str) -> bool {
+    let is_file = [".sql", ".yaml", ".yml"].iter().any(|end| text.ends_with(end));
+    let kind = text.split_once('/').map(|(kind, _)| kind.to_lowercase());
+    let names_kind = |kind: String| {
+        kind == "source" || kind.contains('*') || watershed_compilers::Kind::read(&kind).is_some()
+    };
+    is_file || kind.is_some_and(|kind| !names_kind(kind))
+}
+
+/// A path as resources have theirs: from the project's folder, without what says so.
+fn path(typed: &str) -> String {
+    let path = typed.strip_prefix("./").unwrap_or(typed);
+    path.trim_matches('/').to_owned()
+}
+
+fn unreadable(option: &str, text: &str, why: &str) -> Refusal {
+    Refusal::new(Exit::Usage, format!("`{option} {text}` can't be read: {why}"))
+}
