@@ -56,7 +56,7 @@ impl Dependency {
         self.with(|details| details.predicate = Some(predicate))
     }
 
-    /// When the target's value changes, the item is deleted and created.
+    /// Has the item deleted and created when the target's value changes.
     #[must_use]
     pub fn recreate_when_modified(self) -> Self {
         self.with(|details| details.recreate_when_modified = true)

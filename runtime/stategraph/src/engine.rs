@@ -9,6 +9,7 @@
 mod background;
 mod calls;
 mod keep;
+mod message;
 mod notices;
 mod operate;
 mod session;
@@ -34,8 +35,8 @@ use crate::status::Status;
 use crate::types::{ItemType, Types};
 use crate::value::Value;
 
-pub(crate) use calls::Message;
 pub use keep::{Keeper, Keeping, KeptError};
+pub(crate) use message::Message;
 use notices::Notices;
 use session::Session;
 
@@ -63,7 +64,7 @@ pub struct Report {
     pub status: Status,
 }
 
-/// Why a plan was not applied; nothing has run.
+/// The reason why a plan was not applied; nothing has run.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

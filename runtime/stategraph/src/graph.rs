@@ -12,6 +12,7 @@ mod changes;
 mod diff;
 mod fingerprint;
 mod groups;
+mod order;
 mod stored;
 mod tally;
 
@@ -24,8 +25,8 @@ pub use groups::{Group, GroupPath};
 use groups::{GroupId, Groups};
 
 use crate::item::{Item, Spec};
-use crate::order::Order;
 use crate::reference::{Ref, RefMap};
+use order::Order;
 use tally::Tally;
 
 /// The place of a ref in one graph; means nothing in another.

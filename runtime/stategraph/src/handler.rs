@@ -15,7 +15,7 @@ use crate::planner::Observed;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// Why an operation failed, for people. Made from any error, whose sources are kept in the text.
+/// The error of an operation, for people. Made from any error, whose sources are kept in the text.
 ///
 /// ```
 /// use watershed_stategraph::HandlerError;

@@ -208,7 +208,7 @@ pub enum Origin {
     External,
 }
 
-/// Why and how often an operation failed.
+/// The failure of an operation: its error, and the number of attempts.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -357,7 +357,7 @@ impl<V> Item<V> {
         self.state
     }
 
-    /// Why its last operation failed.
+    /// Returns the failure of its last operation, if it failed.
     pub fn failure(&self) -> Option<&Failure> {
         self.record.as_ref()?.failure.as_ref()
     }

@@ -5,7 +5,6 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Operation, Timestamp};
-use crate::operations::OperationId;
 use crate::reason::Reason;
 use crate::reference::Ref;
 
@@ -36,7 +35,7 @@ pub struct Entry {
     pub reference: Ref,
     /// The operation.
     pub operation: Operation,
-    /// Why.
+    /// The reason for it.
     pub reason: Reason,
     /// The time of its start.
     pub start: Timestamp,
@@ -46,10 +45,10 @@ pub struct Entry {
     /// The time of the cancel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled: Option<Timestamp>,
-    /// Why it failed.
+    /// The error, if it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Why it failed the time before.
+    /// The error of the attempt before it, if that failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<String>,
 }
@@ -116,7 +115,7 @@ impl Log {
 
     /// Puts the entries in order of start, given the number of each one's operation: those of earlier calls are
     /// mentioned when they end.
-    pub(crate) fn sort(&mut self, ids: Vec<OperationId>) {
+    pub(crate) fn sort<Id: Ord + Copy>(&mut self, ids: Vec<Id>) {
         if ids.is_sorted() {
             return;
         }

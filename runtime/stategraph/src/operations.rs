@@ -122,7 +122,7 @@ pub struct Running<V> {
     pub(crate) reason: Reason,
     pub(crate) started: Timestamp,
     pub(crate) cancelled: Option<Timestamp>,
-    /// Why the operation before it on the same item failed.
+    /// The error of the previous operation on the same item, if it failed.
     pub(crate) previous: Option<String>,
     pub(crate) line: Line,
 }

@@ -35,7 +35,7 @@ pub struct Planned {
     /// The item.
     #[serde(rename = "ref")]
     pub reference: Ref,
-    /// Why.
+    /// The reason for it.
     pub reason: Reason,
 }
 

@@ -1,4 +1,4 @@
-//! Why an operation is performed, why an item is pending, and why one is not touched; as data.
+//! Reasons for operations, for items that are pending, and for items that are not touched; as data.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::reference::Ref;
 
-/// Why an operation is performed.
+/// The reason for an operation.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
@@ -149,7 +149,7 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
     f.write_str(&parts.join("; "))
 }
 
-/// Why an item that should change was not touched, or not yet.
+/// The reason why an item that should change was not touched, or not yet.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

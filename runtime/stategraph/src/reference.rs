@@ -85,7 +85,7 @@ impl std::hash::Hasher for RefHasher {
     }
 }
 
-/// Why a text is no ref.
+/// The reason why a text is not a ref.
 ///
 /// ```
 /// use watershed_stategraph::{Ref, RefError};

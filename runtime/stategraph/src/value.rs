@@ -6,7 +6,7 @@ use std::io;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::predicate::FieldPath;
+use crate::field::FieldPath;
 
 /// The value of an item: whatever the embedder's handlers understand.
 ///

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::calls::Message;
+use super::message::Message;
 use super::{Cancellable, Desk, Executor, lock};
 use crate::item::{Operation, Timestamp};
 use crate::operations::OperationId;

@@ -7,45 +7,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::background::until;
 use super::keep::{Keeper, KeptError, Store};
+use super::message::Message;
 use super::operate::Desking;
 use super::{ApplyError, Executor, Report};
 use crate::graph::Graph;
-use crate::item::Timestamp;
-use crate::operations::OperationId;
 use crate::plan::{Plan, plan};
 use crate::planner::{CallError, Extent, Input, Observed, Options, Planner};
 use crate::reference::Ref;
 use crate::value::Value;
-
-/// A message in a graph's inbox.
-#[derive(Debug)]
-pub(crate) enum Message {
-    Ended {
-        id: OperationId,
-        result: Result<(), String>,
-        at: Timestamp,
-    },
-    Background(OperationId),
-    Cancel {
-        ids: Vec<OperationId>,
-        at: Timestamp,
-    },
-    /// An answer of a handler; the value is in the envelope of the generation that asked.
-    Answered {
-        generation: u64,
-        reference: Ref,
-        answer: Result<bool, String>,
-    },
-    Observed {
-        generation: u64,
-        reference: Ref,
-        found: Box<dyn std::any::Any + Send>,
-    },
-    /// A cancelled operation did not react by this time.
-    Tick {
-        at: Timestamp,
-    },
-}
 
 async fn written<V: Value>(
     store: &mut Option<Store<'_, V>>,

@@ -41,7 +41,7 @@ pub trait Keeper<V: Value>: Send {
     fn keep(&mut self, current: &Graph<V>) -> Keeping;
 }
 
-/// Why a call that stores its graph did not come to its end.
+/// The reason why a call that stores its graph did not finish.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

@@ -10,7 +10,7 @@ use std::task::{Context as TaskContext, Poll, Waker};
 
 use tokio_util::sync::CancellationToken;
 
-use super::calls::Message;
+use super::message::Message;
 use super::{AtHand, Cancellable, Desk, Executor, lock};
 use crate::handler::{AnyHandler, Background, Context, HandlerError};
 use crate::item::Operation;

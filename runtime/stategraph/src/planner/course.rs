@@ -25,7 +25,7 @@ pub(super) struct Node<V> {
     need: (u32, u32),
     pub(super) verdict: Verdict,
     pub(super) job: Job,
-    /// Why the job, in the order of its tasks; an item that is remade has two.
+    /// The reason for the job, in the order of its tasks; an item that is remade has two.
     pub(super) reason: Option<Reason>,
     pub(super) down: Task,
     pub(super) up: Task,

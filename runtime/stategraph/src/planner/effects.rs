@@ -125,7 +125,7 @@ pub struct Start<V> {
     pub operation: Operation,
     /// The item; for an adopt, the replacement.
     pub reference: Ref,
-    /// Why.
+    /// The reason for it.
     pub reason: Reason,
     /// The item as it is.
     pub old: Option<Arc<Spec<V>>>,

@@ -87,7 +87,7 @@ async fn converge(executor: &Executor<Json>, current: &mut Graph<Json>, intended
     report.unwrap()
 }
 
-/// Whether nothing is to be taken up, now and for a minute.
+/// Returns true if there is no notice, now and for a minute.
 async fn is_silent(executor: &Executor<Json>) -> bool {
     timeout(Duration::from_secs(60), executor.ended()).await.is_err()
 }

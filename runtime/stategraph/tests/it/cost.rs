@@ -1,4 +1,4 @@
-//! What calls look at, counted; and that saying what changed leads to the same end.
+//! The cost of calls in items and edges, and equal results where only the changed items are named.
 
 use std::collections::BTreeSet;
 
@@ -67,7 +67,7 @@ fn ladder(at: usize) -> Vec<usize> {
     (at.saturating_sub(10)..at).collect()
 }
 
-/// What a life of a graph costs: made, left alone, changed everywhere, removed.
+/// Returns the costs of the calls of a graph's life: made, left alone, changed everywhere, removed.
 fn life(size: usize, shape: fn(usize) -> Vec<usize>) -> [u64; 4] {
     let (first, second) = (graph(size, shape, 1), graph(size, shape, 2));
     let mut current = Graph::new("g");

@@ -1,4 +1,4 @@
-//! What is stored while a call is under way, and what a crash then leaves.
+//! Graphs that are stored while a call is under way, and the state that a crash then leaves.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use watershed_stategraph::{
 
 use crate::worlds::r;
 
-/// What is really there, and what was stored last.
+/// The things outside, and the graph that was stored last.
 #[derive(Default)]
 struct Outside {
     things: Vec<Ref>,

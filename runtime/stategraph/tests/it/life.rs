@@ -10,18 +10,18 @@ use watershed_stategraph::{
 use crate::naive::{Thing, World, show, things};
 use crate::worlds::types;
 
-/// What is true of the world and what is known of it, over many calls.
+/// The world, and the state that calls know of it, over many calls.
 pub(crate) struct Life {
     pub(crate) types: Types<Json>,
     pub(crate) world: World,
     pub(crate) current: Graph<Json>,
     pub(crate) operations: Operations<Json>,
     pub(crate) intended: Option<Graph<Json>>,
-    /// What goes on in the background.
+    /// Operations in the background.
     pub(crate) behind: BTreeMap<OperationId, Ref>,
     /// Ends that no call has noticed yet.
     pub(crate) unnoticed: Vec<Input<Json>>,
-    /// Where the displaced items were.
+    /// The groups of the displaced items.
     pub(crate) displaced_from: BTreeMap<Ref, GroupPath>,
     pub(crate) now: Timestamp,
     pub(crate) story: String,
@@ -76,7 +76,7 @@ impl Life {
         }
     }
 
-    /// What is wanted in a call: of a part, what is intended there, and all else as it is or was.
+    /// Returns the intent of a call: for a part, the intended items there and all others as they are or were.
     fn wanted(&self, extent: &Extent) -> BTreeMap<Ref, Thing> {
         let intended = self.intended.as_ref().map(things).unwrap_or_default();
         if matches!(extent, Extent::Everything | Extent::Changed(_)) {
@@ -117,7 +117,8 @@ impl Life {
             .filter(|(one, _)| one.is_alias() && !inside(one))
         {
             let old = self.current.get(&alias.base()).map(Item::state);
-            let is_going = matches!(old, Some(State::Failed(Operation::Delete)));
+            // Its end may not be noticed yet.
+            let is_going = matches!(old, Some(State::Deleting | State::Failed(Operation::Delete)));
             if is_going || self.world.is_turned_to(&alias.base()) {
                 wanted.insert(alias.base(), thing.clone());
             } else {

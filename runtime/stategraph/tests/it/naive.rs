@@ -17,18 +17,18 @@ pub(crate) struct Thing {
 
 #[derive(Debug, Clone)]
 pub(crate) struct World {
-    /// What exists.
+    /// Things that exist.
     pub(crate) things: BTreeMap<Ref, Thing>,
-    /// What is intended.
+    /// Things that are intended.
     pub(crate) wanted: BTreeMap<Ref, Thing>,
-    /// What is under way.
+    /// Operations under way.
     pub(crate) running: BTreeMap<Ref, (Operation, Option<Thing>)>,
-    /// What existed when the call began.
+    /// Things that existed when the call began.
     pub(crate) before: BTreeMap<Ref, Thing>,
     /// Items whose create failed: nothing is there, but the handler may be told to delete the rest.
     pub(crate) debris: BTreeSet<Ref>,
     pub(crate) failed: BTreeSet<Ref>,
-    /// Whether operations of this call or an earlier one failed.
+    /// True if operations of this call or an earlier one failed.
     pub(crate) with_failures: bool,
     /// Items that were to be recreated and whose delete failed: it is tried again.
     pub(crate) recreating: BTreeSet<Ref>,
@@ -234,7 +234,7 @@ impl World {
         }
     }
 
-    /// What is there in the end if nothing fails.
+    /// Returns the things that exist in the end if nothing fails.
     pub(crate) fn end(&self) -> BTreeMap<Ref, Thing> {
         let stuck = self.stuck();
         let without = self.left_out();
@@ -268,7 +268,7 @@ impl World {
         }
     }
 
-    /// Whether one item depends on the other, directly or through others, by the edges of either graph.
+    /// Returns true if one item depends on the other, directly or through others, by the edges of either graph.
     pub(crate) fn is_related(&self, from: &Ref, to: &Ref) -> bool {
         let mut seen = BTreeSet::from([from.clone()]);
         let mut queue = vec![from.clone()];
@@ -323,7 +323,7 @@ impl World {
         alias.is_some_and(|alias| self.is_turned_to(target) || self.wanted.get(target) == Some(alias))
     }
 
-    /// What exists and depends on an item, without another target that would do.
+    /// Returns the things that depend on an item and have no other target that would do.
     pub(crate) fn leaning_on(&self, reference: &Ref) -> Vec<&Ref> {
         let leans = |thing: &Thing| {
             hard(thing).any(|need| {

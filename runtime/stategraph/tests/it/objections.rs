@@ -8,7 +8,7 @@ use watershed_stategraph::{Dependency, Operation, Ref, Start};
 use crate::naive::{Thing, World, hard, holds};
 
 impl World {
-    /// What is wrong with starting this operation now.
+    /// Returns the rule that forbids to start this operation now, if one does.
     pub(crate) fn objection(&self, start: &Start<Json>) -> Option<String> {
         let item = start.reference.base();
         if self.running.contains_key(&start.reference) {
@@ -83,7 +83,7 @@ impl World {
             .then(|| "S2: is left alone, as nothing makes it go".into())
     }
 
-    /// Whether two items depend on each other by what exists or existed when the call began.
+    /// Returns true if two items depend on each other by what exists or existed when the call began.
     fn in_circle(&self, one: &Ref, other: &Ref) -> bool {
         let reaches = |from: &Ref, to: &Ref| {
             let mut seen = BTreeSet::new();
@@ -111,7 +111,7 @@ impl World {
         one == other || (reaches(one, other) && reaches(other, one))
     }
 
-    /// Whether there is any cause for an item to go: its own, or that of something it depends on.
+    /// Returns true if anything makes an item go: a change of its own, or of something that it depends on.
     fn may_go(&self, reference: &Ref) -> bool {
         let end = self.end();
         let stays = |one: &Ref| {

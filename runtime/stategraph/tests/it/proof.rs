@@ -1,4 +1,4 @@
-//! How long random suites run, and from which seed: `WATERSHED_PROOF`.
+//! The length of the random suites, and their first seed: `WATERSHED_PROOF`.
 //!
 //! Unset, each takes a few seconds, and with `ci` a minute of one core, from the same seed every time; a number is
 //! that of the rounds, from a fresh seed, and `all` stands for those of a full proof. The seeds of
@@ -21,7 +21,7 @@ const MOST_FAILURES: usize = 20;
 /// Seeds that once failed: the suite's name and the seed, one a line.
 const KEPT: &str = include_str!("seeds.txt");
 
-/// How far a suite goes.
+/// The length of a suite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Share {
     /// As long as this, on one core.
@@ -41,7 +41,7 @@ pub(crate) fn share() -> Share {
     }
 }
 
-/// Where the seeds of a suite begin: anywhere in a proof by hand, so that what fresh seeds find stops nobody whose
+/// Returns the first seed of a suite: a random one in a proof by hand, so that what fresh seeds find stops nobody whose
 /// change has nothing to do with it.
 pub(crate) fn first_seed() -> u64 {
     match share() {

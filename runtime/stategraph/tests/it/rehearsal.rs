@@ -11,12 +11,12 @@ use watershed_stategraph::{
 use crate::naive::{World, show};
 use crate::worlds::needs_recreate;
 
-/// How handlers behave.
+/// The behaviour of handlers.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Manners {
     /// One in so many operations fails; zero for none.
     pub(crate) fails: u32,
-    /// Whether something failed in an earlier call.
+    /// True if something failed in an earlier call.
     pub(crate) with_failures: bool,
     pub(crate) limit: usize,
 }
@@ -24,7 +24,7 @@ pub(crate) struct Manners {
 pub(crate) struct Outcome {
     pub(crate) done: Vec<(Operation, Ref)>,
     pub(crate) status: Status,
-    /// What was done and why, for people.
+    /// The operations and their reasons, for people.
     pub(crate) log: String,
     pub(crate) world: World,
 }

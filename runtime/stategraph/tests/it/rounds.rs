@@ -19,7 +19,7 @@ use crate::parts::{draw_extent, draw_in_parts};
 use crate::proof::for_first_seeds;
 use crate::worlds::{Drawing, draw_externals, needs_recreate, r, rng, types};
 
-/// How handlers behave in a call: one in so many operations, zero for none.
+/// The behaviour of handlers in a call: one in this many operations, zero for none.
 #[derive(Clone, Copy, Default)]
 struct Manners {
     fails: u32,
@@ -221,7 +221,7 @@ impl Life {
             .after_ms([0, 300, 1_000, 2_500, 20_000][rng.random_range(0..5)]);
     }
 
-    /// What must hold after every call.
+    /// Checks the rules that every call keeps.
     fn check_status(&self, call: &Call) {
         if call.status.next.is_some_and(|next| next <= self.now) {
             self.blame("S5: the next call is due already");
@@ -236,7 +236,7 @@ impl Life {
         }
     }
 
-    /// What is read is what was stored, and goes on from there.
+    /// Stores the graph and reads it again: nothing is lost.
     fn store(&mut self) {
         let stored = serde_json::to_string(&self.current).unwrap();
         let read: Graph<Json> = serde_json::from_str(&stored).unwrap();

@@ -22,7 +22,7 @@ use watershed_stategraph::{
 
 use crate::worlds::{needs_recreate, r, types};
 
-/// How the next operation on an item goes.
+/// The course of the next operation on an item.
 #[derive(Clone, Copy, PartialEq)]
 enum Manner {
     Fails,

@@ -1,4 +1,4 @@
-//! In which order the items of an intended graph can come to be, and which cannot at all.
+//! The order in which the items of an intended graph can be created, and the cycles that keep some from it.
 //!
 //! An item has a higher rank than all that it depends on. Found in time linear in items and edges, but
 //! for alternatives that lead back to their item: each round that leaves some of them out looks once
@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::graph::{Graph, Slot};
+use super::{Graph, Slot};
 use crate::links::Links;
 use crate::reference::Ref;
 
