@@ -124,8 +124,9 @@ impl Log {
         self.entries = entries.into_iter().map(|(_, entry)| entry).collect();
     }
 
+    /// Adds a note, once for each call however often it comes to the same decision.
     pub(crate) fn note(&mut self, text: String) {
-        if self.notes.len() < MOST_ENTRIES {
+        if self.notes.len() < MOST_ENTRIES && !self.notes.contains(&text) {
             self.notes.push(text);
         }
     }

@@ -204,11 +204,17 @@ impl<V: Value> Planner<'_, V> {
     }
 
     pub(super) fn blocks_delete(&self, dependent: Id, id: Id) -> bool {
-        if dependent == id || !self.stands(dependent) || self.course.circular.contains(&(id, dependent)) {
+        if dependent == id || !self.stands(dependent) {
             return false;
         }
         let node = self.node(dependent);
-        match self.tie(dependent, id) {
+        // Nothing depends on a replacement by its own name, so that it is on no circle.
+        let tie = if self.course.circular.contains(&(id, dependent)) {
+            self.ties(dependent, id)[1]
+        } else {
+            self.tie(dependent, id)
+        };
+        match tie {
             None | Some(Tie::Order) => false,
             // For the deletes of both every target counts, but not those of a replacement that stays.
             Some(Tie::Alternative) => {
