@@ -75,7 +75,7 @@ pub struct Report {
 /// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
 /// let mut current = Graph::new("warehouse");
 /// let plan = executor.plan(&current, Some(&intended), &Extent::Everything).await?;
-/// // Before somebody has read the plan and agreed, somebody else makes a table.
+/// // Before the plan is approved, another process makes a table.
 /// current.insert(Item::new(Ref::parse("table/customers")?, json!(["name"])))?;
 /// match executor.apply(&mut current, Some(&intended), &plan).await {
 ///     Err(ApplyError::Stale(StalePlan::Current)) => println!("look at the new plan, please"),
@@ -99,7 +99,7 @@ type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 /// Performs what the planner says, with the handlers of the embedder.
 ///
 /// It remembers nothing but the operations that are under way: keep one executor for as long as graphs are
-/// converged. Another one would take its work for that of a process that crashed, and is refused while an
+/// converged. Another one would take its work for the remains of a crashed process, and is refused while an
 /// operation goes on ([`CallError::HeldElsewhere`]). Graphs are told apart by name, which is unique among those
 /// of one executor. Calls for different graphs may run at the same time; a second call for one graph waits for
 /// the first.
@@ -160,7 +160,7 @@ struct Desk<V> {
 struct Work<V> {
     operations: Operations<V>,
     inbox: UnboundedReceiver<Message>,
-    /// Questions of calls that were dropped are answered in vain.
+    /// Answers to questions of dropped calls are ignored.
     generation: u64,
 }
 
@@ -188,7 +188,7 @@ impl<V: Value> Default for Executor<V> {
 }
 
 impl<V: Value> Executor<V> {
-    /// Without handlers, by the clock of the machine.
+    /// Makes an executor without handlers, with the clock of the machine.
     pub fn new() -> Self {
         Self {
             types: Types::new(),

@@ -46,22 +46,22 @@ impl Picture {
         Self(View::of(current, Some(intended), types))
     }
 
-    /// As Graphviz reads it.
+    /// Returns the text for Graphviz.
     pub fn dot(&self) -> String {
         dot::draw(&self.0)
     }
 
-    /// As Mermaid reads it.
+    /// Returns the text for Mermaid.
     pub fn mermaid(&self) -> String {
         mermaid::draw(&self.0)
     }
 
-    /// As data.
+    /// Returns the view as data.
     pub fn json(&self) -> JsonView {
         json::draw(&self.0)
     }
 
-    /// As lines for a terminal, groups indented.
+    /// Returns lines for a terminal, groups indented.
     pub fn text(&self) -> String {
         text::draw(&self.0)
     }

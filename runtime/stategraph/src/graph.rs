@@ -71,7 +71,7 @@ pub enum GraphError {
     /// The ref is taken.
     #[error("there are two items `{0}`")]
     Duplicate(Ref),
-    /// Nobody here creates an external item, so that nothing could wait for its dependencies.
+    /// No handler creates an external item, so that nothing could wait for its dependencies.
     #[error("`{0}` is external and has dependencies")]
     ExternalWithDependencies(Ref),
     /// There is no such item.
@@ -172,7 +172,7 @@ impl<V> Graph<V> {
         self.item(self.slot(reference)?)
     }
 
-    /// All items, in order of ref.
+    /// Returns all items, in order of ref.
     pub fn items(&self) -> impl Iterator<Item = &Item<V>> {
         let mut items: Vec<&Item<V>> = self
             .places
@@ -210,7 +210,7 @@ impl<V> Graph<V> {
         self.index.get(reference).copied()
     }
 
-    /// Returns true if this is the slot of a ref, as far as a glance tells: a slot that is free may still have one.
+    /// Returns true if this is the slot of a ref, without a search: a slot that is free may still have one.
     pub(crate) fn is_at(&self, reference: &Ref, slot: Slot) -> bool {
         let Some(place) = self.places.get(slot as usize) else {
             return false;

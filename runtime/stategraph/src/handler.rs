@@ -105,14 +105,14 @@ pub(crate) struct Background {
 }
 
 impl Context {
-    /// Cancelled when somebody wants the operation to end. It should return an error soon; after the
+    /// Cancelled when the operation is to end. It should return an error soon; after the
     /// deadline of its type it counts as failed whatever it does.
     pub fn cancelled(&self) -> &CancellationToken {
         &self.cancel
     }
 
-    /// Lets the call return without this operation, which goes on. When it ends, [`crate::Executor::ended`]
-    /// tells.
+    /// Lets the call return without this operation, which goes on. [`crate::Executor::ended`] resolves when it
+    /// ends.
     pub fn go_on_in_background(&self) {
         if let Some(background) = &self.background
             && !background.is_back.swap(true, Ordering::SeqCst)

@@ -105,7 +105,7 @@ pub enum State {
     Deleting,
     /// Its last operation failed.
     Failed(Operation),
-    /// Nobody knows; with the operation that was under way when it was last heard of.
+    /// It is not known; with the operation that was under way when it was last stored.
     Unknown(Option<Operation>),
 }
 
@@ -204,7 +204,7 @@ pub enum Origin {
     /// The handler of its type.
     #[default]
     Ours,
-    /// Somebody else; whoever watches it puts it into the current graph.
+    /// Something else: its watcher puts it into the current graph.
     External,
 }
 
@@ -309,7 +309,7 @@ impl<V> Item<V> {
         )
     }
 
-    /// An item that nobody here operates on. It has no dependencies.
+    /// An item that no handler operates on. It has no dependencies.
     pub fn external(reference: Ref, value: V) -> Self {
         Self {
             origin: Origin::External,
@@ -347,7 +347,7 @@ impl<V> Item<V> {
         &self.spec.needs
     }
 
-    /// Returns true if somebody else brings it into being.
+    /// Returns true if no handler operates on it.
     pub fn is_external(&self) -> bool {
         self.origin == Origin::External
     }
@@ -417,7 +417,7 @@ impl<V> Item<V> {
             .is_some_and(|record| !record.switched.is_empty())
     }
 
-    /// Returns true if a later call must look at it even if nobody names it.
+    /// Returns true if a later call must examine it even if it is not named as changed.
     pub(crate) fn needs_attention(&self) -> bool {
         self.state != State::Created || self.reference.is_alias()
     }

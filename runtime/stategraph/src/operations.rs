@@ -22,7 +22,7 @@ use crate::value::Fingerprint;
 /// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
 /// let effects = planner.step(Timestamp(0), Input::Begin);
 /// let Some(Effect::Start(Start { id, .. })) = effects.first() else { panic!("the table is first") };
-/// // Whoever performs it says by the number that it ended.
+/// // The caller performs it, and reports its end by the number.
 /// let effects = planner.step(Timestamp(5), Input::Ended { id: *id, result: Ok(()) });
 /// assert!(matches!(&effects[..], [Effect::Start(next)] if next.id > *id));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -77,7 +77,7 @@ pub enum Ground {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// Nobody asked for it.
+    /// It was not cancelled.
     None,
     /// It was cancelled and has until the deadline to return.
     Cancelled {
@@ -179,7 +179,7 @@ impl<V> Running<V> {
 /// # let types = executor.types();
 /// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
 /// planner.step(Timestamp(0), Input::Begin);
-/// // They outlive the call: the next one is told when they end.
+/// // They outlive the call: the next one takes their ends.
 /// drop(planner);
 /// let refs: Vec<&str> = operations.iter().map(|(_, running)| running.reference().as_str()).collect();
 /// assert_eq!(refs, ["table/orders"]);
@@ -206,7 +206,7 @@ impl<V> Default for Operations<V> {
 }
 
 impl<V> Operations<V> {
-    /// All of them, in order of start.
+    /// Returns all of them, in order of start.
     pub fn iter(&self) -> impl Iterator<Item = (OperationId, &Running<V>)> {
         self.running.iter().map(|(&id, running)| (id, &**running))
     }
@@ -216,12 +216,12 @@ impl<V> Operations<V> {
         self.running.is_empty()
     }
 
-    /// The one on this item.
+    /// Returns the operation on this item.
     pub fn on(&self, reference: &Ref) -> Option<&Running<V>> {
         self.get(*self.by_ref.get(reference)?)
     }
 
-    /// The one on this item or on its replacement.
+    /// Returns the operation on this item or on its replacement.
     pub(crate) fn on_either(&self, reference: &Ref) -> Option<&Running<V>> {
         if self.running.is_empty() {
             return None;

@@ -51,7 +51,7 @@ pub struct Planned {
 /// let mut current = Graph::new("warehouse");
 /// let plan = executor.plan(&current, Some(&intended), &Extent::Everything).await?;
 /// assert_eq!(plan.to_string(), "create table/orders: is intended\ncreate view/daily: is intended\n");
-/// // A file that waits for somebody's consent may lie in between.
+/// // In between it may wait for approval in a file.
 /// let plan: Plan = serde_json::from_str(&serde_json::to_string(&plan)?)?;
 /// assert!(executor.apply(&mut current, Some(&intended), &plan).await?.status.is_converged());
 /// # Ok(())
@@ -161,10 +161,10 @@ impl fmt::Display for Planned {
     }
 }
 
-/// Finds out what a call would do.
+/// Computes the operations that a call would perform.
 ///
-/// `needs_recreate` answers for the handlers; nothing else is asked of them. Items of which nobody knows
-/// what became of them are not observed: they count as failed in the operation that was under way.
+/// `needs_recreate` answers for the handlers; they do nothing else. Items whose
+/// state is unknown are not observed: they count as failed in the operation that was under way.
 ///
 /// ```
 /// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }

@@ -3,7 +3,7 @@
 //! [`Planner::step`] takes an input and answers with effects; it awaits nothing, reads no clock and
 //! keeps ordered data wherever order shows. A call goes through these phases:
 //!
-//! 1. *Observe* the items of which nobody knows what became of them.
+//! 1. *Observe* the items whose state is unknown.
 //! 2. *Survey* ([`survey`]): starting from what changed, decide for each item whether it should be
 //!    there, in one pass by rank, and what follows for those that depend on it.
 //! 3. *Ask* the handlers which of the changed values cannot be modified.
@@ -59,8 +59,8 @@ use course::Course;
 use job::TaskId;
 use scope::Intent;
 
-/// Operations that a call keeps under way at once unless told otherwise: enough to hide latency, few
-/// enough not to overrun what is operated on.
+/// The default number of operations that a call keeps under way at once: enough to hide latency, few
+/// enough not to overrun the target.
 pub const DEFAULT_LIMIT: usize = 16;
 
 /// Options of a call.

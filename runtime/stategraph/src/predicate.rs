@@ -130,7 +130,7 @@ pub enum Predicate {
     Any(Vec<Predicate>),
     /// The other does not hold.
     Not(Box<Predicate>),
-    /// One that the target's type registered under this name.
+    /// A predicate that the target's type registered under this name.
     Named(String),
 }
 

@@ -174,7 +174,7 @@ fn join(f: &mut fmt::Formatter<'_>, unmet: &[Unmet]) -> fmt::Result {
 pub enum Held {
     /// Its dependencies are not satisfied.
     Pending(Vec<Unmet>),
-    /// It is external and intended, and nobody has brought it yet.
+    /// It is external and intended, and not in the current graph yet.
     Absent,
     /// It is on a cycle of the intended graph, or depends on one.
     Cycle,

@@ -126,7 +126,7 @@ impl Ref {
     /// Reads `type/name`; the name may contain further slashes.
     ///
     /// # Errors
-    /// As [`Ref::new`].
+    /// Returns the errors of [`Ref::new`].
     pub fn parse(text: &str) -> Result<Self, RefError> {
         let reference = Self::parse_any(text)?;
         if reference.is_alias() {
@@ -153,7 +153,7 @@ impl Ref {
         self.0.split_once('/').map_or("", |(_, name)| name)
     }
 
-    /// Returns true if both are the very same allocation, which a glance tells: no answer about other ones.
+    /// Returns true if both share one allocation. False says nothing: equal refs may have two.
     pub(crate) fn is_shared_with(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }

@@ -13,11 +13,10 @@ use crate::reference::Ref;
 use crate::value::Value;
 
 impl<V: Value> Executor<V> {
-    /// Waits until an operation has ended, or its time to react to a cancel is up, that no call waits
-    /// for; the name is that of the graph to converge again. A graph is named once, however many of its
-    /// operations have ended since.
+    /// Waits for the end of an operation in the background, or of its time to react to a cancel, and returns the
+    /// name of the graph to converge again. A graph is named once, however many of its operations have ended since.
     ///
-    /// Cancel safe: what ended while nobody waited is told to the next who does.
+    /// Cancel safe: the next caller gets the ends that came while none waited.
     pub async fn ended(&self) -> Option<String> {
         loop {
             if let Some(graph) = self.notices.take() {
@@ -91,7 +90,7 @@ impl<V: Value> Executor<V> {
         cancelled
     }
 
-    /// Tells the graphs whose operations did not react to their cancel in time.
+    /// Notifies the graphs whose operations did not react to their cancel in time.
     fn tell_deadlines(&self) {
         let now = Instant::now();
         for (graph, desk) in self.desks() {

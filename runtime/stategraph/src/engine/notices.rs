@@ -15,8 +15,8 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// Sends something to a graph's inbox and notes the graph, if so wanted, in one: whoever finds the inbox
-    /// empty and takes the note away takes no newer one.
+    /// Sends something to a graph's inbox and notes the graph, if so wanted, under one lock: a caller that finds
+    /// the inbox empty and removes the note removes no newer one.
     pub(super) fn add(&self, graph: &str, is_noted: bool, send: impl FnOnce()) {
         let mut names = lock(&self.names);
         send();
@@ -39,7 +39,7 @@ impl Notices {
         let mut names = lock(&self.names);
         let name = names.pop_first();
         if !names.is_empty() {
-            // Somebody else may wait for the next one.
+            // Another caller may wait for the next one.
             self.changed.notify_one();
         }
         name

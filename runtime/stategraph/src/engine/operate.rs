@@ -29,7 +29,7 @@ pub(super) struct Desking<'a, V: Value> {
     pub(super) at_hand: AtHand<V>,
     /// True if operations may have to wait until the graph is stored.
     parks: bool,
-    /// Those that wait.
+    /// Operations that wait.
     pub(super) parked: Vec<Start<V>>,
 }
 
@@ -83,13 +83,13 @@ impl<'a, V: Value> Desking<'a, V> {
                     self.ask(reference, old.value().clone(), new.value().clone())
                 }
                 Effect::Observe { reference, known } => self.observe(reference, known.value().clone()),
-                // Whoever asked for the cancel has told the operation, and set the time.
+                // The request to cancel has set the operation's token and the time.
                 Effect::Cancel { .. } | Effect::Done => {}
             }
         }
     }
 
-    /// Returns true if a crash in the middle of an operation would leave something that nobody finds.
+    /// Returns true if a crash in the middle of an operation would leave something that is never found again.
     fn must_be_stored(&self, start: &Start<V>) -> bool {
         let known = self.executor.types.get(start.reference.type_name());
         self.parks && (start.operation == Operation::Create || !known.is_some_and(|known| known.observes))

@@ -12,7 +12,7 @@ use crate::reference::Ref;
 pub(crate) struct Known<'a> {
     /// The slots of all targets, in their order.
     pub(crate) targets: &'a [Slot],
-    /// As [`Spec::is_plain`] has it.
+    /// True if the item is plain, as by [`Spec::is_plain`].
     pub(crate) is_plain: bool,
 }
 
@@ -28,7 +28,7 @@ impl<V> Graph<V> {
     /// Adds an item to a group, which is made if it is not there.
     ///
     /// # Errors
-    /// As [`Graph::insert`].
+    /// Returns the errors of [`Graph::insert`].
     pub fn insert_at(&mut self, path: impl Into<GroupPath>, item: Item<V>) -> Result<(), GraphError> {
         if self.get(&item.reference).is_some() {
             return Err(GraphError::Duplicate(item.reference));
@@ -75,7 +75,7 @@ impl<V> Graph<V> {
         Ok(())
     }
 
-    /// Says that nobody knows whether an item is still there, so that the next call observes it.
+    /// Marks an item as unknown, so that the next call observes whether it is still there.
     ///
     /// # Errors
     /// If there is no such item.
@@ -147,7 +147,7 @@ impl<V> Graph<V> {
         self.put_back(slot, Item { spec, ..item });
     }
 
-    /// Takes the item out of a slot, which is free afterwards unless somebody mentions it.
+    /// Takes the item out of a slot, which is free afterwards unless another item mentions it.
     pub(crate) fn take(&mut self, slot: Slot) -> Option<Item<V>> {
         let item = self.take_for_change(slot)?;
         self.groups.leave(self.places[slot as usize].group);
@@ -235,7 +235,7 @@ impl<V> Graph<V> {
         self.places[slot as usize].edges = edges.into_iter().skip(count).collect();
     }
 
-    /// Takes one entry out of a target's dependents; the last one moves to its place and is told.
+    /// Takes one entry out of a target's dependents; the last one moves to its place, which its edge records.
     fn detach(&mut self, edge: Edge) {
         let dependents = &mut self.places[edge.to as usize].dependents;
         dependents.swap_remove(edge.at as usize);
@@ -295,7 +295,7 @@ impl<V> Graph<V> {
         }
     }
 
-    /// Makes room for so many more refs, at once rather than bit by bit.
+    /// Reserves room for this number of further refs, in one allocation.
     pub(crate) fn reserve(&mut self, refs: usize) {
         let fresh = refs.saturating_sub(self.free.len());
         self.places.reserve(fresh);

@@ -124,15 +124,15 @@ const ROOT: GroupId = 0;
 ///
 /// Invariants:
 /// 1. The root is there, and around each group that is there are all its outer ones.
-/// 2. `members` of a group counts the items in it and in those nested in it; that of the root counts nothing.
+/// 2. `members` of a group counts the items in it and in those nested in it; the count of the root stays zero.
 #[derive(Debug, Clone)]
 pub(crate) struct Groups {
     entries: Vec<Entry>,
     index: BTreeMap<GroupPath, GroupId>,
     free: Vec<GroupId>,
-    /// The one that was asked for last, which most often is the next as well.
+    /// The group of the last lookup, which most often is that of the next as well.
     last: GroupId,
-    /// Those that the last item left since a call began.
+    /// Groups that lost their last item since a call began.
     emptied: Option<Vec<GroupId>>,
 }
 
@@ -161,7 +161,7 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// All but the root, in order of path.
+    /// Returns all groups but the root, in order of path.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Group> {
         self.index.values().map(|&at| &self.entries[at as usize].group)
     }
@@ -271,7 +271,7 @@ impl<V> Graph<V> {
         self.changes += 1;
     }
 
-    /// All groups but the root, in order of path.
+    /// Returns all groups but the root, in order of path.
     pub fn groups(&self) -> impl Iterator<Item = &Group> {
         self.groups.iter()
     }
@@ -361,7 +361,7 @@ impl<V: Clone> Graph<V> {
         self.part(|at, _| at.is_within(&path))
     }
 
-    /// One item as a graph of its own.
+    /// Returns a graph with this item alone.
     pub fn item_graph(&self, reference: &Ref) -> Self {
         self.part(|_, found| found == reference)
     }

@@ -103,7 +103,7 @@ impl Order {
         self.left_out.len() > before
     }
 
-    /// For each dependency of an item with several targets, those that are not left out.
+    /// Returns the alternatives of each dependency with several targets that are not left out.
     fn alternatives<V>(&self, graph: &Graph<V>, slot: Slot) -> Vec<Vec<(usize, Slot)>> {
         let Some(item) = graph.item(slot) else {
             return Vec::new();

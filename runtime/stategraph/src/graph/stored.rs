@@ -133,7 +133,7 @@ impl<V: Value> Graph<V> {
         }
     }
 
-    /// While nothing is under way nobody has to know who was the last.
+    /// While nothing is under way the last holder does not matter.
     fn stored_holder(&self) -> Option<String> {
         self.holder.clone().filter(|_| self.is_under_way())
     }

@@ -80,7 +80,7 @@ impl<V> Node<V> {
     }
 }
 
-/// So many nodes are worth a list of all slots.
+/// The number of nodes from which a list of all slots pays off.
 const MANY_NODES: usize = 1_000;
 
 /// The nodes of a call. Maps find them and are never walked, so that their order never shows.
@@ -119,7 +119,7 @@ pub(super) struct Course<V> {
     pub(super) ready: BTreeSet<(Part, Ref, TaskId)>,
     /// Items that keep what they had: on hold, failed, or stopped.
     pub(super) leftovers: Vec<Id>,
-    /// All that can be reached from those of them that were asked about, by what is relied on.
+    /// Slots that those of them rely on, directly or not, which were asked about.
     pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
     /// Items outside of the part that are taken as something else since an operation on them ended: what is to be done to
     /// them is found by looking again.
@@ -159,7 +159,7 @@ impl<V> Default for Course<V> {
 }
 
 impl<V> Course<V> {
-    /// For about so many nodes, of a call about the whole graph or a part.
+    /// Makes a course for about this number of nodes, of a call about the whole graph or a part.
     pub(super) fn new(is_whole: bool, nodes: usize) -> Self {
         let mut course = Self::default();
         if is_whole && nodes >= MANY_NODES {
@@ -211,12 +211,12 @@ impl<V> Course<V> {
         self.next.iter(self.task(task).next)
     }
 
-    /// Has a node told when another is calm.
+    /// Makes a node wait until another is calm.
     pub(super) fn watch(&mut self, target: Id, by: Id, at: u32) {
         self.above.add(&mut self.nodes[target as usize].above, (by, at));
     }
 
-    /// The nodes that are told when this one is calm, with the position of their dependency.
+    /// The nodes that wait until this one is calm, with the position of their dependency.
     pub(super) fn watchers(&self, id: Id) -> impl Iterator<Item = (Id, u32)> + '_ {
         self.above.iter(self.node(id).above)
     }
@@ -344,7 +344,7 @@ impl<V: Value> Planner<'_, V> {
         self.course.node_mut(id).need = (start as u32, count as u32);
     }
 
-    /// Those that depend on an item in the current graph, each once; a replacement counts as its item.
+    /// Returns the dependents of an item in the current graph, each once; a replacement counts as its item.
     pub(super) fn current_dependents(&mut self, id: Id) -> Vec<Id> {
         let slots = self.current.dependents_of(self.node(id).slot).to_vec();
         self.spend(slots.len());
@@ -358,7 +358,7 @@ impl<V: Value> Planner<'_, V> {
         found
     }
 
-    /// Those that depend on an item in the intended graph.
+    /// Returns the dependents of an item in the intended graph.
     pub(super) fn intended_dependents(&mut self, id: Id) -> Vec<Id> {
         let Some(origin) = self.node(id).origin else {
             return Vec::new();

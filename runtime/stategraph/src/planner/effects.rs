@@ -21,7 +21,7 @@ use crate::reference::Ref;
 /// let mut planner = Planner::new(&types, &mut current, &mut operations, Some(&intended), &extent, options)?;
 /// let effects = planner.step(Timestamp(0), Input::Begin);
 /// assert!(matches!(&effects[..], [Effect::Observe { reference, .. }] if *reference == table));
-/// // Somebody has dropped the table: it is created anew.
+/// // The table was dropped: it is created anew.
 /// let effects = planner.step(Timestamp(0), Input::Observed { reference: table, found: Observed::Absent });
 /// assert!(matches!(&effects[..], [Effect::Start(start)] if start.operation == Operation::Create));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -85,7 +85,7 @@ pub enum Input<V> {
         /// The operation.
         id: OperationId,
     },
-    /// Somebody wants these operations cancelled.
+    /// These operations are to be cancelled.
     Cancel(Vec<OperationId>),
     /// An operation was not started after all; that is no failure, and it may be tried again at once.
     Dropped {

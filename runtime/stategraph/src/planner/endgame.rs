@@ -46,7 +46,7 @@ impl<V: Value> Planner<'_, V> {
         self.insisted.len() > before
     }
 
-    /// Has an item deleted first and created last, unless that was tried in vain, or would be.
+    /// Has an item deleted first and created last, unless that did not help before or cannot help.
     fn insist_on(&mut self, id: Id) {
         if self.is_leant_on(id, true) {
             return;

@@ -1,4 +1,4 @@
-//! From "should it be there?" to "what is to be done to it?", one item at a time.
+//! The job of each item: from the verdict on whether it should be there to what is to be done to it.
 
 use std::sync::Arc;
 
@@ -237,7 +237,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// The value that an item will have after the call. One that is on hold keeps what it has, whatever is
-    /// intended; of one whose replacement is unfinished nobody can tell.
+    /// intended; the value of one whose replacement is unfinished is open.
     fn value_to_be(&self, id: Id) -> Option<&V> {
         let node = self.node(id);
         match (&node.verdict, &node.intent) {

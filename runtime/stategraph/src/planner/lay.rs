@@ -268,7 +268,7 @@ impl<V: Value> Planner<'_, V> {
                 .any(|(need, _)| !self.holds_now(node.slot, need.predicate()))
     }
 
-    /// One that has to be turned away before its target changes does not wait for that change.
+    /// Returns true if an item waits for a target. One that has to be turned away before the target changes does not.
     fn is_waited_for(&self, id: Id, target: Id) -> bool {
         self.node(target).on_course && !self.course.moves.contains(&(id, target))
     }

@@ -15,7 +15,7 @@ use crate::item::Item;
 use crate::operations::{Ending, OperationId};
 use crate::value::Value;
 
-/// For each operation under way, what its item depends on and what depends on it.
+/// The targets and the dependents, direct or not, of the item of each operation under way.
 pub(super) type Relations = BTreeMap<OperationId, IdSet>;
 
 /// A direction along edges.
@@ -71,7 +71,7 @@ impl<V: Value> Planner<'_, V> {
             .is_some_and(|related| related.contains(&node))
     }
 
-    /// All that can be reached one way, the start included.
+    /// Returns all items that can be reached in one direction, the start included.
     fn reach(&mut self, from: Id, towards: Towards) -> IdSet {
         let mut seen = IdSet::default();
         seen.insert(from);

@@ -76,7 +76,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Tells an operation that failed on the item itself from a failure of something that it is to depend on.
+    /// Distinguishes an operation that failed on the item itself from a failure of one of its targets.
     fn held_by_failure(&self, id: Id) -> Held {
         let mut own = self.current.item(self.node(id).slot).into_iter();
         let is_good =

@@ -347,7 +347,7 @@ impl<V: Value> Planner<'_, V> {
         }
     }
 
-    /// Tells those that depend on an item when it has become calm, and so on upwards.
+    /// Lets the dependents of an item that has become calm go on, and so on upwards.
     pub(super) fn check_calm(&mut self, id: Id) {
         let mut queue = vec![id];
         while let Some(id) = queue.pop() {
@@ -393,7 +393,7 @@ impl<V: Value> Planner<'_, V> {
             .map_or(0, |graph| graph.dependents_of(origin).len())
     }
 
-    /// The dependent of such a mention, if it counts its targets and does not tell them apart.
+    /// The dependent of such a mention, if it only counts its targets.
     pub(super) fn plain_above(&self, origin: Slot, at: usize) -> Option<Id> {
         let dependent = *self.intent.graph()?.dependents_of(origin).get(at)?;
         let above = self.course.known_intended(dependent)?;

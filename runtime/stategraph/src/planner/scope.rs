@@ -22,7 +22,7 @@ use crate::value::Value;
 /// let table = Extent::Item(Ref::parse("table/orders")?);
 /// executor.converge(&mut current, Some(&intended), &table).await?;
 /// assert_eq!(current.len(), 1); // no view yet
-/// // Whoever knows what changed since saves looking at the rest.
+/// // A caller that names what changed since saves the rest of the work.
 /// let view = Extent::Changed([Ref::parse("view/daily")?].into());
 /// executor.converge(&mut current, Some(&intended), &view).await?;
 /// assert_eq!(current.len(), 2);
@@ -36,7 +36,7 @@ pub enum Extent {
     #[default]
     Everything,
     /// The whole graph, of which the caller knows what changed, intended or external, since a call that
-    /// looked at it: the cost is that of what changed and what depends on it.
+    /// looked at it: the cost depends on the changed items and their dependents alone.
     Changed(BTreeSet<Ref>),
     /// A group and those nested in it: the items that are intended there, and those that are there and not
     /// intended anywhere. The rest is touched only where dependencies demand it.

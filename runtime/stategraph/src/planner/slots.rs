@@ -6,7 +6,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use super::job::Id;
 use crate::graph::Slot;
 
-/// Slots are small numbers that nobody chooses to do harm: one multiplication spreads them well enough.
+/// Slots are small numbers that no input chooses: one multiplication spreads them well enough.
 #[derive(Default)]
 pub(super) struct SlotHasher(u64);
 

@@ -85,7 +85,7 @@ impl<V: Value> Planner<'_, V> {
         (!was_drawn).then(|| (self.rank(id), id))
     }
 
-    /// Those that depend on an item in either graph; some may be there twice.
+    /// Collects the dependents of an item in either graph; some may be there twice.
     fn all_dependents(&mut self, id: Id, found: &mut Vec<Id>) {
         let (slot, origin) = (self.node(id).slot, self.node(id).origin);
         self.spend(
@@ -309,7 +309,7 @@ impl<V: Value> Planner<'_, V> {
     }
 
     /// Returns true if a target is there, as it must be, and stays so if it is being modified. While there is a
-    /// replacement as well, both must be: whoever depends on the ref may meet either.
+    /// replacement as well, both must be: a dependent may use either.
     #[inline]
     pub(super) fn holds_now(&self, target: Slot, predicate: Option<&Predicate>) -> bool {
         let item = self.current.item(target);

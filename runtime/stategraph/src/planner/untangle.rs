@@ -15,7 +15,7 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 use crate::value::Value;
 
-/// After so many rounds of deleting only what is on a circle, all that is to be turned away is deleted:
+/// The number of rounds that delete only items on a circle. After them all that is to be turned away is deleted:
 /// a bound on the work for graphs that only malice would make.
 const PATIENT_ROUNDS: usize = 8;
 

@@ -15,8 +15,8 @@ use crate::value::Value;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use watershed_stategraph::{CallError, Executor, Extent, Graph};
 /// let mut current = Graph::new("warehouse");
-/// let nobody = Executor::new();
-/// match nobody.converge(&mut current, Some(&warehouse::intended()?), &Extent::Everything).await {
+/// let empty = Executor::new();
+/// match empty.converge(&mut current, Some(&warehouse::intended()?), &Extent::Everything).await {
 ///     Err(CallError::NoHandler(item)) => assert_eq!(item.as_str(), "table/orders"),
 ///     other => panic!("{other:?}"),
 /// }
@@ -34,7 +34,7 @@ pub enum CallError {
         /// The name of the intended graph.
         intended: String,
     },
-    /// An item has a type that nobody handles.
+    /// An item has a type without a handler.
     #[error("`{0}` has a type without a handler")]
     NoHandler(Ref),
     /// One graph says that an item is external, the other that it is not.
