@@ -1,6 +1,7 @@
 //! One thing, as it is intended or as it is.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -169,6 +170,21 @@ impl<V> Spec<V> {
             .iter()
             .enumerate()
             .flat_map(|(at, need)| need.targets().map(move |target| (at, target)))
+    }
+
+    /// Returns the dependencies, each with its place and the positions of its targets among all of them.
+    pub(crate) fn placed_needs(&self) -> impl Iterator<Item = (usize, &Dependency, Range<usize>)> {
+        self.needs.iter().enumerate().scan(0, |position, (at, need)| {
+            let positions = *position..*position + need.width();
+            *position = positions.end;
+            Some((at, need, positions))
+        })
+    }
+
+    /// Returns the positions of the targets of one dependency among all of them.
+    pub(crate) fn positions(&self, at: usize) -> Range<usize> {
+        let first: usize = self.needs[..at].iter().map(Dependency::width).sum();
+        first..first + self.needs[at].width()
     }
 
     /// Returns true if every dependency is on one target and nothing else: no condition, no flag, no choice.

@@ -101,10 +101,7 @@ impl<V: Value> Planner<'_, V> {
             .current
             .item(self.node(id).slot)
             .filter(|_| self.node(id).job != Job::Replace);
-        let mut position = 0;
-        for (at, need) in intent.needs.iter().enumerate() {
-            let positions = position..position + need.width();
-            position = positions.end;
+        for (at, need, positions) in intent.placed_needs() {
             if need.is_order_only() || self.was_broken_before(id, need, positions.clone()) {
                 continue;
             }

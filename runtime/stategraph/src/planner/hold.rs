@@ -41,10 +41,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(intent) = node.intent.as_ref().filter(|_| is_to_change) else {
             return false;
         };
-        let mut position = 0;
-        intent.needs.iter().any(|need| {
-            let positions = position..position + need.width();
-            position = positions.end;
+        intent.placed_needs().any(|(_, need, positions)| {
             let fails = |target: Id| self.is_on_hold(target) && !self.serves(target, need.predicate());
             !need.is_order_only()
                 && !self.was_broken_before(id, need, positions.clone())

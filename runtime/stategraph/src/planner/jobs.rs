@@ -172,10 +172,7 @@ impl<V: Value> Planner<'_, V> {
         if self.needs_all_alike(id) {
             return false;
         }
-        let mut position = 0;
-        intent.needs.iter().enumerate().any(|(at, need)| {
-            let positions = position..position + need.width();
-            position = positions.end;
+        intent.placed_needs().any(|(at, need, positions)| {
             if need.is_order_only() {
                 return false;
             }
@@ -213,10 +210,7 @@ impl<V: Value> Planner<'_, V> {
         }
         let node = self.node(id);
         let (item, intent) = (self.current.item(node.slot)?, node.intent.as_ref()?);
-        let mut position = 0;
-        intent.needs.iter().find_map(|need| {
-            let positions = position..position + need.width();
-            position = positions.end;
+        intent.placed_needs().find_map(|(_, need, positions)| {
             if !need.recreates_when_modified() || need.is_order_only() {
                 return None;
             }

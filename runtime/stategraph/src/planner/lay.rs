@@ -198,10 +198,7 @@ impl<V: Value> Planner<'_, V> {
             return;
         };
         self.lay_turn(id);
-        let mut position = 0;
-        for (at, need) in intent.needs.iter().enumerate() {
-            let positions = position..position + need.width();
-            position = positions.end;
+        for (at, need, positions) in intent.placed_needs() {
             // Needs are fewer than 2^32.
             let at = at as u32;
             if need.is_order_only() {

@@ -426,14 +426,9 @@ impl<V: Value> Planner<'_, V> {
         let Some(intent) = self.node(id).intent.clone() else {
             return true;
         };
-        let first: usize = intent.needs[..at]
-            .iter()
-            .map(crate::dependency::Dependency::width)
-            .sum();
         let need = &intent.needs[at];
-        let positions = first..first + need.width();
         let busy = self
-            .alternatives(id, positions)
+            .alternatives(id, intent.positions(at))
             .any(|other| !self.node(other).calm);
         let serves = self.serves(target, need.predicate());
         self.course.has_jumped |= busy && serves;

@@ -182,11 +182,9 @@ impl<V: Value> Planner<'_, V> {
         if self.needs_all_alike(id) && self.course.need(id).iter().all(|&one| self.will_hold(one, None)) {
             return Vec::new();
         }
-        let mut position = 0;
         let mut unmet = Vec::new();
-        for need in &intent.needs {
-            let positions = position..position + need.width();
-            position += need.width();
+        for (_, need, positions) in intent.placed_needs() {
+            let first = positions.start;
             let is_served = positions.clone().any(|at| self.will_serve(id, at, need));
             if need.is_order_only() || is_served || self.was_broken_before(id, need, positions.clone()) {
                 continue;
@@ -197,7 +195,7 @@ impl<V: Value> Planner<'_, V> {
                 .collect();
             unmet.push(Unmet {
                 targets,
-                problem: self.problem(id, need, position - need.width()),
+                problem: self.problem(id, need, first),
             });
         }
         unmet
@@ -223,10 +221,7 @@ impl<V: Value> Planner<'_, V> {
         let Some(intent) = &self.node(id).intent else {
             return false;
         };
-        let mut position = 0;
-        intent.needs.iter().any(|need| {
-            let positions = position..position + need.width();
-            position = positions.end;
+        intent.placed_needs().any(|(_, need, positions)| {
             let is_target = |at: usize| self.course.need(id).get(at) == Some(&target);
             !need.is_order_only()
                 && positions
@@ -270,15 +265,12 @@ impl<V: Value> Planner<'_, V> {
         target: Id,
     ) -> impl Iterator<Item = (&Dependency, Range<usize>)> + '_ {
         let intent = self.node(id).intent.as_ref();
-        let needs = intent.into_iter().flat_map(|intent| &intent.needs);
-        let placed = needs.scan(0, |position, need| {
-            let positions = *position..*position + need.width();
-            *position = positions.end;
-            Some((need, positions))
-        });
-        placed.filter(move |(need, positions)| {
-            !need.is_order_only() && self.alternatives(id, positions.clone()).any(|one| one == target)
-        })
+        let needs = intent.into_iter().flat_map(|intent| intent.placed_needs());
+        needs
+            .filter(move |(_, need, positions)| {
+                !need.is_order_only() && self.alternatives(id, positions.clone()).any(|one| one == target)
+            })
+            .map(|(_, need, positions)| (need, positions))
     }
 
     fn leads_back(&self, id: Id, position: usize) -> bool {

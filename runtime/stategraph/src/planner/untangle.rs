@@ -111,15 +111,11 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let Some(intent) = &node.intent else { return false };
         let at = at as usize;
-        let first: usize = intent.needs[..at]
-            .iter()
-            .map(crate::dependency::Dependency::width)
-            .sum();
         let need = &intent.needs[at];
         if need.width() == 1 {
             return true;
         }
-        let positions = first..first + need.width();
+        let positions = intent.positions(at);
         let chosen = match self.current.item(node.slot) {
             Some(item) => self.will_rely_on(id, item, need, positions),
             None => self
