@@ -124,6 +124,8 @@ pub(crate) enum Purpose {
     State,
     /// A check of its rows.
     Test,
+    /// A check of its query, over rows that are given.
+    UnitTest,
     /// Statements around a build.
     Around,
     /// What an API, an alert or a report reads.

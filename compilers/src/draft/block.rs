@@ -63,7 +63,7 @@ pub(crate) fn block(
     }
     let template = read_template(text, &place, findings)?;
     let facts = Facts::of(&template);
-    let looks_at_itself = matches!(purpose, Purpose::State | Purpose::Test);
+    let looks_at_itself = matches!(purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
     uses.add(&facts, text, &place, looks_at_itself, context, findings);
     let statements = if engine {
         let variants = variants(&template, text, context.variables);

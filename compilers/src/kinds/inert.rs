@@ -164,7 +164,7 @@ mod tests {
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
     /// Keys of models that act, or are there for people.
-    const ACTS: [&str; 41] = [
+    const ACTS: [&str; 42] = [
         "args",
         "batch_size",
         "change_mode",
@@ -206,6 +206,7 @@ mod tests {
         "tests",
         "timeout",
         "type",
+        "unit_tests",
     ];
 
     #[test]

@@ -5,6 +5,7 @@ mod incremental;
 mod inputs;
 pub(crate) mod keys;
 mod queries;
+mod unit_tests;
 
 pub use inputs::READER_OPTIONS;
 pub(crate) use inputs::is_known;
@@ -63,6 +64,7 @@ impl Reader<'_, '_> {
         self.partitions(&mut spec, declared);
         self.check_change_mode(&spec, change_mode_at);
         self.tests(&mut spec, declared);
+        self.unit_tests(&mut spec, declared);
         self.input_properties(&mut spec);
         self.output_kind(&mut spec, materialize_at);
         spec

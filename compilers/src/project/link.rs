@@ -45,7 +45,11 @@ impl Group {
         let mut found = Vec::new();
         for (draft, analyses) in self.compiled.drafts.iter().zip(&self.analyses) {
             for (block, analyses) in draft.blocks.iter().zip(analyses) {
-                found.extend(complaint(block, analyses));
+                // A unit test holds the model's query, of which was complained already.
+                if block.purpose == Purpose::UnitTest && !found.is_empty() {
+                    continue;
+                }
+                found.extend(complaint(block, analyses).or_else(|| not_given(draft, block, analyses)));
             }
         }
         if found.is_empty() {
@@ -95,6 +99,32 @@ impl Group {
             Role::Manifest => None,
         }
     }
+}
+
+/// A unit test that would read a table of the project.
+fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
+    if block.purpose != Purpose::UnitTest {
+        return None;
+    }
+    let run = block
+        .statements
+        .iter()
+        .zip(analyses)
+        .filter(|(statement, analysis)| {
+            let variant = statement.variant.as_ref();
+            variant.is_none_or(|variant| !variant.incremental) && analysis.outcome() == Outcome::Parsed
+        });
+    let mut tables = run.flat_map(|(_, analysis)| &analysis.tables);
+    let table = tables.find(|table| !table.name.eq_ignore_ascii_case(&draft.name))?;
+    Some(Finding {
+        at: block.place.whole_text(&block.text),
+        code: Code::MissingKey,
+        message: format!(
+            "the unit test gives no rows of \"{}\", which the model reads",
+            table.name
+        ),
+        hint: Some(format!("add `{}:` under `given:`, with its rows", table.name)),
+    })
 }
 
 /// A block that reads files of which its text does not tell which.
@@ -217,7 +247,7 @@ fn statement_word(sql: &str) -> Option<String> {
 fn uses<'a>(draft: &'a Draft, analyses: &'a [Vec<Arc<SqlAnalysis>>]) -> Vec<Use<'a>> {
     let mut found = Vec::new();
     for (block, analyses) in draft.blocks.iter().zip(analyses) {
-        let looks = matches!(block.purpose, Purpose::State | Purpose::Test);
+        let looks = matches!(block.purpose, Purpose::State | Purpose::Test | Purpose::UnitTest);
         let is_metrics_sql = block.tables == Kind::MetricsView;
         for (statement, analysis) in block.statements.iter().zip(analyses) {
             let incremental = statement

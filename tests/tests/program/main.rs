@@ -36,6 +36,7 @@
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
 //! | `together` | several calls at a time, and calls that are stopped |
+//! | `unit_tests` | queries on given rows |
 //! | `world` | a project that changes at random, with its reference |
 
 mod answers;
@@ -74,4 +75,5 @@ mod sharing;
 mod storms;
 mod terminal;
 mod together;
+mod unit_tests;
 mod world;

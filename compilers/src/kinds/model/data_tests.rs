@@ -83,7 +83,7 @@ impl Reader<'_, '_> {
     }
 
     /// Returns true if a failure is only a warning.
-    fn severity(&mut self, map: &mut Map) -> bool {
+    pub(super) fn severity(&mut self, map: &mut Map) -> bool {
         let Some(entry) = map.remove("severity") else {
             return false;
         };

@@ -31,6 +31,7 @@ blocks! {
         "output": Any, "The connector that rows are written to, or a mapping with `connector` and its settings.";
         "retry": Block(&RETRY), "How a failed build is tried again.";
         "tests": List(&Block(&TEST)), "Checks of the rows.";
+        "unit_tests": List(&Block(&UNIT_TEST)), "Checks of the query: the rows that it yields from given ones.";
         "defined_as_source": Bool, "Whether the model is shown as a source.";
         "pre_exec": Sql, "SQL that is run before each build.";
         "post_exec": Sql, "SQL that is run after each build.";
@@ -82,6 +83,22 @@ blocks! {
         "column": Text, "The column.";
         "to": Name("model"), "The model whose rows are referred to.";
         "field": Text, "The column there; if not said, one of the same name.";
+    }
+
+    /// Keys of a unit test.
+    pub(crate) static UNIT_TEST = "unit_test" Refused {
+        "name": Text, "The test's name, unique in its model.";
+        "given": Map(&Either(&[List(&Map(&Any)), Block(&ROWS)])), "The rows of each table that the query reads, by its name.";
+        "expect": Either(&[List(&Map(&Any)), Block(&ROWS)]), "The rows that come out, in any order; columns that are not said are not compared.";
+        "severity": Word(&["error", "warn"]), "Whether a failure throws the new rows away.";
+    }
+
+    /// Rows of a unit test, if they are no list.
+    pub(crate) static ROWS = "rows" Refused {
+        "rows": List(&Map(&Any)), "The rows, each by column.";
+        "types": Map(&Text), "Types of columns, where the values do not say them.";
+        "csv": Text, "A file of rows, relative to the project.";
+        "sql": Sql, "A query that yields the rows.";
     }
 
     /// Keys of a test.

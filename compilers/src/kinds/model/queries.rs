@@ -62,7 +62,10 @@ impl Reader<'_, '_> {
     ) -> Option<DataResolver> {
         let mut fields = Fields::new(map, at, self.fields.findings());
         let found = data::take(&mut fields, default_connector, None);
-        fields.finish(if purpose == Purpose::Test { &TEST } else { &DATA });
+        fields.finish(match purpose {
+            Purpose::Test | Purpose::UnitTest => &TEST,
+            _ => &DATA,
+        });
         let found = found?;
         self.read_sql(&found, purpose);
         declared.refs.extend(found.refs);

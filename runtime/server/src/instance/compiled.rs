@@ -244,7 +244,11 @@ fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagno
 
 /// The resources that the files declare, as if they stood in a catalog.
 pub(crate) fn entries(project: &Project, built: Built) -> Vec<Entry> {
-    let secrets = secrets_of(project);
+    sealed_entries(project, built, &secrets_of(project))
+}
+
+/// The same, with the values of variables sealed by these secrets.
+pub(super) fn sealed_entries(project: &Project, built: Built, secrets: &Secrets) -> Vec<Entry> {
     let mut rows: BTreeMap<ResourceKey, Row> = BTreeMap::new();
     for declared in project.resources() {
         let mut row = row(project, &secrets.seal_resource(declared), built);

@@ -245,10 +245,12 @@ impl Folder {
         let rows = data_tests::chosen(&entries, &request.names)?;
         let engine = self.engine()?;
         let compilation = compiled::compile(&self.options, &self.state).await?;
-        let declared = compiled::entries(compilation.project(), Built::Never);
+        // Templates of tests need the values, which rows have sealed.
+        let secrets = super::secrets_of(&self.options, &self.state);
+        secrets.learn(compilation.project().variables());
+        let declared = compiled::sealed_entries(compilation.project(), Built::Never, &secrets);
         let rows = data_tests::as_edited(rows, &declared);
         let project = self.options.project();
-        let secrets = compiled::secrets_in_files(&self.options).await;
         let cancel = CancellationToken::new();
         let _interrupt = cancel.clone().drop_guard();
         let answer = tokio::select! {

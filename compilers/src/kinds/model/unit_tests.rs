@@ -1,0 +1,295 @@
+//! The unit tests of a model: the rows that its query yields from given ones.
+//!
+//! A unit test becomes SQL as the other tests do: the given rows are common table expressions, which stand before the
+//! tables of their names, and the rows that differ from the expected ones should not be there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use watershed_proto::{ModelSpec, ModelTest};
+
+use super::keys::{ROWS, UNIT_TEST};
+use crate::{
+    diagnostics::{At, Code, Findings},
+    draft::Purpose,
+    kinds::reader::{Declared, Reader},
+    sql::{TokenKind, tokens},
+    template::{quote_identifier, quote_text},
+    yaml::{Data, Entry, Fields, Map, Node, Style, item},
+};
+
+/// Rows as a query.
+struct Rows {
+    sql: String,
+    /// Their columns, where they are known; none are where there is no row.
+    columns: Option<Vec<String>>,
+}
+
+impl Reader<'_, '_> {
+    pub(super) fn unit_tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
+        let at = self.fields.key_at("unit_tests");
+        let nodes = self.fields.list("unit_tests").unwrap_or_default();
+        let (Some(at), false) = (at, nodes.is_empty()) else {
+            return;
+        };
+        let query = spec
+            .sql
+            .as_ref()
+            .filter(|sql| sql.engine)
+            .map(|sql| statement(&sql.text));
+        let Some(query) = query else {
+            let message = "unit tests are for models with a query that the engine runs";
+            self.fields.findings().add(at, Code::InvalidValue, message);
+            return;
+        };
+        let mut seen: BTreeSet<String> = spec.tests.iter().map(|test| test.name.to_lowercase()).collect();
+        for node in nodes {
+            let Some((mut map, at)) = item(node, "a unit test", self.fields.findings()) else {
+                continue;
+            };
+            let warns = self.severity(&mut map);
+            let mut fields = Fields::new(map, at, self.fields.findings());
+            let name = fields.text("name");
+            let given = fields.map("given");
+            let expected = fields.take("expect").map(|entry| entry.value);
+            fields.finish(&UNIT_TEST);
+            let findings = self.fields.findings();
+            let (Some(name), Some(expected)) = (name, expected) else {
+                findings.add(
+                    at,
+                    Code::MissingKey,
+                    "a unit test needs a `name` and `expect`, the rows that come out",
+                );
+                continue;
+            };
+            if !seen.insert(name.to_lowercase()) {
+                findings.add(
+                    at,
+                    Code::ConflictingKeys,
+                    format!("two tests are named \"{name}\""),
+                );
+            }
+            let Some(sql) = sql_of(&query, given, expected, findings) else {
+                continue;
+            };
+            let connector = spec.output_connector.clone();
+            if let Some(data) =
+                self.data_block(under_sql(sql, at), at, Purpose::UnitTest, &connector, declared)
+            {
+                spec.tests.push(ModelTest {
+                    name,
+                    data: Some(data),
+                    warns,
+                    line: at.span.line,
+                    column: at.span.column,
+                });
+            }
+        }
+    }
+}
+
+/// A statement without what ends it.
+fn statement(text: &str) -> String {
+    let last = tokens(text)
+        .into_iter()
+        .rfind(|token| token.kind != TokenKind::Comment);
+    let end = last
+        .filter(|token| token.is_sign(";"))
+        .map(|token| token.range.start);
+    text.get(..end.unwrap_or(text.len())).unwrap_or(text).to_owned()
+}
+
+/// The query for the rows that differ.
+fn sql_of(query: &str, given: Option<(Map, At)>, expected: Node, findings: &mut Findings) -> Option<String> {
+    let mut tables = Vec::new();
+    let mut is_whole = true;
+    for (input, entry) in given.map(|(map, _)| map).unwrap_or_default() {
+        let at = entry.value.at;
+        match rows(entry.value, findings) {
+            Some(Rows { columns: None, sql }) if sql.is_empty() => {
+                let hint = "say them under `types:`, beside `rows: []`";
+                let message = format!("the columns of \"{input}\" are not known, for it has no row");
+                findings.add_with_hint(at, Code::MissingKey, message, hint);
+                is_whole = false;
+            }
+            Some(found) => tables.push(format!("{} AS ({})", quote_identifier(&input), found.sql)),
+            None => is_whole = false,
+        }
+    }
+    let expected = rows(expected, findings).filter(|_| is_whole)?;
+    let columns = expected.columns.map(|columns| {
+        let quoted: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+        quoted.join(", ")
+    });
+    let columns = columns.as_deref().unwrap_or("*");
+    // The query stands on lines of its own: it may end with a comment.
+    tables.push(format!("{ACTUAL} AS (SELECT {columns} FROM (\n{query}\n))"));
+    if expected.sql.is_empty() {
+        let tables = tables.join(", ");
+        return Some(format!(
+            "WITH {tables} SELECT 'unexpected' AS difference, * FROM {ACTUAL}"
+        ));
+    }
+    tables.push(format!("{EXPECTED} AS ({})", expected.sql));
+    Some(format!(
+        "WITH {} SELECT 'missing' AS difference, * FROM (SELECT * FROM {EXPECTED} EXCEPT ALL SELECT * FROM {ACTUAL}) \
+         UNION ALL SELECT 'unexpected', * FROM (SELECT * FROM {ACTUAL} EXCEPT ALL SELECT * FROM {EXPECTED}) ORDER BY ALL",
+        tables.join(", ")
+    ))
+}
+
+/// Names that no model has.
+const ACTUAL: &str = "\"watershed actual rows\"";
+const EXPECTED: &str = "\"watershed expected rows\"";
+
+/// Rows: a list of them, or a mapping that says where they are. No row and no types are no SQL.
+fn rows(node: Node, findings: &mut Findings) -> Option<Rows> {
+    let at = node.at;
+    let map = match node.data {
+        Data::List(list) => return listed(list, &BTreeMap::new(), findings),
+        Data::Map(map) => map,
+        other => {
+            let message = format!("rows are a list of mappings, not {}", other.type_name());
+            let hint = "or `{csv: FILE}`, or `{sql: SELECT ...}`";
+            findings.add_with_hint(at, Code::WrongType, message, hint);
+            return None;
+        }
+    };
+    let mut fields = Fields::new(map, at, findings);
+    let types = fields.text_map("types");
+    let (list, csv, sql) = (fields.list("rows"), fields.text("csv"), fields.text("sql"));
+    fields.finish(&ROWS);
+    match (list, csv, sql) {
+        (Some(list), None, None) => listed(list, &types, findings),
+        (None, Some(file), None) => Some(Rows {
+            sql: format!("SELECT * FROM read_csv({})", quote_text(&file)),
+            columns: None,
+        }),
+        (None, None, Some(sql)) => Some(Rows {
+            sql: format!("\n{}\n", statement(&sql)),
+            columns: None,
+        }),
+        _ => {
+            findings.add(
+                at,
+                Code::ConflictingKeys,
+                "rows take one of `rows`, `csv` and `sql`",
+            );
+            None
+        }
+    }
+}
+
+/// Rows that are written down. A column that a row does not say is null there.
+fn listed(list: Vec<Node>, types: &BTreeMap<String, String>, findings: &mut Findings) -> Option<Rows> {
+    let mut maps = Vec::new();
+    for node in list {
+        maps.push(item(node, "a row", findings)?.0);
+    }
+    let columns: BTreeSet<&str> = maps
+        .iter()
+        .flat_map(BTreeMap::keys)
+        .chain(types.keys())
+        .map(String::as_str)
+        .collect();
+    let columns: Vec<&str> = columns.into_iter().collect();
+    if columns.is_empty() {
+        return Some(Rows {
+            sql: String::new(),
+            columns: None,
+        });
+    }
+    let mut tuples = Vec::new();
+    for map in &maps {
+        let values: Option<Vec<String>> = columns
+            .iter()
+            .map(|column| match map.get(*column) {
+                None => Some("NULL".to_owned()),
+                Some(entry) => value(&entry.value, findings),
+            })
+            .collect();
+        tuples.push(format!("({})", values?.join(", ")));
+    }
+    if tuples.is_empty() {
+        tuples.push(format!("({})", vec!["NULL"; columns.len()].join(", ")));
+    }
+    let named: Vec<String> = columns.iter().map(|column| quote_identifier(column)).collect();
+    let typed: Vec<String> = columns
+        .iter()
+        .zip(&named)
+        .map(|(column, name)| match types.get(*column) {
+            Some(kind) => format!("CAST({name} AS {kind}) AS {name}"),
+            None => name.clone(),
+        })
+        .collect();
+    let only = if maps.is_empty() { " WHERE false" } else { "" };
+    Some(Rows {
+        sql: format!(
+            "SELECT {} FROM (VALUES {}) AS given({}){only}",
+            typed.join(", "),
+            tuples.join(", "),
+            named.join(", ")
+        ),
+        columns: Some(columns.into_iter().map(str::to_owned).collect()),
+    })
+}
+
+/// A value as SQL writes it. A text that is a date or a time is one, as in a file of data.
+fn value(node: &Node, findings: &mut Findings) -> Option<String> {
+    Some(match &node.data {
+        Data::Null => "NULL".to_owned(),
+        Data::Bool(value) => value.to_string(),
+        Data::Int(value) => value.to_string(),
+        Data::Float(value) if value.is_finite() => match &node.raw {
+            Some(raw) => raw.to_string(),
+            None => value.to_string(),
+        },
+        Data::String(text) if is_shaped(text, DATE) => format!("DATE {}", quote_text(text)),
+        Data::String(text) if is_time(text) => format!("TIMESTAMP {}", quote_text(text)),
+        Data::String(text) => quote_text(text),
+        other => {
+            let message = format!(
+                "a row holds texts, numbers and booleans, not {}",
+                other.type_name()
+            );
+            let hint = "write such rows as SQL: `{sql: SELECT [1, 2] AS list}`";
+            findings.add_with_hint(node.at, Code::WrongType, message, hint);
+            return None;
+        }
+    })
+}
+
+/// A date: digits stand for `0`.
+const DATE: &str = "0000-00-00";
+/// A time of a day.
+const MINUTE: &str = "00:00";
+
+fn is_time(text: &str) -> bool {
+    let date = text.get(..DATE.len()).is_some_and(|date| is_shaped(date, DATE));
+    let parted = matches!(text.as_bytes().get(DATE.len()), Some(b' ' | b'T'));
+    let rest = text.get(DATE.len() + 1..).unwrap_or_default();
+    let seconds = rest.get(MINUTE.len()..).unwrap_or_default();
+    let is_end = |text: &str| {
+        text.starts_with(':') && text.bytes().skip(1).all(|it| it.is_ascii_digit() || it == b'.')
+    };
+    let begins = rest
+        .get(..MINUTE.len())
+        .is_some_and(|minute| is_shaped(minute, MINUTE));
+    date && parted && begins && (seconds.is_empty() || is_end(seconds))
+}
+
+fn is_shaped(text: &str, shape: &str) -> bool {
+    let fits = |(is, wanted): (u8, u8)| match wanted {
+        b'0' => is.is_ascii_digit(),
+        other => is == other,
+    };
+    text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
+}
+
+/// A mapping with SQL of ours: places inside are not those of the file.
+fn under_sql(sql: String, at: At) -> Map {
+    let value = Node {
+        style: Style::Folded,
+        ..Node::new(at, Data::String(sql))
+    };
+    Map::from([("sql".to_owned(), Entry { key_at: at, value })])
+}

@@ -1,0 +1,138 @@
+//! Unit tests of models: rows that a query yields from given ones, whatever the project's tables hold.
+
+use serde_json::{Value, json};
+
+use crate::sandbox::Sandbox;
+
+const LATE: &str = "\
+type: model
+materialize: true
+sql: |
+  SELECT carrier, count(*) AS flights, max(day) AS latest -- of those that were late
+  FROM flights JOIN carriers USING (code)
+  WHERE delay > 15
+  GROUP BY carrier;
+unit_tests:
+  - name: small delays are no delays
+    given:
+      flights:
+        - {code: A, delay: 16, day: 2026-01-31}
+        - {code: A, delay: 15, day: 2026-02-01}
+        - {code: B, delay: 200, day: 2026-02-02}
+      carriers: {csv: tests/carriers.csv}
+    expect:
+      - {carrier: Alpha, flights: 1, latest: 2026-01-31}
+      - {carrier: Beta, flights: 1, latest: 2026-02-02}
+  - name: nobody is late
+    given:
+      flights: {rows: [], types: {code: VARCHAR, delay: INTEGER, day: DATE}}
+      carriers: {sql: \"SELECT 'A' AS code, 'Alpha' AS carrier\"}
+    expect: []
+";
+
+fn project() -> Sandbox {
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        (
+            "models/flights.sql",
+            "-- @materialize: true\nSELECT 'B' AS code, 99 AS delay, DATE '2025-12-31' AS day\n",
+        ),
+        (
+            "models/carriers.sql",
+            "-- @materialize: true\nSELECT 'B' AS code, 'Beta' AS carrier\n",
+        ),
+        ("tests/carriers.csv", "code,carrier\nA,Alpha\nB,Beta\n"),
+        ("models/late.yaml", LATE),
+    ])
+}
+
+/// The tests of `late` in a document, as `name: outcome rows`.
+fn tests(document: &Value) -> Vec<String> {
+    let lists = [&document["resources"], &document["models"]];
+    let mut all = lists.into_iter().filter_map(Value::as_array).flatten();
+    let late = all.find(|it| it["name"] == "late").expect("it is listed");
+    let line = |test: &Value| {
+        let rows = test["rows"].as_array().expect("a list").iter();
+        let rows: Vec<&str> = rows.filter_map(Value::as_str).collect();
+        format!("{}: {} {}", test["name"], test["outcome"], rows.join("; ")).replace('"', "")
+    };
+    late["tests"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(line)
+        .collect()
+}
+
+#[test]
+fn a_query_is_tested_on_given_rows_and_its_failure_keeps_the_last_good_table() {
+    let project = project();
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(document["exit_code"], 0, "{document}");
+    assert_eq!(
+        tests(&document),
+        ["small delays are no delays: passed ", "nobody is late: passed "]
+    );
+    let good = json!([["Beta", "1", "2025-12-31"]]);
+    let rows =
+        || project.query("SELECT carrier, flights::VARCHAR, latest::VARCHAR FROM late")["rows"].clone();
+    assert_eq!(rows(), good, "the project's tables are not those of the tests");
+
+    project.edit("models/late.yaml", "delay > 15", "delay >= 15");
+    let document = project.call(&["run", "--json"]).json();
+    assert_eq!(document["exit_code"], 1);
+    let wrong = "small delays are no delays: failed \
+                 difference = missing, carrier = Alpha, flights = 1, latest = 2026-01-31; \
+                 difference = unexpected, carrier = Alpha, flights = 2, latest = 2026-02-01";
+    assert_eq!(tests(&document), [wrong, "nobody is late: passed "]);
+    assert_eq!(rows(), good);
+    let said = project.call(&["run"]);
+    assert!(
+        said.stderr.contains(
+            "error[test-failed]: test \"small delays are no delays\" failed: 2 rows\n --> models/late.yaml:9"
+        ),
+        "{}",
+        said.stderr
+    );
+    let said = project.call(&["test", "--json", "late"]);
+    assert_eq!((said.code, tests(&said.json())), (Some(1), tests(&document)));
+
+    project.edit("models/late.yaml", "delay >= 15", "delay > 15");
+    assert_eq!(project.call(&["run"]).code, Some(0));
+    assert_eq!(project.call(&["test"]).code, Some(0));
+}
+
+#[test]
+fn unit_tests_that_change_alone_are_run_without_a_build() {
+    let project = project();
+    project.run(0);
+    project.edit(
+        "models/late.yaml",
+        "{carrier: Beta, flights: 1",
+        "{carrier: Beta, flights: 2",
+    );
+    assert_eq!(project.done(1), "", "nothing is built");
+    project.edit(
+        "models/late.yaml",
+        "{carrier: Beta, flights: 2",
+        "{carrier: Beta, flights: 1",
+    );
+    assert_eq!(project.done(0), "");
+}
+
+#[test]
+fn the_template_of_an_incremental_model_is_tested_as_in_a_whole_build() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/raw.sql", "-- @materialize: true\nSELECT 1 AS id\n"),
+        (
+            "models/added.yaml",
+            "type: model\nincremental: true\n\
+             sql: SELECT id * {{ .env.factor }} AS id FROM raw {{ if incremental }} WHERE id > (SELECT max(id) FROM added) {{ end }}\n\
+             unit_tests:\n  - name: all rows\n    given: {raw: [{id: 1}, {id: 2}]}\n    expect: [{id: 3}, {id: 6}]\n",
+        ),
+        (".env", "factor=3\n"),
+    ]);
+    assert_eq!(project.done(0), "added:built raw:built");
+    assert_eq!(project.call(&["test"]).code, Some(0));
+}
