@@ -207,7 +207,9 @@ impl<V: Value> Planner<'_, V> {
         if self.intent.is_inside(self.ref_of(id)) || need.is_deleted_with_external() {
             return false;
         }
+        // One whose old item is gone already is there as its replacement.
         let item = self.current.item(self.node(id).slot);
+        let item = item.or_else(|| self.alias_of(self.ref_of(id)));
         let stays = |item: &Item<V>| item.is_created() && item.state != State::Failed(Operation::Delete);
         item.is_some_and(stays)
             && !self

@@ -140,19 +140,22 @@ impl Life {
             matches!(state, Some(State::Deleting | State::Failed(Operation::Delete)))
         };
         let left_out = self.world.left_out();
-        let broken = outside
+        // One whose old item is gone is there as its replacement.
+        let things: Vec<(Ref, &Thing)> = outside
             .filter(|(one, _)| !is_going(one))
-            .flat_map(|(one, thing)| {
-                let needs = thing.needs.iter().enumerate();
-                let left_out = &left_out;
-                let unmet = needs.filter(move |(at, need)| {
-                    let is_open =
-                        |target: &&Ref| !left_out.contains(&((*one).clone(), *at, (*target).clone()));
-                    let mut open = need.targets().filter(is_open);
-                    !open.any(|target| self.world.held_before(target, need))
-                });
-                unmet.map(|(at, _)| (one.clone(), at))
+            .filter(|(one, _)| !one.is_alias() || !self.world.things.contains_key(&one.base()))
+            .map(|(one, thing)| (one.base(), thing))
+            .collect();
+        let broken = things.iter().flat_map(|(one, thing)| {
+            let needs = thing.needs.iter().enumerate();
+            let left_out = &left_out;
+            let unmet = needs.filter(move |(at, need)| {
+                let is_open = |target: &&Ref| !left_out.contains(&((*one).clone(), *at, (*target).clone()));
+                let mut open = need.targets().filter(is_open);
+                !open.any(|target| self.world.held_before(target, need))
             });
+            unmet.map(|(at, _)| (one.clone(), at))
+        });
         broken.collect()
     }
 
