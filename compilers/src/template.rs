@@ -25,7 +25,7 @@ pub use scope::{RenderError, Scope};
 
 pub(crate) use facts::{Config, Facts};
 pub(crate) use functions::{quote_identifier, quote_text};
-pub(crate) use variants::{Variant, variants};
+pub(crate) use variants::{NEUTRAL, Variant, variants};
 
 /// A template that was read.
 #[derive(Debug, Clone)]

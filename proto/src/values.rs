@@ -138,6 +138,27 @@ impl From<&Value> for serde_json::Value {
     }
 }
 
+impl From<serde_json::Value> for Value {
+    fn from(value: serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let kind = match value {
+            Json::Null => None,
+            Json::Bool(value) => Some(Kind::Bool(value)),
+            Json::Number(number) => Some(match number.as_i64() {
+                Some(whole) => Kind::Int(whole),
+                None => Kind::Float(number.as_f64().unwrap_or(f64::NAN)),
+            }),
+            Json::String(text) => Some(Kind::String(text)),
+            Json::Array(items) => return items.into_iter().map(Self::from).collect::<Vec<_>>().into(),
+            Json::Object(fields) => {
+                let fields = fields.into_iter().map(|(key, value)| (key, Self::from(value)));
+                return fields.collect::<BTreeMap<_, _>>().into();
+            }
+        };
+        Value { kind }
+    }
+}
+
 impl From<&MapValue> for serde_json::Value {
     fn from(map: &MapValue) -> Self {
         Self::Object(

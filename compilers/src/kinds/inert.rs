@@ -22,16 +22,11 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
 }
 
 const NO_STATEMENTS: &str = "these statements are not run; a connector's `init_sql` and migrations are";
-const NO_PARTITIONS: &str = "the model is built as a whole";
 const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
 /// Of models and sources.
-const MODEL: [Inert; 11] = [
-    inert("partitions", NO_PARTITIONS),
-    inert("splits", NO_PARTITIONS),
-    inert("partitions_watermark", NO_PARTITIONS),
-    inert("partitions_concurrency", NO_PARTITIONS),
+const MODEL: [Inert; 7] = [
     inert("stage", "rows are not staged"),
     inert("pre_exec", NO_STATEMENTS),
     inert("post_exec", NO_STATEMENTS),

@@ -66,6 +66,7 @@ impl Reader<'_, '_> {
         self.tests(&mut spec, declared);
         self.unit_tests(&mut spec, declared);
         self.input_properties(&mut spec);
+        self.partition_files(&mut spec);
         self.output_kind(&mut spec, materialize_at);
         spec
     }

@@ -17,6 +17,7 @@ use crate::{
     draft::{Body, Draft, Purpose, SqlBlock},
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
     sql::{Outcome, SqlAnalysis, TokenKind, digest, tokens},
+    template::NEUTRAL,
 };
 
 /// What a group came to, all names known.
@@ -547,11 +548,14 @@ fn specify(
         .filter(|(block, _)| block.purpose == Purpose::Main);
     let read: Vec<&SqlAnalysis> = read.flat_map(|(_, all)| all).map(AsRef::as_ref).collect();
     spec.uses = uses_of(&read, &bound);
-    for pattern in read.iter().flat_map(|analysis| &analysis.files) {
+    // A path that a template completes in the run names no file yet.
+    let named = read.iter().flat_map(|analysis| &analysis.files);
+    for pattern in named.filter(|pattern| !pattern.contains(NEUTRAL)) {
         if !bound.contains(&pattern.to_lowercase()) && known.insert(pattern.clone(), ()).is_none() {
             spec.local_files.push(LocalFiles {
                 pattern: pattern.clone(),
                 invalidate_on_change,
+                partitions: false,
             });
         }
     }

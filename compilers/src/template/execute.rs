@@ -158,6 +158,7 @@ fn data(scope: &Scope) -> Value {
                 .map_or(Value::Nil, |version| Value::Int(i64::from(version))),
         ),
         ("user".to_owned(), user.into()),
+        ("table".to_owned(), scope.table.as_str().into()),
     ])
     .into()
 }

@@ -19,6 +19,8 @@ pub struct Scope {
     pub state: BTreeMap<String, Value>,
     /// The partition that the run is for.
     pub partition: BTreeMap<String, Value>,
+    /// The query that stands for a list of files, to be read from.
+    pub table: String,
     /// The user in whose name rows are read.
     pub user: BTreeMap<String, Value>,
     /// The version that a migration is run for.

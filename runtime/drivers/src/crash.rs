@@ -8,6 +8,8 @@
 pub const CRASH_POINTS: &[&str] = &[
     "drivers::build::before_commit",
     "drivers::build::after_commit",
+    "drivers::stage::before_commit",
+    "drivers::stage::after_commit",
     "drivers::rename::before_commit",
     "drivers::rename::after_commit",
     "drivers::drop::before_commit",

@@ -24,6 +24,7 @@ mod moment;
 mod names;
 mod options;
 mod parser;
+mod partitions;
 mod pool;
 mod proof;
 mod query;
@@ -54,7 +55,8 @@ use uuid::Uuid;
 
 use crate::olap::{
     Build, BuildError, Built, Check, Export, ExportError, Exported, Failure, Left, Migrated, Migration,
-    Object, Olap, Output, Query, QueryError, Rename, RenameError, Renamed, Rows, Session, Tag, Verdict,
+    Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed, Rows, Session,
+    StageStep, Tag, Verdict,
 };
 
 impl Olap for Engine {
@@ -64,6 +66,39 @@ impl Olap for Engine {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Built, BuildError>> {
         self.build_output(build, cancel).boxed()
+    }
+
+    fn partitions<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>> {
+        self.list_partitions(uid, cancel).boxed()
+    }
+
+    fn stage<'a>(
+        &'a self,
+        step: &'a StageStep,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PartitionRun, BuildError>> {
+        self.stage_partition(step, cancel).boxed()
+    }
+
+    fn note_partitions<'a>(
+        &'a self,
+        uid: Uuid,
+        notes: Vec<PartitionRun>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Engine::note_partitions(self, uid, notes, cancel).boxed()
+    }
+
+    fn give_stage_up<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>> {
+        Engine::give_stage_up(self, uid, cancel).boxed()
     }
 
     fn check<'a>(

@@ -11,6 +11,7 @@ mod export;
 mod failure;
 mod migration;
 mod output;
+mod partition;
 mod query;
 mod quote;
 mod session;
@@ -25,6 +26,9 @@ pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
+pub use partition::{
+    PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, StageStep, stage_table,
+};
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};
 pub use quote::{quote_identifier, quote_literal};
@@ -57,6 +61,35 @@ pub trait Olap: Send + Sync + 'static {
         build: &'a Build,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Built, BuildError>>;
+
+    /// Returns the latest run of each partition of an owner, in the order of the runs.
+    fn partitions<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Vec<PartitionRun>, Failure>>;
+
+    /// Builds a partition into the stage of its output, which is made if it does not stand. Returns the note of it.
+    fn stage<'a>(
+        &'a self,
+        step: &'a StageStep,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<PartitionRun, BuildError>>;
+
+    /// Leaves notes of runs that brought nothing into the stage.
+    fn note_partitions<'a>(
+        &'a self,
+        uid: Uuid,
+        notes: Vec<PartitionRun>,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
+
+    /// Throws the stage of an output away, with the notes that were left for it.
+    fn give_stage_up<'a>(
+        &'a self,
+        uid: Uuid,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<(), Failure>>;
 
     /// Says which conditions hold, in their order, of what stands there now. All of them see the same tables.
     fn check<'a>(

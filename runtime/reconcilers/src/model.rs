@@ -10,6 +10,7 @@
 //! | [`forecast`] | the same decision without a run, for `plan` |
 //! | [`retries`] | when a failed build is tried again |
 //! | `schedule` | when it is built again by time |
+//! | `partitions` | the list of a model's partitions, and which are to be built |
 //! | `state` | what an incremental build leaves for the next |
 //! | [`statement`] | the statement, name and shape that a spec asks for |
 //! | `run` | one reconcile: look, decide, act |
@@ -29,6 +30,7 @@ pub mod statement;
 pub(crate) mod failure;
 pub use failure::{HELD_CODE, of_sql};
 mod inputs;
+pub(crate) mod partitions;
 pub(crate) mod place;
 mod run;
 mod schedule;

@@ -69,28 +69,6 @@ fn a_key_in_thousands_of_files_is_told_in_a_few() {
 }
 
 #[test]
-fn a_model_that_needs_partitions_says_so() {
-    let project = Sandbox::with(&[
-        ("watershed.yaml", ""),
-        (
-            "models/p.yaml",
-            "type: model\npartitions:\n  sql: SELECT 1 AS uri\nsql: SELECT * FROM read_csv('{{ .partition.uri }}')\n",
-        ),
-    ]);
-    let said = project.call(&["run", "--json"]);
-    assert_eq!(said.code, Some(1));
-    let error = &said.json()["resources"][0]["error"];
-    assert_eq!(error["code"], "not-supported-yet", "{error}");
-    assert!(
-        error["message"]
-            .as_str()
-            .unwrap_or_default()
-            .contains("partitions are not supported yet"),
-        "{error}"
-    );
-}
-
-#[test]
 fn what_is_paused_is_told_by_every_run() {
     let project = Sandbox::with(&[
         ("watershed.yaml", ""),

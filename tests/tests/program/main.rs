@@ -64,6 +64,7 @@ mod migrations;
 mod odd_files;
 mod operating;
 mod pages;
+mod partitions;
 mod plans;
 mod refusals;
 mod renames;

@@ -117,12 +117,13 @@ impl Reader<'_, '_> {
             .map(|pattern| LocalFiles {
                 pattern,
                 invalidate_on_change,
+                partitions: false,
             })
             .collect()
     }
 
     /// A path with its variables put in; none when it reads what is not set.
-    fn rendered(&self, text: &str) -> Option<String> {
+    pub(super) fn rendered(&self, text: &str) -> Option<String> {
         if !is_template(text) {
             return Some(text.to_owned());
         }

@@ -1,6 +1,6 @@
 //! The queries of a model: its rows, its state, its partitions.
 
-use watershed_proto::{DataResolver, ModelSpec};
+use watershed_proto::{DataResolver, LocalFiles, ModelSpec};
 
 use super::TEST;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
         block::{block, first_line},
     },
     kinds::reader::{Declared, Reader},
-    sql::{TokenKind, tokens},
+    sql::{TokenKind, is_local, tokens},
     template::is_template,
     yaml::{Fields, Map},
 };
@@ -96,5 +96,22 @@ impl Reader<'_, '_> {
         let watermark = self.fields.text("partitions_watermark");
         let default = if is_glob { "updated_on" } else { "" };
         spec.partitions_watermark_field = watermark.unwrap_or_else(|| default.to_owned());
+    }
+
+    /// Adds the local files that are partitions to those that the model reads.
+    pub(super) fn partition_files(&self, spec: &mut ModelSpec) {
+        let block = spec.partitions.as_ref().filter(|block| block.resolver == "glob");
+        let path = block
+            .and_then(|block| block.properties.as_ref()?.str("path"))
+            .and_then(|path| self.rendered(path))
+            .filter(|path| is_local(path));
+        if let Some(pattern) = path {
+            spec.local_files.retain(|files| files.pattern != pattern);
+            spec.local_files.push(LocalFiles {
+                pattern,
+                invalidate_on_change: true,
+                partitions: true,
+            });
+        }
     }
 }

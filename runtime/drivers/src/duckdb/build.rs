@@ -8,6 +8,7 @@ use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
 use super::failure::{Source, not_one};
 use super::names::{Edit, Entry, Folded, Names};
+use super::partitions;
 use super::schema::{self, Before, keyword, qualified};
 use super::step;
 use super::work::Work;
@@ -26,6 +27,8 @@ struct Plan {
     /// The owner's object has this name and kind already.
     stands: bool,
     before: Before,
+    /// The owner was built by partitions before.
+    forgets_partitions: bool,
 }
 
 impl Plan {
@@ -34,6 +37,7 @@ impl Plan {
     fn new(names: &Names, build: &Build) -> Result<Self, BuildError> {
         let mut plan = Self {
             before: Before::of(names, build.tag.uid),
+            forgets_partitions: build.stage.is_none() && names.has_partitions(build.tag.uid),
             ..Self::default()
         };
         match names.at(&build.name) {
@@ -72,6 +76,9 @@ impl Plan {
                 .map(|entry| Edit::Remove(Folded::new(&entry.name))),
         );
         edits.push(Edit::Recorded(made.tag.uid));
+        if self.forgets_partitions {
+            edits.push(Edit::Whole(made.tag.uid));
+        }
         edits.push(Edit::Put(Entry {
             name: build.name.clone(),
             kind: build.kind,
@@ -169,6 +176,11 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
     let record = step::with_state(work, build.state.as_ref(), record)?;
     schema::write_tag(work, build.kind, &build.name, tag)?;
     schema::write_record(work, tag, rows, &record, plan.before)?;
+    if let Some(end) = &build.stage {
+        partitions::publish(work, build.tag.uid, end)?;
+    } else if plan.forgets_partitions {
+        partitions::forget(work, build.tag.uid)?;
+    }
     Ok(Made {
         rows,
         tag,

@@ -21,7 +21,7 @@ use uuid::Uuid;
 
 use super::checkpoint::Growth;
 use super::failure::Aftermath;
-use super::names::{ClaimKey, Edit, Names};
+use super::names::{ClaimKey, Edit, Names, Noted};
 use super::options::{Access, Options};
 use super::pool::{self, Checkout, Pool};
 use super::proof::FileProof;
@@ -370,13 +370,13 @@ impl Engine {
             other => other,
         };
         self.growth().measure(&work).map_err(unreadable)?;
-        let mut recorded = BTreeSet::new();
+        let mut noted = Noted::default();
         if self.options().access == Access::ReadWrite {
             schema::set_up(&work).map_err(unreadable)?;
-            recorded = schema::read_recorded(&work).map_err(unreadable)?;
+            noted = schema::read_noted(&work).map_err(unreadable)?;
         }
         let entries = schema::read_entries(&work).map_err(unreadable)?;
-        self.names().reload(entries, recorded);
+        self.names().reload(entries, noted);
         Ok(())
     }
 

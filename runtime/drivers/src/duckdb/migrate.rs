@@ -38,9 +38,9 @@ impl Engine {
                 engine.renew();
             }
             // Tables may have come and gone.
-            let recorded = schema::read_recorded(work)?;
+            let noted = schema::read_noted(work)?;
             let entries = schema::read_entries(work)?;
-            engine.names().reload(entries, recorded);
+            engine.names().reload(entries, noted);
             Ok(ran.left)
         })
         .await

@@ -31,7 +31,16 @@ pub(super) struct Names {
     owned: BTreeMap<Uuid, BTreeSet<Folded>>,
     /// Owners that have a record.
     recorded: BTreeSet<Uuid>,
+    /// Owners that have notes of partitions, or had some.
+    partitioned: BTreeSet<Uuid>,
     claimed: BTreeSet<ClaimKey>,
+}
+
+/// The owners of what stands beside the objects.
+#[derive(Debug, Default)]
+pub(super) struct Noted {
+    pub(super) recorded: BTreeSet<Uuid>,
+    pub(super) partitioned: BTreeSet<Uuid>,
 }
 
 /// A name as the engine compares it: ASCII letters without case.
@@ -62,14 +71,19 @@ pub(super) enum Edit {
     Recorded(Uuid),
     /// The owner has none any more.
     Forgotten(Uuid),
+    /// The owner has notes of partitions.
+    Partitioned(Uuid),
+    /// The owner has none any more.
+    Whole(Uuid),
 }
 
 impl Names {
     /// Replaces what is known by what was read from the engine. Claims stay.
-    pub(super) fn reload(&mut self, entries: Vec<Entry>, recorded: BTreeSet<Uuid>) {
+    pub(super) fn reload(&mut self, entries: Vec<Entry>, left: Noted) {
         self.objects.clear();
         self.owned.clear();
-        self.recorded = recorded;
+        self.recorded = left.recorded;
+        self.partitioned = left.partitioned;
         for entry in entries {
             self.apply(Edit::Put(entry));
         }
@@ -115,6 +129,11 @@ impl Names {
         self.recorded.contains(&uid)
     }
 
+    /// Returns whether an owner may have notes of partitions.
+    pub(super) fn has_partitions(&self, uid: Uuid) -> bool {
+        self.partitioned.contains(&uid)
+    }
+
     /// Takes note of a commit.
     pub(super) fn apply(&mut self, edit: Edit) {
         match edit {
@@ -122,6 +141,8 @@ impl Names {
             Edit::Remove(name) => self.place(name, None),
             Edit::Recorded(uid) => drop(self.recorded.insert(uid)),
             Edit::Forgotten(uid) => drop(self.recorded.remove(&uid)),
+            Edit::Partitioned(uid) => drop(self.partitioned.insert(uid)),
+            Edit::Whole(uid) => drop(self.partitioned.remove(&uid)),
         }
     }
 
@@ -205,7 +226,10 @@ mod tests {
     #[test]
     fn a_claim_keeps_others_from_the_owner_its_names_and_who_is_in_the_way() {
         let mut names = Names::default();
-        names.reload(vec![entry("a", 1), entry("b", 2), entry("c", 3)], BTreeSet::new());
+        names.reload(
+            vec![entry("a", 1), entry("b", 2), entry("c", 3)],
+            Noted::default(),
+        );
         let held = names.try_claim(Uuid::from_u128(1), Some("b")).unwrap();
         assert!(names.try_claim(Uuid::from_u128(7), Some("A")).is_none());
         assert!(names.try_claim(Uuid::from_u128(2), None).is_none());

@@ -7,6 +7,7 @@ use uuid::Uuid;
 
 use super::engine::{Claim, Company, Engine};
 use super::names::{Edit, Entry, Folded, Names};
+use super::partitions;
 use super::schema::{self, Before};
 use super::work::Work;
 use crate::crash::around;
@@ -147,19 +148,27 @@ impl Engine {
         let dropped = self
             .work(cancel, Company::Others, move |work| {
                 let _claim = claim;
-                let owned: Vec<Entry> = engine.names().owned_by(uid).cloned().collect();
-                if owned.is_empty() {
+                let (owned, partitioned) = {
+                    let names = engine.names();
+                    let owned: Vec<Entry> = names.owned_by(uid).cloned().collect();
+                    (owned, names.has_partitions(uid))
+                };
+                if owned.is_empty() && !partitioned {
                     return Ok(false);
                 }
                 work.transaction(around!("drop"), || {
                     owned
                         .iter()
                         .try_for_each(|entry| schema::drop_object(work, entry))?;
+                    if partitioned {
+                        partitions::forget(work, uid)?;
+                    }
                     schema::delete_record(work, uid)
                 })?;
                 let gone = |entry: &Entry| Edit::Remove(Folded::new(&entry.name));
-                engine.apply(owned.iter().map(gone).chain([Edit::Forgotten(uid)]).collect());
-                Ok::<_, Failure>(true)
+                let forgotten = [Edit::Forgotten(uid), Edit::Whole(uid)];
+                engine.apply(owned.iter().map(gone).chain(forgotten).collect());
+                Ok::<_, Failure>(!owned.is_empty())
             })
             .await?;
         if dropped {
@@ -192,12 +201,14 @@ impl Engine {
                 schema::write_tag(work, entry.kind, &entry.name, to)?;
                 if from.uid != to.uid {
                     schema::delete_record(work, from.uid)?;
+                    partitions::give(work, from.uid, to.uid)?;
                 }
                 schema::write_record(work, to, rows, &record, before)
             })?;
             let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
             engine.apply(vec![
                 forgotten,
+                Edit::Partitioned(to.uid),
                 recorded,
                 Edit::Put(Entry {
                     tag: Some(to),

@@ -7,16 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
-use super::names::{Entry, Names};
+use super::names::{Entry, Names, Noted};
+use super::partitions;
 use super::sys::Param;
 use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, quote_identifier, quote_literal};
 
 /// The schema of what is not an output.
-const SETUP: [&str; 2] = [
+const SETUP: [&str; 3] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
      (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
+    partitions::SETUP,
 ];
 
 const OBJECTS: &str = "\
@@ -138,14 +140,19 @@ impl Before {
     }
 }
 
-/// Everybody who left a record.
-pub(super) fn read_recorded(work: &Work<'_>) -> Result<BTreeSet<Uuid>, Failure> {
-    let rows = work.run("SELECT uid FROM _watershed.records", &[])?;
-    Ok(rows
-        .into_iter()
-        .flatten()
-        .filter_map(|uid| Uuid::try_parse(&uid.to_string()).ok())
-        .collect())
+/// The owners of records, and of notes of partitions.
+pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
+    let owners = |table: &str| -> Result<BTreeSet<Uuid>, Failure> {
+        let rows = work.run(&format!("SELECT DISTINCT uid FROM _watershed.{table}"), &[])?;
+        let uids = rows.into_iter().flatten();
+        Ok(uids
+            .filter_map(|uid| Uuid::try_parse(&uid.to_string()).ok())
+            .collect())
+    };
+    Ok(Noted {
+        recorded: owners("records")?,
+        partitioned: owners("partitions")?,
+    })
 }
 
 /// The rows that a build wrote, as its record says.

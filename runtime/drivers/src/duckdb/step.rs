@@ -2,10 +2,11 @@
 
 use super::failure::{Source, not_one};
 use super::schema::{count, qualified};
+use super::sys::Param;
 use super::work::Work;
 use crate::olap::{
-    Build, BuildError, ColumnsDiffer, Failure, NewColumns, Over, StateQuery, Step, Value, quote_identifier,
-    sole_statement,
+    Build, BuildError, ColumnsDiffer, Failure, NewColumns, Over, PARTITION_COLUMN, RUN_COLUMN, StateQuery,
+    Step, Value, quote_identifier, sole_statement,
 };
 
 /// The new rows, where they are looked at before they are put in. Gone when the transaction ends.
@@ -23,16 +24,49 @@ impl Column {
     }
 }
 
+/// Puts the rows of a partition into a stage, with columns of ours; makes the stage where it does not stand. Returns
+/// their number.
+pub(super) fn stage_rows(
+    work: &Work<'_>,
+    sql: &str,
+    ours: &str,
+    (stage, stands): (&str, bool),
+    policy: NewColumns,
+) -> Result<u64, BuildError> {
+    if !stands {
+        let prefix = format!("CREATE TABLE {stage} AS SELECT *, {ours} FROM (\n");
+        let made = work.run_within(Source { prefix: &prefix, sql }, "\n)")?;
+        return Ok(count(&made).unwrap_or_default());
+    }
+    let mut taken = "*".to_owned();
+    if let Some(new) = described(work, sql)? {
+        let mut old = columns_of(work, stage)?;
+        old.retain(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
+        let common = match_columns(work, &new, &old, stage, policy)?;
+        if common.len() < new.len() {
+            let common: Vec<String> = common.iter().map(|name| quote_identifier(name)).collect();
+            taken = common.join(", ");
+        }
+    }
+    let prefix = format!("INSERT INTO {stage} BY NAME SELECT {taken}, {ours} FROM (\n");
+    let inserted = work.run_within(Source { prefix: &prefix, sql }, "\n)")?;
+    Ok(count(&inserted).unwrap_or_default())
+}
+
 /// Runs the statement of a build and puts its rows into the table. Returns whether there were any.
 pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildError> {
     let Step::Into { over, columns } = &build.step else {
         return Err(BuildError::Absent);
     };
+    if *over == Over::Partitions {
+        delete_partitions(work, build)?;
+    }
     let (sql, table) = (
         sole_statement(&build.sql).map_err(not_one)?,
         qualified(&build.name),
     );
-    let needs_a_look = *over != Over::Nothing || !build.key.is_empty() || *columns == NewColumns::Leave;
+    let adds = matches!(over, Over::Nothing | Over::Partitions);
+    let needs_a_look = !adds || !build.key.is_empty() || *columns == NewColumns::Leave;
     if !needs_a_look && let Some(new) = described(work, sql)? {
         match_columns(work, &new, &columns_of(work, &table)?, &table, *columns)?;
         let prefix = format!("INSERT INTO {table} BY NAME\n");
@@ -64,6 +98,19 @@ pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildErro
     Ok(brought)
 }
 
+/// Deletes the rows of the partitions that are staged. Those that have none any more lose theirs too.
+fn delete_partitions(work: &Work<'_>, build: &Build) -> Result<(), Failure> {
+    let Some(end) = &build.stage else { return Ok(()) };
+    let delete = format!(
+        "DELETE FROM {} WHERE {PARTITION_COLUMN} IN \
+         (SELECT key FROM _watershed.partitions WHERE uid = ? AND stage = ? AND phase = 'staged')",
+        qualified(&build.name)
+    );
+    let uid = build.tag.uid.to_string();
+    work.run(&delete, &[Param::Text(&uid), Param::Text(&end.stage)])
+        .map(drop)
+}
+
 /// Deletes the rows that the new ones take the place of. NULL is a value like any other.
 fn delete_over(work: &Work<'_>, over: &Over, key: &[String], table: &str) -> Result<(), BuildError> {
     let condition = |name: &String| {
@@ -71,7 +118,7 @@ fn delete_over(work: &Work<'_>, over: &Over, key: &[String], table: &str) -> Res
         format!("old.{name} IS NOT DISTINCT FROM new.{name}")
     };
     let gone = match over {
-        Over::Nothing => return Ok(()),
+        Over::Nothing | Over::Partitions => return Ok(()),
         Over::SameKey => {
             let conditions: Vec<String> = key.iter().map(condition).collect();
             format!(

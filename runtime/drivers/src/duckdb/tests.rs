@@ -10,6 +10,7 @@ mod growth;
 mod interrupts;
 mod opening;
 mod parsing;
+mod partitions;
 mod queries;
 mod renames;
 mod sharing;
@@ -77,6 +78,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
             build: Uuid::from_u128(n << 64 | 1),
         },
         record: format!("record of {n}").into_bytes(),
+        stage: None,
         unless_rows: None,
     }
 }

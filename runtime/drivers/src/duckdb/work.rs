@@ -62,8 +62,13 @@ impl<'a> Work<'a> {
 
     /// Runs a caller's statement with something of ours before it, to its end. Places in errors are the caller's.
     pub(super) fn run_theirs(&self, source: Source<'_>) -> Result<Vec<Vec<Value>>, Failure> {
+        self.run_within(source, "")
+    }
+
+    /// Runs a caller's statement within one of ours, as [`run_theirs`](Self::run_theirs) does.
+    pub(super) fn run_within(&self, source: Source<'_>, suffix: &str) -> Result<Vec<Vec<Value>>, Failure> {
         self.check_cancelled()?;
-        let sql = format!("{}{}", source.prefix, source.sql);
+        let sql = format!("{}{}{suffix}", source.prefix, source.sql);
         let answer = self.connection.run(&sql, &[]).and_then(Answer::collect);
         answer.map_err(|raw| self.fail(&raw, Some(source)))
     }

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, OutputKind, SqlError, Tag, Value};
+use super::{Failure, OutputKind, SqlError, StageEnd, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Build {
     pub tag: Tag,
     /// The owner's record, stored beside the output; opaque here.
     pub record: Vec<u8>,
+    /// The stage whose rows the statement reads, which ends with the build.
+    pub stage: Option<StageEnd>,
     /// The number of the build before and its record, which stay where a step brings no rows.
     pub unless_rows: Option<(Uuid, Vec<u8>)>,
 }
@@ -51,6 +53,8 @@ pub enum Over {
     Nothing,
     /// Those with the same [key](Build::key).
     SameKey,
+    /// Those of the partitions that are staged, by their keys. The table holds them in a column of its own.
+    Partitions,
     /// All for which an expression has a value that it has for one of the new rows.
     SameValue(String),
 }

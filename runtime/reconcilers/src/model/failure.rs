@@ -8,7 +8,7 @@ use watershed_core::{Error, ErrorKind, Place, Ref};
 use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
 use watershed_proto::Fault;
 
-use super::{files::FilesError, plan::Reason, source::SourceError};
+use super::{files::FilesError, partitions::MAX_PARTITIONS, plan::Reason, source::SourceError};
 
 /// A model whose files do not compile.
 pub(crate) fn of_fault(fault: &Fault) -> Error {
@@ -91,14 +91,86 @@ pub(crate) fn of_render(error: &RenderError) -> Error {
     }
 }
 
-/// A model whose statement is about one partition.
-pub(super) fn of_partitions() -> Error {
-    let message = "the template uses a partition, and partitions are not supported yet";
+/// Partitions in a place that is not read yet.
+pub(super) fn of_remote_partitions(pattern: &str) -> Error {
+    let message = format!("partitions by the files of `{pattern}` are not supported yet");
     Error {
-        hint: Some("read all files at once: a pattern such as `read_parquet('data/**/*.parquet')`".into()),
+        hint: Some("partitions are local files, or rows of `partitions: {sql: ...}`".into()),
         ..Error::permanent("not-supported-yet", message)
     }
 }
+
+/// Partitions that are listed neither by SQL nor by files.
+pub(super) fn of_partition_resolver(resolver: &str) -> Error {
+    let message = format!("partitions by `{resolver}` are not supported yet");
+    Error {
+        hint: Some("write `partitions: {sql: ...}` or `partitions: {glob: ...}`".into()),
+        ..Error::permanent("not-supported-yet", message)
+    }
+}
+
+/// A list of partitions that is empty.
+pub(super) fn of_no_partitions() -> Error {
+    Error {
+        hint: Some("the list under `partitions:` has no row".into()),
+        ..Error::permanent(NO_PARTITIONS_CODE, "no partitions found")
+    }
+}
+
+/// More partitions than a model may have.
+pub(super) fn of_too_many_partitions() -> Error {
+    let message = format!("the model has more than {MAX_PARTITIONS} partitions");
+    Error {
+        hint: Some("list larger ones: a month instead of a day, a folder instead of a file".into()),
+        ..Error::permanent(TOO_MANY_PARTITIONS_CODE, message)
+    }
+}
+
+/// A query of partitions that the engine refuses.
+pub(super) fn of_partition_query(error: &SqlError) -> Error {
+    let message = format!("the partitions can't be listed: {}", error.message);
+    Error::permanent(of_sql(error).code, message)
+}
+
+/// A first build whose first partition failed: the others are likely to fail alike.
+pub(super) fn of_first_partition(data: &str, error: Error) -> Error {
+    Error {
+        message: format!("the first partition, {data}, failed: {}", error.message).into(),
+        ..error
+    }
+}
+
+/// Partitions that failed, of which one is told.
+pub(super) fn of_failed_partitions(
+    name: &str,
+    count: u64,
+    data: &str,
+    first: &Error,
+    published: bool,
+) -> Error {
+    let message = match count {
+        1 => format!("a partition failed: {data}: {}", first.message),
+        count => format!("{count} partitions failed; the first, {data}: {}", first.message),
+    };
+    let rest = match published {
+        true => "the rows of the others are there",
+        false => "nothing is replaced until all succeed",
+    };
+    let hint =
+        format!("`watershed partitions {name} --errored` lists them; the next run builds them again; {rest}");
+    Error {
+        place: first.place.clone(),
+        hint: Some(hint.into()),
+        ..Error::permanent(PARTITIONS_CODE, message)
+    }
+}
+
+/// The code of partitions that failed.
+const PARTITIONS_CODE: &str = "partitions-failed";
+/// The code of an empty list of partitions.
+const NO_PARTITIONS_CODE: &str = "no-partitions";
+/// The code of a list of partitions that is too long.
+const TOO_MANY_PARTITIONS_CODE: &str = "too-many-partitions";
 
 /// A state that is not fetched by SQL.
 pub(super) fn of_state_resolver(resolver: &str) -> Error {

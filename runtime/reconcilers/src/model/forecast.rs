@@ -14,7 +14,7 @@ use super::{
     plan::{self, Again, Decision, Found, Object, Output, Wanted, plan},
     record::{BuildId, Meaning, Record, Refreshes, Shape},
     statement,
-    triggers::{adds_rows, on_edit, triggers},
+    triggers::{adds_rows, has_left, on_edit, triggers},
 };
 use crate::{chosen::Chosen, made::Made};
 
@@ -105,6 +105,7 @@ pub(crate) async fn foresee(sky: &Sky<'_>, row: &Row, refs: &[RefView]) -> Resul
                 triggers: triggers(&spec, record, sky.view.now),
                 incremental: adds_rows(&spec),
                 on_edit: on_edit(&spec, record),
+                left: has_left(record),
             };
             plan(&wanted, &Found::Own(output))
         }

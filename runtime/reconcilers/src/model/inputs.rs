@@ -10,6 +10,7 @@ use watershed_proto::{LocalFiles, Message, ModelSpec, ModelState};
 use super::{
     KIND, failure,
     files::{self, FilesError},
+    partitions,
     plan::{self, FileNow},
     record::{FileSeen, Input, Record},
 };
@@ -58,6 +59,7 @@ pub(super) fn patterns(spec: &ModelSpec, made: &[String]) -> Vec<LocalFiles> {
     let through = made.iter().map(|pattern| LocalFiles {
         pattern: pattern.clone(),
         invalidate_on_change: true,
+        partitions: false,
     });
     spec.local_files.iter().cloned().chain(through).collect()
 }
@@ -131,10 +133,11 @@ pub(super) async fn confirmed(
     let files = before.clone();
     let after = blocking(root, cancel, move |root| {
         let same = |file: &FileSeen| {
-            files::look(root, &file.path).is_ok_and(|now| {
-                now.iter()
-                    .any(|now| now.modified_ns == file.modified_ns && now.size == file.size)
-            })
+            partitions::is_list(&file.path)
+                || files::look(root, &file.path).is_ok_and(|now| {
+                    now.iter()
+                        .any(|now| now.modified_ns == file.modified_ns && now.size == file.size)
+                })
         };
         let confirm = |file: FileSeen| {
             if same(&file) {
@@ -173,7 +176,9 @@ fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Vec<FileNow>, Fil
     let mut all = Vec::new();
     for local in patterns {
         let found = files::look(root, &local.pattern)?;
-        if local.invalidate_on_change {
+        if local.partitions {
+            all.push(partitions::as_one_file(&local.pattern, &found));
+        } else if local.invalidate_on_change {
             all.extend(found);
         }
     }
@@ -183,7 +188,7 @@ fn look_at_all(root: &Path, patterns: &[LocalFiles]) -> Result<Vec<FileNow>, Fil
 }
 
 /// Runs file work off the async threads. A cancelled run does not wait for it.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     root: &Arc<Path>,
     cancel: &CancellationToken,
     work: impl FnOnce(&Path) -> Result<T, FilesError> + Send + 'static,

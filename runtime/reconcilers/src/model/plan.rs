@@ -48,6 +48,8 @@ pub struct Wanted<'a> {
     pub incremental: bool,
     /// The effect of another definition on the rows that are there.
     pub on_edit: OnEdit,
+    /// The last build left partitions that failed.
+    pub left: bool,
 }
 
 /// The reasons to build a model again without an edit of its own.
@@ -172,6 +174,8 @@ pub enum Reason {
     FileChanged(String),
     /// Something that a migration or a connector left in the engine is another; its name.
     MadeChanged(String),
+    /// Partitions failed in the last build.
+    PartitionsLeft,
 }
 
 /// Why a view is made again.
@@ -188,7 +192,7 @@ pub enum Again {
 
 /// How long after its last change a file may change again without a visible change of its time, nanoseconds.
 /// Two seconds is the coarsest clock among file systems in use.
-const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
+pub(super) const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
 
 /// Decides what to do with a model's output.
 #[must_use]
@@ -253,6 +257,9 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
             return Decision::MakeViewAgain(Again::InputRenamed);
         }
         (Shape::View | Shape::Table, _) => {}
+    }
+    if wanted.left && wanted.incremental {
+        return again(wanted, Reason::PartitionsLeft);
     }
     match output.object {
         Object::Standing { table, .. } if table != wanted.table => Decision::Rename {
@@ -377,7 +384,7 @@ pub fn unproven(then: &[FileSeen], now: &[FileNow]) -> Vec<usize> {
     }
     let pairs = then.iter().zip(now).enumerate();
     pairs
-        .filter(|(_, (then, now))| !is_proven(then, now))
+        .filter(|(_, (then, now))| now.content.is_none() && !is_proven(then, now))
         .map(|(index, _)| index)
         .collect()
 }
@@ -400,6 +407,10 @@ impl std::fmt::Display for Reason {
             Self::ShapeChanged => f.write_str("it changed between view and table"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),
+            Self::PartitionsLeft => f.write_str("partitions failed in its last build"),
+            Self::FileChanged(path) if super::partitions::is_list(path) => {
+                f.write_str("the files of its partitions changed")
+            }
             Self::FileChanged(path) => write!(f, "the file `{path}` changed"),
             Self::MadeChanged(name) => write!(f, "`{name}`, which it reads in the engine, changed"),
         }

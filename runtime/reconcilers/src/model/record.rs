@@ -7,7 +7,9 @@
 use std::{collections::BTreeMap, fmt};
 
 use uuid::Uuid;
-use watershed_proto::{Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, TestResult};
+use watershed_proto::{
+    Fingerprint, LocalFileState, MapValue, Message, ModelState, OutputKind, PartitionCounts, TestResult,
+};
 
 use crate::made::Reads;
 
@@ -106,6 +108,8 @@ pub struct Record {
     pub incremental: bool,
     /// Builds that put rows into the table since it was made.
     pub steps: u64,
+    /// Its partitions; none for a model without any.
+    pub partitions: Option<PartitionCounts>,
     /// The first row of the state's query after the last build; none if there is no such query, or no row.
     pub state: Option<MapValue>,
 }
@@ -158,6 +162,7 @@ impl Record {
             total_ms: state.total_execution_duration_ms,
             incremental: state.incremental,
             steps: state.steps,
+            partitions: state.partitions,
             state: state.incremental_state.clone(),
         })
     }
@@ -197,6 +202,7 @@ impl Record {
             incremental_state: self.state.clone(),
             incremental: self.incremental,
             steps: self.steps,
+            partitions: self.partitions,
         }
     }
 }
@@ -363,6 +369,7 @@ mod tests {
             total_ms: 8,
             incremental: true,
             steps: 2,
+            partitions: Some(PartitionCounts { done: 3, failed: 1 }),
             state: Some(MapValue {
                 fields: BTreeMap::from([("top".into(), 3_i64.into())]),
             }),

@@ -5,6 +5,7 @@
 
 mod act;
 mod build;
+mod partitions;
 mod standing;
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
@@ -24,7 +25,7 @@ use super::{
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
-    triggers::{adds_rows, on_edit, triggers},
+    triggers::{adds_rows, has_left, on_edit, triggers},
 };
 use crate::{connector, made::Reads, refs};
 use standing::Standing;
@@ -139,7 +140,6 @@ impl<'a> Run<'a> {
         }
         let inputs = inputs::of_refs(self.spec(), self.context.refs(), self.model.outputs.chosen())?;
         self.refuse_other_database()?;
-        statement::refuse_partitions(self.spec(), self.paths())?;
         let standing = self.standing().await?;
         let plan = self.plan(inputs, standing.record.as_ref()).await?;
         let decision = self.decide(&plan, &standing).await?;
@@ -176,15 +176,24 @@ impl<'a> Run<'a> {
                 self.context.progress(format!("building, because {why}"));
                 // A view that is made by time stands for other rows than before.
                 let kept = (reason == Reason::Scheduled).then(BuildId::fresh);
-                self.build(plan, Base::Nothing { kept }, standing.orphan).await
+                self.build_all(plan, Base::Nothing { kept }, standing).await
             }
             Decision::Add(reason) => {
                 let why = plan.told(&reason);
                 self.context.progress(format!("adding rows, because {why}"));
                 let named = self.named(standing).await?;
-                self.build(plan, Base::Rows(Box::new(named)), None).await
+                let base = Base::Rows(Box::new(named));
+                self.build_all(plan, base, Standing::default()).await
             }
             Decision::Hold(reason) => Err(failure::of_held(self.name(), &reason)),
+        }
+    }
+
+    /// Builds the output, by partitions if it has some.
+    async fn build_all(&self, plan: Plan, base: Base, standing: Standing) -> Result<Done, Error> {
+        match &self.spec().partitions {
+            Some(_) => self.build_partitions(plan, base, standing).await,
+            None => self.build(plan, base, standing.orphan).await,
         }
     }
 
@@ -271,6 +280,7 @@ impl<'a> Run<'a> {
             triggers: triggers(self.spec(), record, self.context.now()),
             incremental: adds_rows(self.spec()),
             on_edit: on_edit(self.spec(), record),
+            left: has_left(record),
         };
         let found = match standing.orphan {
             None => plan::Found::Own(output),

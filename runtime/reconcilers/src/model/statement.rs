@@ -58,24 +58,6 @@ pub(super) fn scope(variables: BTreeMap<String, String>, name: &str, environment
     }
 }
 
-/// Refuses a statement that is about one partition, which nobody makes.
-///
-/// # Errors
-/// When the model has partitions and its template reads one.
-pub(super) fn refuse_partitions(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Result<(), Error> {
-    let sql = spec
-        .sql
-        .as_ref()
-        .filter(|sql| sql.templated && spec.partitions.is_some());
-    let Some((text, at)) = sql.and_then(|sql| Some((&sql.text, sql.text.find(".partition")?))) else {
-        return Ok(());
-    };
-    Err(Error {
-        place: place_of(spec, paths, text, Some(at)),
-        ..failure::of_partitions()
-    })
-}
-
 /// The name of the output: `output.table`, else the model's own.
 #[must_use]
 pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {

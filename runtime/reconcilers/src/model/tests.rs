@@ -3,5 +3,6 @@
 mod engine;
 mod errors;
 mod incremental;
+mod partitions;
 mod restarts;
 mod world;

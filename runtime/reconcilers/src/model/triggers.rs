@@ -1,7 +1,7 @@
 //! Reasons to build a model again that its spec allows, and the effect that it lets an edit have.
 
 use watershed_core::Timestamp;
-use watershed_proto::{ModelChangeMode, ModelSpec};
+use watershed_proto::{IncrementalOutput, IncrementalStrategy, ModelChangeMode, ModelSpec};
 
 use super::{
     plan::{OnEdit, Triggers},
@@ -9,10 +9,16 @@ use super::{
     schedule,
 };
 
-/// Returns true if builds add to the rows that are there. A model with partitions is built as a whole so far, or every
-/// build would add all of them again.
+/// Returns true if builds add to the rows that are there. With partitions, a build that takes the place of all rows
+/// needs all of them.
 pub(super) fn adds_rows(spec: &ModelSpec) -> bool {
-    spec.incremental && spec.partitions.is_none()
+    let strategy = spec.incremental_output.as_ref().map(IncrementalOutput::strategy);
+    spec.incremental && (spec.partitions.is_none() || strategy != Some(IncrementalStrategy::Overwrite))
+}
+
+/// Returns whether the last build left partitions that failed.
+pub(super) fn has_left(record: &Record) -> bool {
+    record.partitions.is_some_and(|partitions| partitions.failed > 0)
 }
 
 /// Returns the reasons that count now for an output with this record.

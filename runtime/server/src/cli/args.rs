@@ -66,6 +66,8 @@ pub(super) enum Command {
     Graph(Graph),
     /// Show past runs: when, why, how long, how they ended.
     History(History),
+    /// List the partitions of a model: built, failed, when and with how many rows.
+    Partitions(Partitions),
     /// Say why something is not running: the root cause, and what to do.
     Explain(Explain),
     /// Hold further runs of resources back until they are resumed.
@@ -418,6 +420,26 @@ pub(super) struct Refresh {
     /// Also what depends on them.
     #[arg(long)]
     pub downstream: bool,
+    /// One partition of them again: by its key, the beginning of it, or a value of its data.
+    #[arg(long, value_name = "KEY", conflicts_with_all = ["full", "downstream", "select", "exclude"])]
+    pub partition: Vec<String>,
+    /// The partitions of them that failed.
+    #[arg(long, conflicts_with_all = ["full", "downstream", "partition", "select", "exclude"])]
+    pub errored: bool,
+}
+
+/// `partitions`
+#[derive(Debug, Args)]
+pub(super) struct Partitions {
+    /// The model, by `name` or `kind/name`.
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
+    pub name: String,
+    /// Only those that failed.
+    #[arg(long)]
+    pub errored: bool,
+    /// At most so many, the latest.
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    pub limit: u64,
 }
 
 /// `query`

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use watershed_drivers::olap::FileFormat;
 
-use super::args::{Format, Graph, History, Plan, Query, Shared, Show, Status, Test};
+use super::args::{Format, Graph, History, Partitions, Plan, Query, Shared, Show, Status, Test};
 use super::console::{Console, choose_format};
 use super::failure::Failure;
 use super::mistake::TYPED;
@@ -15,7 +15,7 @@ use super::project::Location;
 use super::session::{self, Purpose, Session};
 use crate::exit::Exit;
 use crate::instance::Folder;
-use crate::socket::{ExportRequest, Request, Rows, Service as _, TestRequest};
+use crate::socket::{ExportRequest, PartitionsRequest, Request, Rows, Service as _, TestRequest};
 
 /// Rows of a table unless `--limit` says otherwise: more than anybody reads.
 const TABLE_LIMIT: u64 = 1_000;
@@ -87,6 +87,17 @@ pub(super) fn history(console: &mut Console, shared: &Shared, args: &History) ->
             limit: args.limit,
         },
     )
+}
+
+/// `partitions`
+pub(super) fn partitions(console: &mut Console, shared: &Shared, args: &Partitions) -> Result<Exit, Failure> {
+    let format = choose_format(shared, &[Format::Text, Format::Json], Format::Text)?;
+    let request = PartitionsRequest {
+        name: args.name.clone(),
+        errored: args.errored,
+        limit: args.limit,
+    };
+    look(console, shared, format, Request::Partitions(request))
 }
 
 /// `show`

@@ -189,6 +189,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Compile(args) => compile::compile(console, shared, args),
         Command::Graph(args) => look::graph(console, shared, args),
         Command::History(args) => look::history(console, shared, args),
+        Command::Partitions(args) => look::partitions(console, shared, args),
         Command::Explain(args) => operate::explain(console, shared, args),
         Command::Pause(args) => operate::operate(console, shared, Operation::Pause, args),
         Command::Resume(args) => operate::operate(console, shared, Operation::Resume, args),

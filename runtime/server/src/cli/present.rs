@@ -22,7 +22,7 @@ use crate::render::progress::Bar;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    care, check, data_tests, explain, fields, logs, operate, plan, rows, status, table, units,
+    care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table, units,
 };
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
@@ -279,6 +279,13 @@ impl<'a> Presenter<'a> {
                 _ => {
                     let width = self.console.result_width();
                     self.text(&status::history(&document, Time::now(), width))
+                }
+            },
+            Answer::Partitions(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => {
+                    let width = self.console.result_width();
+                    self.text(&partitions::partitions(&document, Time::now(), width))
                 }
             },
             Answer::Explain(document) => match self.format {

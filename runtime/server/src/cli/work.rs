@@ -13,7 +13,7 @@ use super::signals;
 use crate::Options;
 use crate::exit::Exit;
 use crate::instance::Stop;
-use crate::socket::{Connection, Request, RunRequest, Selection};
+use crate::socket::{Connection, PartitionChoice, Request, RunRequest, Selection};
 use crate::state_folder::Lock;
 
 /// `run`
@@ -59,6 +59,12 @@ pub(super) fn refresh(console: &mut Console, shared: &Shared, args: &Refresh) ->
             names: args.names.clone(),
             full: args.full,
             downstream: args.downstream,
+            partitions: match args.errored {
+                true => Some(PartitionChoice::Errored),
+                false => Some(args.partition.clone())
+                    .filter(|keys| !keys.is_empty())
+                    .map(PartitionChoice::Keys),
+            },
             run,
         }
     })

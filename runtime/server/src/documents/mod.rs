@@ -17,6 +17,7 @@ mod graph;
 mod history;
 mod logs;
 mod operate;
+mod partitions;
 mod plan;
 mod query;
 mod reason;
@@ -39,6 +40,7 @@ pub use graph::{Edge, GraphDocument, Node};
 pub use history::{HistoryDocument, HistoryRun};
 pub use logs::{LogLevel, LogLine, LogsDocument};
 pub use operate::{OperateDocument, Operated, Operation};
+pub use partitions::{PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument};
 pub use plan::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 pub use query::{Column, QueryDocument};
 pub use reason::{Link, Reason};
@@ -75,6 +77,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("graph", schemars::schema_for!(GraphDocument)),
         ("plan", schemars::schema_for!(PlanDocument)),
         ("history", schemars::schema_for!(HistoryDocument)),
+        ("partitions", schemars::schema_for!(PartitionsDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
         ("doctor", schemars::schema_for!(DoctorDocument)),
         ("gc", schemars::schema_for!(GcDocument)),

@@ -21,7 +21,7 @@ use crate::report::kinds::PROJECT_PARSER;
 use crate::report::problems::{Told, problems};
 use crate::report::{Entry, Hidden, names};
 use crate::selection::States;
-use crate::socket::{Answer, Refusal, Replies, Reply, RunRequest, Selection};
+use crate::socket::{Answer, PartitionChoice, Refusal, Replies, Reply, RunRequest, Selection};
 
 /// A wait without a deadline of its own: whoever waits may stop it.
 const UNTIL_DONE: Duration = Duration::MAX;
@@ -81,6 +81,8 @@ pub(super) enum Wish {
     Reconcile(Vec<String>),
     /// The work of these.
     Refresh(Which, Refresh, Reach),
+    /// Partitions of these, by name.
+    Partitions(Vec<String>, PartitionChoice),
     /// The held edits of these, by name.
     Approve(Vec<String>),
     /// What has failed of these, by name.
@@ -392,6 +394,13 @@ impl Instance {
                 let asked = uids
                     .iter()
                     .map(|uid| self.controller.refresh(Target::Uid(*uid), how));
+                settle(join_all(asked).await).await?;
+            }
+            Wish::Partitions(names, choice) => {
+                let uids = super::partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
+                let asked = uids
+                    .iter()
+                    .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Plain));
                 settle(join_all(asked).await).await?;
             }
             Wish::Approve(names) => {

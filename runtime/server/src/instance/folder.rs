@@ -12,8 +12,8 @@ use watershed_reconcilers::secrets::Secrets;
 use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
 use super::{
-    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, plan, read,
-    stream_query,
+    INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, partitions,
+    plan, read, stream_query,
 };
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
@@ -89,6 +89,13 @@ impl Folder {
                 self.reading(&entries, |r| {
                     r.graph(name.as_deref(), &selection, Hidden::unless(all))
                 })?
+            }
+            Request::Partitions(request) => {
+                let entries = self.entries().await?;
+                let engine = self.engine()?;
+                let listed = partitions::list(&engine, &self.options.project(), &entries, &request).await;
+                close(&engine).await;
+                listed?
             }
             Request::History { name, limit } => {
                 let (entries, runs) = self.history(name.as_deref(), limit).await?;

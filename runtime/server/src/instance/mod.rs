@@ -33,6 +33,7 @@ mod observer;
 mod operate;
 mod options;
 mod order;
+mod partitions;
 mod plan;
 mod query;
 mod read;

@@ -7,7 +7,7 @@ use watershed_controller::{HistoryError, HistoryRow, Refresh};
 
 use super::converge::{Control, Reach, Stop, Which, Wish, done};
 use super::read::{Reading, Shown};
-use super::{Files, Instance, data_tests, export, plan, read, stream_query};
+use super::{Files, Instance, data_tests, export, partitions, plan, read, stream_query};
 use crate::documents::Command;
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
@@ -107,6 +107,14 @@ impl Instance {
                 let graph = reading.graph(name.as_deref(), &selection, Hidden::unless(all))?;
                 end(replies, graph).await
             }
+            Request::Partitions(request) => {
+                let entries = self.entries();
+                end(
+                    replies,
+                    partitions::list(&self.engine, &self.project, &entries, &request).await?,
+                )
+                .await
+            }
             Request::History { name, limit } => {
                 let entries = self.entries();
                 let runs = self.histories(&entries, name.as_deref(), limit).await?;
@@ -125,6 +133,7 @@ impl Instance {
                 names,
                 full,
                 downstream,
+                partitions,
                 run,
             } => {
                 let how = if full { Refresh::Full } else { Refresh::Plain };
@@ -133,11 +142,12 @@ impl Instance {
                 } else {
                     Reach::Named
                 };
-                let which = match run.selection.is_empty() {
-                    true => Which::Named(names),
-                    false => Which::Selected(run.selection.clone()),
+                let wish = match partitions {
+                    Some(choice) => Wish::Partitions(names, choice),
+                    None if run.selection.is_empty() => Wish::Refresh(Which::Named(names), how, reach),
+                    None => Wish::Refresh(Which::Selected(run.selection.clone()), how, reach),
                 };
-                (Command::Refresh, Wish::Refresh(which, how, reach), run)
+                (Command::Refresh, wish, run)
             }
             Request::Approve { names, run } => (Command::Approve, Wish::Approve(names), run),
             Request::Retry { names, run } => (Command::Retry, Wish::Retry(names), run),

@@ -14,6 +14,7 @@ pub(crate) mod logs;
 pub(crate) mod operate;
 pub(crate) mod palette;
 mod paragraph;
+pub(crate) mod partitions;
 pub(crate) mod plan;
 pub(crate) mod progress;
 pub(crate) mod rows;

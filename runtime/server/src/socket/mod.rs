@@ -13,8 +13,8 @@ pub use address::Address;
 pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
-    Activity, Answer, ExportRequest, Fault, Owner, Refusal, Reply, Request, Rows, RunRequest, Selection,
-    StatsForm, TestRequest,
+    Activity, Answer, ExportRequest, Fault, Owner, PartitionChoice, PartitionsRequest, Refusal, Reply,
+    Request, Rows, RunRequest, Selection, StatsForm, TestRequest,
 };
 
 use tokio::sync::mpsc;

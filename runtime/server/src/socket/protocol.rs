@@ -13,7 +13,8 @@ use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 use crate::documents::{
     CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, ExportDocument,
     GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation,
-    PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument, StatsDocument, TestsDocument,
+    PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument,
+    StatsDocument, TestsDocument,
 };
 use crate::exit::Exit;
 
@@ -103,6 +104,9 @@ pub enum Request {
         full: bool,
         /// Dependents too.
         downstream: bool,
+        /// These partitions again, besides those that are due.
+        #[serde(default)]
+        partitions: Option<PartitionChoice>,
         /// How the work is done.
         run: RunRequest,
     },
@@ -158,6 +162,8 @@ pub enum Request {
         /// At most so many.
         limit: u64,
     },
+    /// The partitions of a model.
+    Partitions(PartitionsRequest),
     /// Why something is not running.
     Explain {
         /// Which; the whole project without one.
@@ -238,6 +244,27 @@ pub enum Rows {
     Query(String),
     /// Of a resource, by its name.
     Of(String),
+}
+
+/// The partitions that are listed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartitionsRequest {
+    /// The model.
+    pub name: String,
+    /// Only those that failed.
+    pub errored: bool,
+    /// At most so many.
+    pub limit: u64,
+}
+
+/// The partitions that are built again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartitionChoice {
+    /// Those that failed.
+    Errored,
+    /// These: by key, by the beginning of one, or by a value of their data.
+    Keys(Vec<String>),
 }
 
 /// The choice of tests to run.
@@ -338,6 +365,8 @@ pub enum Answer {
     Graph(GraphDocument),
     /// Of `history`.
     History(HistoryDocument),
+    /// Of `partitions`.
+    Partitions(Box<PartitionsDocument>),
     /// Of `explain`.
     Explain(Box<ExplainDocument>),
     /// Of `pause`, `resume` and `cancel`.

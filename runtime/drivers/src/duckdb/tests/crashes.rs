@@ -18,6 +18,8 @@ enum Step {
     Drop(u128),
     Retag(u128),
     Migrate(u32),
+    Stage(u128),
+    Publish(Box<Build>),
     Checkpoint,
     GiveUp,
     Export(Existing),
@@ -50,6 +52,8 @@ fn history() -> Vec<Step> {
         Step::GiveUp,
         Step::Migrate(0),
         Step::Migrate(1),
+        Step::Stage(4),
+        Step::Publish(Box::new(super::partitions::published(4, "c"))),
         Step::Close,
     ]
 }
@@ -90,6 +94,11 @@ async fn take(step: &Step, engine: &Engine) {
             };
             engine.migrate(&migration, &cancel).await.unwrap();
         }
+        Step::Stage(n) => {
+            let step = super::partitions::step(*n, "k", "select 4 as x", 0);
+            drop(engine.stage(&step, &cancel).await.unwrap());
+        }
+        Step::Publish(build) => drop(engine.build(build, &cancel).await.unwrap()),
         Step::Checkpoint => engine.checkpoint(&cancel).await.unwrap(),
         Step::GiveUp => assert!(engine.give_up_file().await),
         Step::Export(existing) => {
@@ -123,6 +132,15 @@ async fn content(folder: &Path) -> Vec<String> {
             ))
             .await;
         lines.push(format!("{output:?} {rows}"));
+    }
+    for run in bench.engine.partitions(uid(4), &bench.cancel).await.unwrap() {
+        let rows = "select count(*) from duckdb_tables() where table_name like 'stage_%'";
+        lines.push(format!(
+            "{} {:?} {}",
+            run.partition.key,
+            run.phase,
+            bench.one(rows).await
+        ));
     }
     let migrated = bench
         .engine

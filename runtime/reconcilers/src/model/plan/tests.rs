@@ -87,6 +87,7 @@ impl Case {
             total_ms: 2,
             incremental: false,
             steps: 0,
+            partitions: None,
             state: None,
         };
         Self {
@@ -121,6 +122,7 @@ impl Case {
             asked: self.asked,
             triggers: self.triggers,
             incremental: self.incremental,
+            left: false,
             on_edit: self.on_edit,
         }
     }

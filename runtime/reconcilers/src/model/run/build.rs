@@ -10,7 +10,7 @@ use watershed_drivers::olap::{
 };
 use watershed_proto::{IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, TestResult};
 
-use super::{Base, Done, Plan, Run, act::done, kind};
+use super::{Base, Done, Plan, Run, act::done, kind, partitions::Publication};
 use crate::{
     asking::Asking,
     model::{
@@ -23,20 +23,44 @@ use crate::{
 };
 
 /// The longest that a build may take when its spec does not say.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
 impl Run<'_> {
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
+        self.build_from(plan, base, orphan, None).await
+    }
+
+    /// Builds from partitions that are staged.
+    pub(super) async fn publish(
+        &self,
+        plan: Plan,
+        base: Base,
+        orphan: Option<Uuid>,
+        staged: Publication,
+    ) -> Result<Done, Error> {
+        self.build_from(plan, base, orphan, Some(staged)).await
+    }
+
+    async fn build_from(
+        &self,
+        plan: Plan,
+        base: Base,
+        orphan: Option<Uuid>,
+        staged: Option<Publication>,
+    ) -> Result<Done, Error> {
         let spec = self.opened_spec()?;
         let now = self.context.now();
         let scope = self.scope_of_build(&spec, &base).await?;
-        let sql = statement::sql_in(&spec, &scope, self.paths())?;
+        let sql = match &staged {
+            Some(staged) => staged.sql.clone(),
+            None => statement::sql_in(&spec, &scope, self.paths())?,
+        };
         let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
         // Outside of the time that a build may take.
         let opened = self.model.outputs.open(self.cancel()).await;
         opened.map_err(|failure| failure::of_failure(&failure))?;
         self.refuse_shared_output().await?;
-        let started = Instant::now();
+        let started = staged.as_ref().map_or_else(Instant::now, |staged| staged.started);
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
@@ -62,9 +86,13 @@ impl Run<'_> {
             total_ms: base.total_ms(),
             incremental: adds_rows(&spec),
             steps: base.steps(),
+            partitions: staged.as_ref().map(|staged| staged.counts),
             state: None,
         };
-        let build = self.build_of(&base, &record, (sql, state), &tests);
+        let mut build = self.build_of(&base, &record, (sql, state), &tests);
+        if let Some(staged) = staged {
+            staged.put_into(&mut build);
+        }
         let (record, results) = self.build_in_engine(&build, record, &tests).await?;
         let brought = record.build == id;
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
@@ -86,7 +114,7 @@ impl Run<'_> {
     }
 
     /// Returns the values that the templates of a build see.
-    async fn scope_of_build(&self, spec: &ModelSpec, base: &Base) -> Result<Scope, Error> {
+    pub(super) async fn scope_of_build(&self, spec: &ModelSpec, base: &Base) -> Result<Scope, Error> {
         let mut scope = statement::scope(spec.variables.clone(), self.name(), &self.model.environment);
         let Base::Rows(onto) = base else {
             return Ok(scope);
@@ -137,11 +165,7 @@ impl Run<'_> {
             Base::Rows(onto) if strategy != IncrementalStrategy::Overwrite => Some(onto),
             _ => None,
         };
-        let columns = match output.on_schema_change() {
-            OnSchemaChange::Fail => NewColumns::Refuse,
-            OnSchemaChange::Ignore => NewColumns::Leave,
-            OnSchemaChange::AppendNewColumns => NewColumns::Add,
-        };
+        let columns = new_columns(output.on_schema_change());
         let over = match strategy {
             IncrementalStrategy::Merge => Over::SameKey,
             IncrementalStrategy::PartitionOverwrite if !output.partition_by.is_empty() => {
@@ -174,6 +198,7 @@ impl Run<'_> {
                 build: record.build.0,
             },
             record: record.encode(),
+            stage: None,
             unless_rows,
         }
     }
@@ -223,6 +248,28 @@ impl Run<'_> {
             }
             Err(error) => Err(self.placed(&error, &build.sql)),
         }
+    }
+}
+
+/// Returns what the engine is to do with columns that the table does not have.
+pub(super) fn new_columns(said: OnSchemaChange) -> NewColumns {
+    match said {
+        OnSchemaChange::Fail => NewColumns::Refuse,
+        OnSchemaChange::Ignore => NewColumns::Leave,
+        OnSchemaChange::AppendNewColumns => NewColumns::Add,
+    }
+}
+
+impl Publication {
+    /// Has a build take its rows from the stage.
+    fn put_into(self, build: &mut Build) {
+        if let Step::Into { over, .. } = &mut build.step {
+            *over = self.over;
+        }
+        if self.brings {
+            build.unless_rows = None;
+        }
+        build.stage = Some(self.end);
     }
 }
 

@@ -104,17 +104,6 @@ async fn rows_are_merged_by_their_key_and_groups_are_replaced_whole() {
 }
 
 #[tokio::test]
-async fn a_model_with_partitions_is_built_as_a_whole() {
-    let mut model = table("select i, v from a", &["a"]).incremental(by(IncrementalStrategy::Append));
-    model.spec.partitions = Some(watershed_proto::DataResolver::default());
-    let mut world = world(&model).await;
-    world.write("x.csv", "i,v\n2,b\n3,c\n");
-    world.reconcile("a").await;
-    assert_eq!(world.works().await, ["built a", "built m"]);
-    assert_eq!(rows(&world).await, "2b 3c");
-}
-
-#[tokio::test]
 async fn an_edit_is_held_until_a_full_refresh_is_asked_for() {
     let mut world = world(&newest()).await;
     let mut edited = newest();

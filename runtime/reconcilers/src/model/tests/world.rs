@@ -20,7 +20,7 @@ use watershed_controller::{
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
-    olap::{Olap as _, Query},
+    olap::{Olap as _, PartitionPhase, PartitionRun, Query},
 };
 use watershed_proto::{
     DataResolver, Fingerprint, IncrementalOutput, LocalFiles, MapValue, ModelSpec, ModelState, SqlSource,
@@ -134,10 +134,39 @@ impl Model {
         self
     }
 
+    /// Has rows of a query be its partitions.
+    pub(super) fn partitions(self, sql: &str) -> Self {
+        self.partitioned("sql", BTreeMap::from([("sql".to_owned(), sql.into())]))
+    }
+
+    /// Has files be its partitions.
+    pub(super) fn partition_files(mut self, pattern: &str) -> Self {
+        self.spec.local_files.push(LocalFiles {
+            pattern: pattern.into(),
+            invalidate_on_change: true,
+            partitions: true,
+        });
+        self.spec.partitions_watermark_field = "updated_on".into();
+        self.partitioned("glob", BTreeMap::from([("path".to_owned(), pattern.into())]))
+    }
+
+    fn partitioned(mut self, resolver: &str, fields: BTreeMap<String, watershed_proto::Value>) -> Self {
+        self.spec.partitions = Some(DataResolver {
+            resolver: resolver.into(),
+            properties: Some(MapValue { fields }),
+        });
+        self.spec.output_kind = watershed_proto::OutputKind::Table.into();
+        if let Some(sql) = &mut self.spec.sql {
+            sql.templated = true;
+        }
+        self
+    }
+
     pub(super) fn reading(mut self, pattern: &str) -> Self {
         self.spec.local_files.push(LocalFiles {
             pattern: pattern.into(),
             invalidate_on_change: true,
+            partitions: false,
         });
         self
     }
@@ -384,6 +413,42 @@ impl World {
             }
         }
         told
+    }
+
+    /// The partitions of a model: data, phase, rows.
+    pub(super) async fn partitions(&self, name: &str) -> Vec<String> {
+        let engine = &self.running.as_ref().unwrap().engine;
+        let uid = self.model(name).uid.0;
+        let runs = engine.partitions(uid, &CancellationToken::new()).await.unwrap();
+        let mut told: Vec<String> = runs
+            .iter()
+            .map(|run| {
+                let rows = run.rows.map_or_else(|| "-".to_owned(), |rows| rows.to_string());
+                format!("{} {} {rows}", run.partition.data, run.phase.as_str())
+            })
+            .collect();
+        told.sort();
+        told
+    }
+
+    /// Asks for partitions whose data has a text in it.
+    pub(super) async fn ask_for(&self, name: &str, text: &str) {
+        let engine = &self.running.as_ref().unwrap().engine;
+        let (uid, cancel) = (self.model(name).uid.0, CancellationToken::new());
+        let runs = engine.partitions(uid, &cancel).await.unwrap();
+        let next = runs.iter().map(|run| run.number + 1).max().unwrap_or_default();
+        let asked = runs.into_iter().filter(|run| run.partition.data.contains(text));
+        let notes = asked.zip(next..).map(|(run, number)| PartitionRun {
+            phase: PartitionPhase::Asked,
+            stage: String::new(),
+            number,
+            ..run
+        });
+        engine
+            .note_partitions(uid, notes.collect(), &cancel)
+            .await
+            .unwrap();
+        self.refresh(name).await;
     }
 
     /// The rows of a query, each as text.

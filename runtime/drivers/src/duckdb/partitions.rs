@@ -1,0 +1,274 @@
+//! Partitions in the engine's file: the stage of an output, and the notes of its partitions' runs.
+//!
+//! Notes are appended and the latest of a key counts, so that a step costs the same however many partitions there are.
+//! What is superseded is deleted when a stage is published. Notes of a stage that is given up are deleted with it, and
+//! those of before count again.
+
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::{Company, Engine};
+use super::failure::not_one;
+use super::names::Edit;
+use super::schema::count;
+use super::step;
+use super::sys::Param;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{
+    BuildError, Failure, PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd,
+    StageStep, Value, quote_literal, sole_statement, stage_table,
+};
+
+/// The table of the notes.
+pub(super) const SETUP: &str = "CREATE TABLE IF NOT EXISTS _watershed.partitions \
+    (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
+     stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
+     row_count UBIGINT, error VARCHAR)";
+
+const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
+    AND schema_name = '_watershed' AND table_name = 'partitions'";
+
+/// Characters of an error that are kept.
+const LONGEST_ERROR: usize = 2_000;
+
+impl Engine {
+    /// The latest note of each partition, by number.
+    pub(super) async fn list_partitions(
+        &self,
+        uid: Uuid,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<PartitionRun>, Failure> {
+        self.work(cancel, Company::Others, move |work| {
+            // A file that is read only may be older than the table.
+            if count(&work.run(KNOWN, &[])?) != Some(1) {
+                return Ok(Vec::new());
+            }
+            let rows = work.run(
+                "SELECT key, data, watermark, phase, stage, number, at_ms, took_ms, row_count, error \
+                 FROM _watershed.partitions WHERE uid = ? \
+                 QUALIFY row_number() OVER (PARTITION BY key ORDER BY number DESC) = 1 ORDER BY number",
+                &[Param::Text(&uid.to_string())],
+            )?;
+            Ok(rows.into_iter().filter_map(run_of).collect())
+        })
+        .await
+    }
+
+    /// Gives up the stage of an owner, its notes with it.
+    pub(super) async fn give_stage_up(&self, uid: Uuid, cancel: &CancellationToken) -> Result<(), Failure> {
+        self.work(cancel, Company::Others, move |work| {
+            work.transaction(around!("stage"), || {
+                work.run(
+                    "DELETE FROM _watershed.partitions WHERE uid = ? AND stage <> ''",
+                    &[Param::Text(&uid.to_string())],
+                )?;
+                drop_stage(work, uid)
+            })
+        })
+        .await
+    }
+
+    /// Builds a partition into the stage of its output. Returns the note that is left.
+    pub(super) async fn stage_partition(
+        &self,
+        step: &StageStep,
+        cancel: &CancellationToken,
+    ) -> Result<PartitionRun, BuildError> {
+        sole_statement(&step.sql).map_err(not_one)?;
+        let engine = self.clone();
+        let step = step.clone();
+        self.work(cancel, Company::Others, move |work| {
+            let note = work.transaction(around!("stage"), || stage(work, &step))?;
+            engine.apply(vec![Edit::Partitioned(step.uid)]);
+            Ok(note)
+        })
+        .await
+    }
+
+    /// Leaves notes of runs that brought nothing into the stage.
+    pub(super) async fn note_partitions(
+        &self,
+        uid: Uuid,
+        notes: Vec<PartitionRun>,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let engine = self.clone();
+        self.work(cancel, Company::Others, move |work| {
+            work.transaction(around!("stage"), || {
+                notes.iter().try_for_each(|note| write_note(work, uid, note))
+            })?;
+            engine.apply(vec![Edit::Partitioned(uid)]);
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// The steps within the transaction.
+fn stage(work: &Work<'_>, step: &StageStep) -> Result<PartitionRun, BuildError> {
+    let started = Instant::now();
+    let table = stage_table(step.uid);
+    let key = quote_literal(&step.note.partition.key);
+    let sql = sole_statement(&step.sql).map_err(not_one)?;
+    let number = step.note.number;
+    let columns = format!("{key} AS {PARTITION_COLUMN}, {number}::UBIGINT AS {RUN_COLUMN}");
+    if step.again {
+        work.run(
+            &format!("DELETE FROM {table} WHERE {PARTITION_COLUMN} = {key}"),
+            &[],
+        )?;
+    }
+    let there = stands(work, step.uid)?;
+    let rows = step::stage_rows(work, sql, &columns, (&table, there), step.columns)?;
+    if !step.key.is_empty() {
+        let those = format!("(SELECT * FROM {table} WHERE {RUN_COLUMN} = {number})");
+        step::refuse_same_key(work, &step.key, &those)?;
+    }
+    let note = PartitionRun {
+        took_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        rows: Some(rows),
+        ..step.note.clone()
+    };
+    write_note(work, step.uid, &note)?;
+    Ok(note)
+}
+
+fn stands(work: &Work<'_>, uid: Uuid) -> Result<bool, Failure> {
+    let rows = work.run(
+        "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
+         AND schema_name = '_watershed' AND table_name = ?",
+        &[Param::Text(&format!("stage_{}", uid.simple()))],
+    )?;
+    Ok(count(&rows) == Some(1))
+}
+
+fn drop_stage(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    work.run(&format!("DROP TABLE IF EXISTS {}", stage_table(uid)), &[])
+        .map(drop)
+}
+
+fn write_note(work: &Work<'_>, uid: Uuid, note: &PartitionRun) -> Result<(), Failure> {
+    let text = |text: &Option<String>| text.as_deref().map_or_else(|| "NULL".to_owned(), quote_literal);
+    let error = note
+        .error
+        .as_ref()
+        .map(|error| error.chars().take(LONGEST_ERROR).collect::<String>());
+    let rows = note
+        .rows
+        .map_or_else(|| "NULL".to_owned(), |rows| rows.to_string());
+    let insert = format!(
+        "INSERT INTO _watershed.partitions VALUES (?, ?, ?, {}, ?, ?, {}, {}, {}, {rows}, {})",
+        text(&note.partition.watermark),
+        note.number,
+        note.at_ms,
+        note.took_ms,
+        text(&error),
+    );
+    let uid = uid.to_string();
+    work.run(
+        &insert,
+        &[
+            Param::Text(&uid),
+            Param::Text(&note.partition.key),
+            Param::Text(&note.partition.data),
+            Param::Text(note.phase.as_str()),
+            Param::Text(&note.stage),
+        ],
+    )
+    .map(drop)
+}
+
+/// Publishes the notes of a stage whose rows are in the output, and ends it.
+pub(super) fn publish(work: &Work<'_>, uid: Uuid, end: &StageEnd) -> Result<(), Failure> {
+    let owner = uid.to_string();
+    let own = [Param::Text(&owner)];
+    let stage = quote_literal(&end.stage);
+    if end.whole {
+        work.run(
+            &format!("DELETE FROM _watershed.partitions WHERE uid = ? AND stage <> {stage}"),
+            &own,
+        )?;
+    }
+    work.run(
+        &format!(
+            "UPDATE _watershed.partitions SET stage = '', \
+             phase = CASE phase WHEN 'staged' THEN 'done' ELSE phase END WHERE uid = ? AND stage = {stage}"
+        ),
+        &own,
+    )?;
+    work.run(
+        "DELETE FROM _watershed.partitions WHERE uid = ? AND (key, number) NOT IN \
+         (SELECT (key, max(number)) FROM _watershed.partitions WHERE uid = ? GROUP BY key)",
+        &[Param::Text(&owner), Param::Text(&owner)],
+    )?;
+    drop_stage(work, uid)
+}
+
+/// Forgets the partitions of an owner.
+pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
+    work.run(
+        "DELETE FROM _watershed.partitions WHERE uid = ?",
+        &[Param::Text(&uid.to_string())],
+    )?;
+    drop_stage(work, uid)
+}
+
+/// Gives the partitions of an owner to another, but for what is staged.
+pub(super) fn give(work: &Work<'_>, from: Uuid, to: Uuid) -> Result<(), Failure> {
+    let (old, new) = (from.to_string(), to.to_string());
+    work.run(
+        "DELETE FROM _watershed.partitions WHERE uid = ? AND stage <> ''",
+        &[Param::Text(&old)],
+    )?;
+    work.run(
+        "UPDATE _watershed.partitions SET uid = ? WHERE uid = ?",
+        &[Param::Text(&new), Param::Text(&old)],
+    )?;
+    drop_stage(work, from)
+}
+
+fn run_of(row: Vec<Value>) -> Option<PartitionRun> {
+    let [
+        Value::Text(key),
+        Value::Text(data),
+        watermark,
+        Value::Text(phase),
+        Value::Text(stage),
+        number,
+        at,
+        took,
+        rows,
+        error,
+    ] = <[Value; 10]>::try_from(row).ok()?
+    else {
+        return None;
+    };
+    let text = |value: Value| match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    };
+    let whole = |value: &Value| match value {
+        Value::Integer(value) => Some(*value),
+        _ => None,
+    };
+    let count = |value: &Value| whole(value).and_then(|value| u64::try_from(value).ok());
+    Some(PartitionRun {
+        partition: Partition {
+            key,
+            data,
+            watermark: text(watermark),
+        },
+        phase: PartitionPhase::ALL
+            .into_iter()
+            .find(|known| known.as_str() == phase)?,
+        stage,
+        number: count(&number)?,
+        at_ms: whole(&at).and_then(|at| i64::try_from(at).ok())?,
+        took_ms: count(&took)?,
+        rows: count(&rows),
+        error: text(error),
+    })
+}

@@ -1,0 +1,182 @@
+//! Partitions: staged one by one, published together, given up without a trace.
+
+use super::*;
+use crate::olap::{
+    NewColumns, Over, Partition, PartitionPhase, PartitionRun, StageEnd, StageStep, stage_table,
+};
+
+const STAGE: &str = "a stage";
+
+pub(super) fn step(n: u128, key: &str, sql: &str, number: u64) -> StageStep {
+    StageStep {
+        uid: uid(n),
+        sql: sql.to_owned(),
+        columns: NewColumns::Refuse,
+        key: Vec::new(),
+        again: false,
+        note: PartitionRun {
+            partition: Partition {
+                key: key.to_owned(),
+                data: "{}".to_owned(),
+                watermark: Some(format!("w{number}")),
+            },
+            phase: PartitionPhase::Staged,
+            stage: STAGE.to_owned(),
+            number,
+            at_ms: 1,
+            took_ms: 0,
+            rows: None,
+            error: None,
+        },
+    }
+}
+
+/// A build of all that is staged.
+pub(super) fn published(n: u128, name: &str) -> Build {
+    let sql = format!("select * exclude (_watershed_run) from {}", stage_table(uid(n)));
+    let mut build = table(n, name, &sql);
+    build.stage = Some(StageEnd {
+        stage: STAGE.to_owned(),
+        whole: true,
+    });
+    build
+}
+
+/// A build that adds what is staged to what is there.
+fn added(n: u128, name: &str) -> Build {
+    let mut build = published(n, name);
+    build.tag.build = Uuid::from_u128(77);
+    build.step = Step::Into {
+        over: Over::Partitions,
+        columns: NewColumns::Refuse,
+    };
+    build.stage = Some(StageEnd {
+        stage: STAGE.to_owned(),
+        whole: false,
+    });
+    build
+}
+
+impl Bench {
+    async fn stage(&self, step: &StageStep) -> Result<PartitionRun, BuildError> {
+        self.engine.stage(step, &self.cancel).await
+    }
+
+    /// The partitions of the first resource: key, phase and watermark.
+    async fn notes(&self) -> Vec<String> {
+        let runs = self.engine.partitions(uid(1), &self.cancel).await.unwrap();
+        let line = |run: PartitionRun| {
+            let watermark = run.partition.watermark.unwrap_or_default();
+            format!("{} {} {watermark}", run.partition.key, run.phase.as_str())
+        };
+        runs.into_iter().map(line).collect()
+    }
+
+    async fn stages(&self) -> String {
+        self.one("select count(*) from duckdb_tables() where table_name like 'stage_%'")
+            .await
+    }
+}
+
+#[tokio::test]
+async fn what_is_staged_is_seen_when_it_is_published() {
+    let bench = bench();
+    let note = bench
+        .stage(&step(1, "a", "select 1 as x -- one", 0))
+        .await
+        .unwrap();
+    assert_eq!(note.rows, Some(1));
+    bench
+        .stage(&step(1, "b", "select 2 as x union all select 3", 1))
+        .await
+        .unwrap();
+    assert_eq!(bench.outputs().await.len(), 0);
+    assert_eq!(bench.notes().await, ["a staged w0", "b staged w1"]);
+    let built = bench.build(published(1, "t")).await.unwrap();
+    assert_eq!(built.rows, Some(3));
+    assert_eq!(bench.notes().await, ["a done w0", "b done w1"]);
+    assert_eq!(bench.stages().await, "0");
+
+    // Another run of one of them, with fewer rows, and one that has none any more.
+    bench.stage(&step(1, "b", "select 5 as x", 2)).await.unwrap();
+    bench
+        .stage(&step(1, "a", "select 1 as x where false", 3))
+        .await
+        .unwrap();
+    let built = bench.build(added(1, "t")).await.unwrap();
+    assert_eq!(built.rows, Some(1));
+    assert_eq!(bench.one("select string_agg(x, ' ') from t").await, "5");
+    assert_eq!(bench.notes().await, ["b done w2", "a done w3"]);
+    assert_eq!(bench.one("select count(*) from _watershed.partitions").await, "2");
+}
+
+#[tokio::test]
+async fn a_stage_that_is_given_up_leaves_the_notes_of_before() {
+    let bench = bench();
+    bench.stage(&step(1, "a", "select 1 as x", 0)).await.unwrap();
+    bench.build(published(1, "t")).await.unwrap();
+    bench.stage(&step(1, "a", "select 2 as x", 1)).await.unwrap();
+    assert_eq!(bench.notes().await, ["a staged w1"]);
+    bench.engine.give_stage_up(uid(1), &bench.cancel).await.unwrap();
+    assert_eq!(bench.notes().await, ["a done w0"]);
+    assert_eq!(bench.stages().await, "0");
+}
+
+#[tokio::test]
+async fn a_partition_that_fails_leaves_nothing_and_points_at_its_own_sql() {
+    let bench = bench();
+    bench.stage(&step(1, "a", "select 1 as x", 0)).await.unwrap();
+    let wrong = bench
+        .stage(&step(1, "b", "select nothing as x", 1))
+        .await
+        .unwrap_err();
+    let BuildError::Failed(Failure::Sql(error)) = &wrong else {
+        panic!("{wrong:?}")
+    };
+    assert_eq!(error.offset, Some("select ".len()), "{error:?}");
+    let other = bench.stage(&step(1, "b", "select 1 as y", 1)).await.unwrap_err();
+    assert!(matches!(other, BuildError::Columns(_)), "{other:?}");
+    let mut twice = step(1, "b", "select 7 as x union all select 7", 1);
+    twice.key = vec!["x".into()];
+    let twice = bench.stage(&twice).await.unwrap_err();
+    assert!(matches!(twice, BuildError::SameKey { .. }), "{twice:?}");
+    assert_eq!(bench.notes().await, ["a staged w0"]);
+}
+
+#[tokio::test]
+async fn a_partition_that_is_staged_again_takes_its_own_place() {
+    let bench = bench();
+    bench.stage(&step(1, "a", "select 1 as x", 0)).await.unwrap();
+    let mut again = step(1, "a", "select 2 as x", 1);
+    again.again = true;
+    bench.stage(&again).await.unwrap();
+    bench.build(published(1, "t")).await.unwrap();
+    assert_eq!(bench.one("select string_agg(x, ' ') from t").await, "2");
+}
+
+#[tokio::test]
+async fn partitions_go_with_their_output_and_with_their_owner() {
+    let bench = bench();
+    bench.stage(&step(1, "a", "select 1 as x", 0)).await.unwrap();
+    bench.build(published(1, "t")).await.unwrap();
+    bench.stage(&step(1, "b", "select 2 as x", 1)).await.unwrap();
+    let (from, to) = (published(1, "t").tag, table(9, "t", "").tag);
+    assert!(
+        bench
+            .engine
+            .retag(from, to, b"adopted", &bench.cancel)
+            .await
+            .unwrap()
+    );
+    let runs = bench.engine.partitions(uid(9), &bench.cancel).await.unwrap();
+    assert_eq!(runs.len(), 1, "what was staged is given up");
+    assert_eq!(bench.stages().await, "0");
+    assert!(bench.engine.drop_output(uid(9), &bench.cancel).await.unwrap());
+    assert_eq!(bench.one("select count(*) from _watershed.partitions").await, "0");
+
+    // Never published, and then built as a whole.
+    bench.stage(&step(2, "a", "select 1 as x", 0)).await.unwrap();
+    bench.build(table(2, "u", "select 1 as x")).await.unwrap();
+    assert_eq!(bench.stages().await, "0");
+    assert_eq!(bench.one("select count(*) from _watershed.partitions").await, "0");
+}

@@ -1,0 +1,107 @@
+//! Partitions: parts of an output that are built one by one into a stage, and published together.
+//!
+//! The stage of an output is a table that nobody reads. Each partition comes into it in a transaction of its own, with
+//! a note of its run, so a crash costs the partition at work and no other. A [`Build`](super::Build) with a
+//! [`StageEnd`] publishes what is staged: its rows, its notes and the end of the stage are one transaction.
+
+use uuid::Uuid;
+
+use super::NewColumns;
+
+/// A part of an output, as its list has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Partition {
+    /// Its key, unique among those of one output.
+    pub key: String,
+    /// The row of the list, as a JSON object.
+    pub data: String,
+    /// Another watermark than before has it built again.
+    pub watermark: Option<String>,
+}
+
+/// The phase of a partition after its last run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartitionPhase {
+    /// Its rows are in the output.
+    Done,
+    /// Its rows are in the stage.
+    Staged,
+    /// Its last run failed. Rows of an earlier one may be in the output.
+    Failed,
+    /// A person asked for it to be built again.
+    Asked,
+}
+
+impl PartitionPhase {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Done, Self::Staged, Self::Failed, Self::Asked];
+
+    /// As it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Staged => "staged",
+            Self::Failed => "failed",
+            Self::Asked => "asked",
+        }
+    }
+}
+
+/// The note of a partition's last run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PartitionRun {
+    /// The partition as it was then.
+    pub partition: Partition,
+    /// How it stands.
+    pub phase: PartitionPhase,
+    /// The stage that the run was for; empty once that is published.
+    pub stage: String,
+    /// The number of the run among those of its output: a later one has a higher number.
+    pub number: u64,
+    /// The time of the run, milliseconds since the epoch.
+    pub at_ms: i64,
+    /// Its duration, milliseconds.
+    pub took_ms: u64,
+    /// Rows that it yielded.
+    pub rows: Option<u64>,
+    /// What it failed with.
+    pub error: Option<String>,
+}
+
+/// One partition to build into the stage of an output.
+#[derive(Debug, Clone)]
+pub struct StageStep {
+    /// The owner of the output.
+    pub uid: Uuid,
+    /// One SELECT.
+    pub sql: String,
+    /// The fate of columns that the stage does not have.
+    pub columns: NewColumns,
+    /// Columns of which no two of its rows have the same values; empty for none.
+    pub key: Vec<String>,
+    /// Rows of the partition may be in the stage already.
+    pub again: bool,
+    /// The note to leave. Its duration and rows are filled in.
+    pub note: PartitionRun,
+}
+
+/// The end of a stage, as part of a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageEnd {
+    /// The stage to publish.
+    pub stage: String,
+    /// What was published before is gone with its notes.
+    pub whole: bool,
+}
+
+/// The column of the stage that holds a partition's key.
+pub const PARTITION_COLUMN: &str = "_watershed_partition";
+/// The column of the stage that holds the number of the run that a row comes of.
+pub const RUN_COLUMN: &str = "_watershed_run";
+
+/// Returns the table that holds the stage of an owner, as SQL names it.
+#[must_use]
+pub fn stage_table(uid: Uuid) -> String {
+    format!("_watershed.stage_{}", uid.simple())
+}

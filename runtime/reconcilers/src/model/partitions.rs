@@ -1,0 +1,177 @@
+//! The list of a model's partitions, and those of them that are to be built.
+//!
+//! A partition is a row of a query, or a local file or folder. Its key is a digest of the row, its watermark says how
+//! fresh it is: another watermark than at its last build has it built again. Files are known by time and size; only
+//! where these do not settle it is their content hashed, so that a file that was merely touched builds nothing.
+
+mod glob;
+mod stamp;
+
+use std::collections::BTreeMap;
+
+use watershed_compilers::{Scope, render_text};
+use watershed_core::Error;
+use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun};
+use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
+
+pub(super) use glob::Grouping;
+pub(super) use stamp::{Stamped, as_one_file, is_list, restamp};
+
+use super::{failure, plan::FileNow, state};
+
+/// The most partitions that one model may have.
+pub(super) const MAX_PARTITIONS: usize = 100_000;
+
+/// A partition as it is listed.
+#[derive(Debug, Clone)]
+pub(super) struct Listed {
+    pub(super) partition: Partition,
+    /// The row, as templates see it.
+    pub(super) data: BTreeMap<String, Value>,
+    /// The files that it consists of; empty for rows of a query.
+    pub(super) files: Vec<FileNow>,
+}
+
+/// The way in which partitions are listed.
+pub(super) enum Source {
+    /// Rows of a query.
+    Query(String),
+    /// Local files.
+    Files(Grouping),
+}
+
+impl Source {
+    /// Reads the way from a spec, templates executed.
+    ///
+    /// # Errors
+    /// When a template can't be executed, or partitions are listed in a way that is not supported.
+    pub(super) fn of(spec: &ModelSpec, scope: &Scope) -> Result<Self, Error> {
+        let block = spec.partitions.clone().unwrap_or_default();
+        let properties = block.properties.unwrap_or_default();
+        let text = |key: &str| -> Result<Option<String>, Error> {
+            let text = properties.str(key).map(|text| render_text(text, scope));
+            text.transpose().map_err(|error| failure::of_render(&error))
+        };
+        match block.resolver.as_str() {
+            "sql" => Ok(Self::Query(text("sql")?.unwrap_or_default())),
+            "glob" => {
+                let pattern = text("path")?.unwrap_or_default();
+                let is_local = spec
+                    .local_files
+                    .iter()
+                    .any(|files| files.partitions && files.pattern == pattern);
+                if !is_local {
+                    return Err(failure::of_remote_partitions(&pattern));
+                }
+                Ok(Self::Files(Grouping {
+                    pattern,
+                    by: glob::By::named(properties.str("partition").unwrap_or_default()),
+                    rollup: properties.get("rollup_files").and_then(Value::as_bool) == Some(true),
+                    transform: properties.str("transform_sql").map(str::to_owned),
+                }))
+            }
+            other => Err(failure::of_partition_resolver(other)),
+        }
+    }
+}
+
+/// Makes a partition of a row. The column of the watermark is no part of its data.
+pub(super) fn of_row(row: NamedRow, watermark_field: &str) -> Listed {
+    let MapValue { fields: mut data } = state::map(row);
+    let watermark = data
+        .remove(watermark_field)
+        .filter(|value| !value.is_null())
+        .map(|value| text_of(&value));
+    listed(data, watermark, Vec::new())
+}
+
+fn listed(data: BTreeMap<String, Value>, watermark: Option<String>, files: Vec<FileNow>) -> Listed {
+    let fields = MapValue { fields: data };
+    let json = serde_json::Value::from(&fields).to_string();
+    let digest = blake3::derive_key("watershed 2026 key of a partition", json.as_bytes());
+    let key = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    Listed {
+        partition: Partition {
+            key,
+            data: json,
+            watermark,
+        },
+        data: fields.fields,
+        files,
+    }
+}
+
+/// A scalar as people write it.
+fn text_of(value: &Value) -> String {
+    match &value.kind {
+        Some(Kind::String(text)) => text.clone(),
+        _ => serde_json::Value::from(value).to_string(),
+    }
+}
+
+/// Leaves one partition for each key: of rows that are the same, the last.
+pub(super) fn distinct(all: Vec<Listed>) -> Vec<Listed> {
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    let mut distinct: Vec<Listed> = Vec::with_capacity(all.len());
+    for one in all {
+        match places
+            .get(&one.partition.key)
+            .and_then(|at| distinct.get_mut(*at))
+        {
+            Some(earlier) => *earlier = one,
+            None => {
+                places.insert(one.partition.key.clone(), distinct.len());
+                distinct.push(one);
+            }
+        }
+    }
+    distinct
+}
+
+/// Returns the partition that a note is about, for one that is listed no more.
+pub(super) fn of_note(note: &PartitionRun) -> Listed {
+    let data = serde_json::from_str::<serde_json::Value>(&note.partition.data).unwrap_or_default();
+    let data = Value::from(data).as_map().cloned().unwrap_or_default();
+    Listed {
+        partition: note.partition.clone(),
+        data,
+        files: Vec::new(),
+    }
+}
+
+/// The notes of a model's partitions, by key.
+#[derive(Debug, Default)]
+pub(super) struct Notes {
+    pub(super) by_key: BTreeMap<String, PartitionRun>,
+    /// The number of the next run.
+    pub(super) next: u64,
+}
+
+impl Notes {
+    pub(super) fn new(runs: Vec<PartitionRun>) -> Self {
+        let next = runs.iter().map(|run| run.number.saturating_add(1)).max();
+        Self {
+            next: next.unwrap_or_default(),
+            by_key: runs
+                .into_iter()
+                .map(|run| (run.partition.key.clone(), run))
+                .collect(),
+        }
+    }
+
+    /// The note of a build of a partition whose rows count: they are in this stage, or in the output that rows are added
+    /// to.
+    pub(super) fn counting(&self, key: &str, stage: &str, adds: bool) -> Option<&PartitionRun> {
+        self.by_key.get(key).filter(|run| match run.phase {
+            PartitionPhase::Staged => run.stage == stage,
+            PartitionPhase::Done => adds,
+            PartitionPhase::Failed | PartitionPhase::Asked => false,
+        })
+    }
+
+    /// The partitions that a person asked for.
+    pub(super) fn asked(&self) -> Vec<&PartitionRun> {
+        let all = self.by_key.values();
+        all.filter(|run| run.phase == PartitionPhase::Asked).collect()
+    }
+}

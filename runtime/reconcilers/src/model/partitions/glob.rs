@@ -1,0 +1,179 @@
+//! Partitions that are local files, one by one or by folder.
+
+use std::collections::BTreeMap;
+
+use watershed_drivers::olap::quote_literal;
+use watershed_proto::Value;
+
+use super::{Listed, listed};
+use crate::model::plan::FileNow;
+
+/// The extent of a partition of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::model) enum By {
+    /// Each file.
+    File,
+    /// Each folder.
+    Folder,
+    /// Each folder; `name=value` in its path are columns.
+    Hive,
+}
+
+impl By {
+    /// Reads what a project file says.
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "directory" => Self::Folder,
+            "hive" => Self::Hive,
+            _ => Self::File,
+        }
+    }
+}
+
+/// A list of files as partitions.
+#[derive(Debug, Clone)]
+pub(in crate::model) struct Grouping {
+    /// The path or pattern.
+    pub(in crate::model) pattern: String,
+    /// The extent of a partition.
+    pub(super) by: By,
+    /// A row holds the paths of its files.
+    pub(super) rollup: bool,
+    /// A query over the rows, which makes other rows of them.
+    pub(in crate::model) transform: Option<String>,
+}
+
+impl Grouping {
+    /// Groups files to partitions, ordered by path.
+    pub(in crate::model) fn group(&self, files: Vec<FileNow>) -> Vec<Listed> {
+        let mut groups: BTreeMap<String, Vec<FileNow>> = BTreeMap::new();
+        for file in files {
+            let path = match self.by {
+                By::File => file.path.clone(),
+                By::Folder | By::Hive => folder_of(&file.path).to_owned(),
+            };
+            groups.entry(path).or_default().push(file);
+        }
+        groups
+            .into_iter()
+            .map(|(path, files)| {
+                let mut data = BTreeMap::new();
+                if self.by == By::Hive {
+                    data.extend(hive_columns(&path));
+                }
+                if self.rollup {
+                    let paths = files.iter().map(|file| Value::from(file.path.as_str()));
+                    data.insert("files".to_owned(), paths.collect::<Vec<_>>().into());
+                }
+                data.insert("uri".to_owned(), path.as_str().into());
+                data.insert("path".to_owned(), path.as_str().into());
+                listed(data, None, files)
+            })
+            .collect()
+    }
+
+    /// Returns the query that stands for the files: `uri`, `path`, `updated_on`, and the columns of `name=value`.
+    pub(in crate::model) fn as_query(&self, partitions: &[Listed]) -> String {
+        let names: Vec<&String> = partitions
+            .first()
+            .map(|one| one.data.keys().collect())
+            .unwrap_or_default();
+        let row = |one: &Listed| {
+            let mut values: Vec<String> = names
+                .iter()
+                .map(|name| one.data.get(*name).map_or_else(|| "NULL".to_owned(), literal))
+                .collect();
+            let newest = one.files.iter().map(|file| file.modified_ns / 1_000).max();
+            values.push(format!("make_timestamp({})", newest.unwrap_or_default()));
+            format!("({})", values.join(", "))
+        };
+        let rows: Vec<String> = partitions.iter().map(row).collect();
+        let columns: Vec<String> = names
+            .iter()
+            .map(|name| format!("\"{}\"", name.replace('"', "\"\"")))
+            .collect();
+        let columns = columns.iter().map(String::as_str).chain(["updated_on"]);
+        let columns: Vec<&str> = columns.collect();
+        format!(
+            "(SELECT * FROM (VALUES {}) AS files({}))",
+            rows.join(", "),
+            columns.join(", ")
+        )
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match value.as_list() {
+        Some(items) => {
+            let items: Vec<String> = items.iter().map(literal).collect();
+            format!("[{}]", items.join(", "))
+        }
+        None => quote_literal(value.as_str().unwrap_or_default()),
+    }
+}
+
+fn folder_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// The `name=value` in a path, as columns.
+fn hive_columns(path: &str) -> impl Iterator<Item = (String, Value)> {
+    path.split('/')
+        .filter_map(|part| part.split_once('='))
+        .map(|(name, value)| (name.to_owned(), Value::from(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str) -> FileNow {
+        FileNow {
+            path: path.into(),
+            modified_ns: 5_000,
+            size: 1,
+            content: None,
+        }
+    }
+
+    fn grouping(by: By, rollup: bool) -> Grouping {
+        Grouping {
+            pattern: "**".into(),
+            by,
+            rollup,
+            transform: None,
+        }
+    }
+
+    fn data(grouping: &Grouping) -> Vec<String> {
+        let paths = ["d/y=1/m=2/a", "d/y=1/m=2/b", "d/y=1/m=3/a"];
+        let groups = grouping.group(paths.into_iter().map(file).collect());
+        groups.into_iter().map(|one| one.partition.data).collect()
+    }
+
+    #[test]
+    fn files_are_partitions_one_by_one_or_by_folder() {
+        assert_eq!(data(&grouping(By::File, false)).len(), 3);
+        assert_eq!(
+            data(&grouping(By::Folder, false)),
+            [
+                r#"{"path":"d/y=1/m=2","uri":"d/y=1/m=2"}"#,
+                r#"{"path":"d/y=1/m=3","uri":"d/y=1/m=3"}"#
+            ]
+        );
+        assert_eq!(
+            data(&grouping(By::Hive, true))[0],
+            r#"{"files":["d/y=1/m=2/a","d/y=1/m=2/b"],"m":"2","path":"d/y=1/m=2","uri":"d/y=1/m=2","y":"1"}"#
+        );
+    }
+
+    #[test]
+    fn files_are_a_query_too() {
+        let grouping = grouping(By::File, false);
+        let query = grouping.as_query(&grouping.group(vec![file("it's")]));
+        assert_eq!(
+            query,
+            "(SELECT * FROM (VALUES ('it''s', 'it''s', make_timestamp(5))) AS files(\"path\", \"uri\", updated_on))"
+        );
+    }
+}

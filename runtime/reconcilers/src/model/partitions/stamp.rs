@@ -1,0 +1,195 @@
+//! The watermark of partitions that are local files: their times and sizes, and a hash of their content.
+
+use std::path::Path;
+
+use super::{Listed, MAX_PARTITIONS};
+use crate::model::{
+    files::{self, FilesError},
+    plan::{CLOCK_GRAIN_NS, FileNow},
+};
+
+/// A list of files stands in a model's record as one file of this name and the pattern.
+const LIST: &str = "glob:";
+
+/// Returns one file that stands for all that a pattern matches: another one if any of them is.
+pub(in crate::model) fn as_one_file(pattern: &str, found: &[FileNow]) -> FileNow {
+    let stamp = stamp(found);
+    // A time that no clock moved: it differs where the stamp does, so that the stamps are compared.
+    let mut time = [0; 8];
+    time.iter_mut().zip(stamp).for_each(|(to, from)| *to = from);
+    FileNow {
+        path: format!("{LIST}{pattern}"),
+        modified_ns: i64::from_le_bytes(time),
+        size: found.iter().map(|file| file.size).sum(),
+        content: Some(stamp),
+    }
+}
+
+/// Returns whether a recorded path stands for a list of files.
+pub(in crate::model) fn is_list(path: &str) -> bool {
+    path.starts_with(LIST)
+}
+
+fn stamp(files: &[FileNow]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 stamp of files");
+    for file in files {
+        hasher.update(&(file.path.len() as u64).to_le_bytes());
+        hasher.update(file.path.as_bytes());
+        hasher.update(&file.modified_ns.to_le_bytes());
+        hasher.update(&file.size.to_le_bytes());
+    }
+    hasher.finalize().into()
+}
+
+/// A watermark, as it is stored: the stamp, whether it was settled when it was looked at, and the hash.
+struct Watermark<'a> {
+    stamp: &'a str,
+    settled: bool,
+    content: &'a str,
+}
+
+impl<'a> Watermark<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(':');
+        let (stamp, settled, content) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Self {
+            stamp,
+            settled: settled == "settled",
+            content,
+        })
+    }
+}
+
+/// A partition with its watermark, and whether it is the one of before.
+pub(in crate::model) struct Stamped {
+    pub(in crate::model) listed: Listed,
+    pub(in crate::model) same: bool,
+}
+
+/// Holds partitions against the watermarks of their builds that count. Files are hashed where times do not settle it,
+/// and where a build is to come. Blocks.
+///
+/// # Errors
+/// When a file can't be read.
+pub(in crate::model) fn restamp(
+    root: &Path,
+    all: Vec<(Listed, Option<Option<String>>)>,
+    looked_at_ns: i64,
+) -> Result<Vec<Stamped>, FilesError> {
+    debug_assert!(all.len() <= MAX_PARTITIONS);
+    let one = |(mut listed, before): (Listed, Option<Option<String>>)| {
+        if listed.files.is_empty() {
+            let same = before.is_some_and(|before| before == listed.partition.watermark);
+            return Ok(Stamped { listed, same });
+        }
+        let stamp = hex(&stamp(&listed.files));
+        let before = before.flatten();
+        let then = before.as_deref().and_then(Watermark::read);
+        if then
+            .as_ref()
+            .is_some_and(|then| then.settled && then.stamp == stamp)
+        {
+            listed.partition.watermark = before;
+            return Ok(Stamped { listed, same: true });
+        }
+        let newest = listed.files.iter().map(|file| file.modified_ns).max();
+        let settled = newest.unwrap_or_default().saturating_add(CLOCK_GRAIN_NS) < looked_at_ns;
+        let mut hasher = blake3::Hasher::new();
+        for file in &listed.files {
+            hasher.update(&files::hash(root, &file.path)?);
+        }
+        let content = hasher.finalize().to_hex();
+        let same = then.is_some_and(|then| then.content == content.as_str());
+        let settled = if settled { "settled" } else { "fresh" };
+        listed.partition.watermark = Some(format!("{stamp}:{settled}:{content}"));
+        Ok(Stamped { listed, same })
+    };
+    all.into_iter().map(one).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::Duration};
+
+    use super::super::listed;
+    use super::*;
+
+    fn look(root: &Path) -> Listed {
+        listed(
+            [("uri".to_owned(), "a".into())].into(),
+            None,
+            files::look(root, "a").unwrap(),
+        )
+    }
+
+    fn stamped(root: &Path, before: Option<String>, at: i64) -> Stamped {
+        restamp(root, vec![(look(root), Some(before))], at)
+            .unwrap()
+            .remove(0)
+    }
+
+    #[test]
+    fn a_touched_file_is_the_same_and_an_edited_one_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a");
+        fs::write(&file, "1").unwrap();
+        let touch = |seconds| {
+            let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+            fs::File::open(&file).unwrap().set_modified(time).unwrap();
+        };
+        let second = 1_000_000_000;
+        touch(100);
+        let first = stamped(root.path(), None, 200 * second);
+        assert!(!first.same);
+        let mark = first.listed.partition.watermark;
+        assert!(stamped(root.path(), mark.clone(), 300 * second).same);
+        touch(150);
+        assert!(stamped(root.path(), mark.clone(), 300 * second).same);
+        fs::write(&file, "2").unwrap();
+        touch(150);
+        assert!(!stamped(root.path(), mark.clone(), 300 * second).same);
+        touch(100);
+        assert!(
+            stamped(root.path(), mark, 300 * second).same,
+            "time and size settled it"
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_just_written_is_hashed_again() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a");
+        fs::write(&file, "1").unwrap();
+        let modified = look(root.path()).files.remove(0).modified_ns;
+        let first = stamped(root.path(), None, modified);
+        let mark = first.listed.partition.watermark;
+        assert!(stamped(root.path(), mark.clone(), modified).same);
+        fs::write(&file, "2").unwrap();
+        let time = std::time::UNIX_EPOCH + Duration::from_nanos(modified.unsigned_abs());
+        fs::File::open(&file).unwrap().set_modified(time).unwrap();
+        assert!(!stamped(root.path(), mark, modified).same);
+    }
+
+    #[test]
+    fn a_list_of_files_is_another_when_one_of_them_is() {
+        let file = |path: &str, modified_ns, size| FileNow {
+            path: path.into(),
+            modified_ns,
+            size,
+            content: None,
+        };
+        let list = |files: &[FileNow]| as_one_file("*.csv", files);
+        let (a, b) = (file("a.csv", 1, 1), file("b.csv", 2, 2));
+        let both = list(&[a.clone(), b.clone()]);
+        assert_eq!(both, list(&[a.clone(), b]));
+        // Sum of sizes and last time are those of before.
+        let swapped = list(&[file("a.csv", 2, 2), file("b.csv", 1, 1)]);
+        assert_ne!(both.content, swapped.content);
+        assert_ne!(both.modified_ns, swapped.modified_ns);
+        assert!(is_list(&both.path) && !is_list(&a.path));
+    }
+}
