@@ -20,14 +20,14 @@ mod value;
 
 pub use build::{
     Build, BuildError, Built, Check, ColumnsDiffer, Failing, Gravity, NamedRow, NewColumns, Over, Rename,
-    RenameError, Renamed, StateQuery, Step, Verdict,
+    RenameError, Renamed, StageEnd, StateQuery, Step, Verdict,
 };
 pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub use partition::{
-    PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd, StageStep, stage_table,
+    PARTITION_COLUMN, Partition, PartitionPhase, PartitionRun, RUN_COLUMN, StageStep, stage_table,
 };
 pub(crate) use query::{Chunk, RowSink, row_channel};
 pub use query::{Column, Query, QueryError, Rows};

@@ -22,12 +22,6 @@ use crate::olap::{
     StageStep, Value, quote_literal, sole_statement, stage_table,
 };
 
-/// The table of the notes.
-pub(super) const SETUP: &str = "CREATE TABLE IF NOT EXISTS _watershed.partitions \
-    (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
-     stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
-     row_count UBIGINT, error VARCHAR)";
-
 const KNOWN: &str = "SELECT count(*) FROM duckdb_tables() WHERE database_name = current_database() \
     AND schema_name = '_watershed' AND table_name = 'partitions'";
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::names::{Entry, Names, Noted};
-use super::partitions;
 use super::sys::Param;
 use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, quote_identifier, quote_literal};
@@ -18,7 +17,10 @@ const SETUP: [&str; 3] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
      (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
-    partitions::SETUP,
+    "CREATE TABLE IF NOT EXISTS _watershed.partitions \
+     (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
+      stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
+      row_count UBIGINT, error VARCHAR)",
 ];
 
 const OBJECTS: &str = "\

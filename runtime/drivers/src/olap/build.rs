@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, OutputKind, SqlError, StageEnd, Tag, Value};
+use super::{Failure, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -68,6 +68,15 @@ pub enum NewColumns {
     Leave,
     /// The table gets them; what rows do not have is NULL.
     Add,
+}
+
+/// The end of a stage, as part of a build.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageEnd {
+    /// The stage to publish.
+    pub stage: String,
+    /// The notes of earlier runs go with the rows that they are about.
+    pub whole: bool,
 }
 
 /// A row: columns by name, in their order.

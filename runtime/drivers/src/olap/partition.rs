@@ -2,7 +2,7 @@
 //!
 //! The stage of an output is a table that nobody reads. Each partition comes into it in a transaction of its own, with
 //! a note of its run, so a crash costs the partition at work and no other. A [`Build`](super::Build) with a
-//! [`StageEnd`] publishes what is staged: its rows, its notes and the end of the stage are one transaction.
+//! [`StageEnd`](super::StageEnd) publishes what is staged: its rows, its notes and the end of the stage are one transaction.
 
 use uuid::Uuid;
 
@@ -53,7 +53,7 @@ impl PartitionPhase {
 pub struct PartitionRun {
     /// The partition as it was then.
     pub partition: Partition,
-    /// How it stands.
+    /// The phase after the run.
     pub phase: PartitionPhase,
     /// The stage that the run was for; empty once that is published.
     pub stage: String,
@@ -65,7 +65,7 @@ pub struct PartitionRun {
     pub took_ms: u64,
     /// Rows that it yielded.
     pub rows: Option<u64>,
-    /// What it failed with.
+    /// The error of a run that failed.
     pub error: Option<String>,
 }
 
@@ -84,15 +84,6 @@ pub struct StageStep {
     pub again: bool,
     /// The note to leave. Its duration and rows are filled in.
     pub note: PartitionRun,
-}
-
-/// The end of a stage, as part of a build.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StageEnd {
-    /// The stage to publish.
-    pub stage: String,
-    /// What was published before is gone with its notes.
-    pub whole: bool,
 }
 
 /// The column of the stage that holds a partition's key.

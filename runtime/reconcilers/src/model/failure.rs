@@ -8,7 +8,7 @@ use watershed_core::{Error, ErrorKind, Place, Ref};
 use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
 use watershed_proto::Fault;
 
-use super::{files::FilesError, partitions::MAX_PARTITIONS, plan::Reason, source::SourceError};
+use super::{files::FilesError, plan::Reason, source::SourceError};
 
 /// A model whose files do not compile.
 pub(crate) fn of_fault(fault: &Fault) -> Error {
@@ -118,8 +118,8 @@ pub(super) fn of_no_partitions() -> Error {
 }
 
 /// More partitions than a model may have.
-pub(super) fn of_too_many_partitions() -> Error {
-    let message = format!("the model has more than {MAX_PARTITIONS} partitions");
+pub(super) fn of_too_many_partitions(most: usize) -> Error {
+    let message = format!("the model has more than {most} partitions");
     Error {
         hint: Some("list larger ones: a month instead of a day, a folder instead of a file".into()),
         ..Error::permanent(TOO_MANY_PARTITIONS_CODE, message)

@@ -133,7 +133,7 @@ pub(super) async fn confirmed(
     let files = before.clone();
     let after = blocking(root, cancel, move |root| {
         let same = |file: &FileSeen| {
-            partitions::is_list(&file.path)
+            plan::is_list(&file.path)
                 || files::look(root, &file.path).is_ok_and(|now| {
                     now.iter()
                         .any(|now| now.modified_ns == file.modified_ns && now.size == file.size)

@@ -15,7 +15,7 @@ use watershed_drivers::olap::{NamedRow, Partition, PartitionPhase, PartitionRun}
 use watershed_proto::{MapValue, ModelSpec, Value, value::Kind};
 
 pub(super) use glob::Grouping;
-pub(super) use stamp::{Stamped, as_one_file, is_list, restamp};
+pub(super) use stamp::{Stamped, as_one_file, restamp};
 
 use super::{failure, plan::FileNow, state};
 

@@ -194,6 +194,14 @@ pub enum Again {
 /// Two seconds is the coarsest clock among file systems in use.
 pub(super) const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
 
+/// The beginning of a path that stands for a list of files, which are partitions: the pattern follows.
+pub(super) const LIST: &str = "glob:";
+
+/// Returns whether a recorded path stands for a list of files.
+pub(super) fn is_list(path: &str) -> bool {
+    path.starts_with(LIST)
+}
+
 /// Decides what to do with a model's output.
 #[must_use]
 pub fn plan(wanted: &Wanted<'_>, found: &Found<'_>) -> Decision {
@@ -408,9 +416,7 @@ impl std::fmt::Display for Reason {
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),
             Self::PartitionsLeft => f.write_str("partitions failed in its last build"),
-            Self::FileChanged(path) if super::partitions::is_list(path) => {
-                f.write_str("the files of its partitions changed")
-            }
+            Self::FileChanged(path) if is_list(path) => f.write_str("the files of its partitions changed"),
             Self::FileChanged(path) => write!(f, "the file `{path}` changed"),
             Self::MadeChanged(name) => write!(f, "`{name}`, which it reads in the engine, changed"),
         }

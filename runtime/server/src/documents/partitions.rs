@@ -31,7 +31,7 @@ impl PartitionsDocument {
     pub const SCHEMA: &str = "watershed.partitions/1";
 }
 
-/// Partitions by how they stand.
+/// Partitions by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PartitionTotals {
     /// Their rows are in the table.
@@ -51,9 +51,9 @@ pub struct PartitionEntry {
     pub key: String,
     /// The row that declares it.
     pub data: serde_json::Value,
-    /// How fresh it was when it was built last.
+    /// The watermark of its last build.
     pub watermark: Option<String>,
-    /// How it stands.
+    /// Its state after that.
     pub phase: PartitionState,
     /// The start of its last run.
     pub ran_at: Time,
@@ -61,11 +61,11 @@ pub struct PartitionEntry {
     pub duration_ms: u64,
     /// Rows that it yielded.
     pub rows: Option<u64>,
-    /// What it failed with.
+    /// The error of a run that failed.
     pub error: Option<String>,
 }
 
-/// How a partition stands after its last run.
+/// The state of a partition after its last run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionState {

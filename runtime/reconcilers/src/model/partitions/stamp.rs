@@ -5,11 +5,8 @@ use std::path::Path;
 use super::{Listed, MAX_PARTITIONS};
 use crate::model::{
     files::{self, FilesError},
-    plan::{CLOCK_GRAIN_NS, FileNow},
+    plan::{CLOCK_GRAIN_NS, FileNow, LIST},
 };
-
-/// A list of files stands in a model's record as one file of this name and the pattern.
-const LIST: &str = "glob:";
 
 /// Returns one file that stands for all that a pattern matches: another one if any of them is.
 pub(in crate::model) fn as_one_file(pattern: &str, found: &[FileNow]) -> FileNow {
@@ -23,11 +20,6 @@ pub(in crate::model) fn as_one_file(pattern: &str, found: &[FileNow]) -> FileNow
         size: found.iter().map(|file| file.size).sum(),
         content: Some(stamp),
     }
-}
-
-/// Returns whether a recorded path stands for a list of files.
-pub(in crate::model) fn is_list(path: &str) -> bool {
-    path.starts_with(LIST)
 }
 
 fn stamp(files: &[FileNow]) -> [u8; 32] {
@@ -117,6 +109,7 @@ mod tests {
 
     use super::super::listed;
     use super::*;
+    use crate::model::plan;
 
     fn look(root: &Path) -> Listed {
         listed(
@@ -190,6 +183,6 @@ mod tests {
         let swapped = list(&[file("a.csv", 2, 2), file("b.csv", 1, 1)]);
         assert_ne!(both.content, swapped.content);
         assert_ne!(both.modified_ns, swapped.modified_ns);
-        assert!(is_list(&both.path) && !is_list(&a.path));
+        assert!(plan::is_list(&both.path) && !plan::is_list(&a.path));
     }
 }

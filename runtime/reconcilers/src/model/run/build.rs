@@ -6,11 +6,13 @@ use uuid::Uuid;
 use watershed_compilers::Scope;
 use watershed_core::{Error, Work};
 use watershed_drivers::olap::{
-    Build, BuildError, Failure, NewColumns, Over, SqlError, StateQuery, Step, Tag,
+    Build, BuildError, Failure, NewColumns, Over, SqlError, StageEnd, StateQuery, Step, Tag,
 };
-use watershed_proto::{IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, TestResult};
+use watershed_proto::{
+    IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, PartitionCounts, TestResult,
+};
 
-use super::{Base, Done, Plan, Run, act::done, kind, partitions::Publication};
+use super::{Base, Done, Plan, Run, act::done, kind};
 use crate::{
     asking::Asking,
     model::{
@@ -24,6 +26,19 @@ use crate::{
 
 /// The longest that a build may take when its spec does not say.
 pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+
+/// Staged partitions that a build publishes.
+pub(super) struct Publication {
+    /// The query of the staged rows.
+    pub(super) sql: String,
+    /// The rows that they take the place of.
+    pub(super) over: Over,
+    pub(super) end: StageEnd,
+    pub(super) counts: PartitionCounts,
+    /// There are staged rows, or partitions that have none any more.
+    pub(super) brings: bool,
+    pub(super) started: Instant,
+}
 
 impl Run<'_> {
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {

@@ -22,7 +22,11 @@ use watershed_drivers::olap::{
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
-use super::{Base, Done, Plan, Run, build::DEFAULT_TIMEOUT, standing::Standing};
+use super::{
+    Base, Done, Plan, Run,
+    build::{DEFAULT_TIMEOUT, Publication},
+    standing::Standing,
+};
 use crate::{
     asking::Asking,
     model::{
@@ -42,19 +46,6 @@ const MOST_AT_ONCE: usize = 16;
 const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Time between two messages about how far a run is.
 const TOLD_EVERY: Duration = Duration::from_millis(500);
-
-/// What a build publishes.
-pub(super) struct Publication {
-    /// The query of the staged rows.
-    pub(super) sql: String,
-    /// The rows that they take the place of.
-    pub(super) over: Over,
-    pub(super) end: StageEnd,
-    pub(super) counts: PartitionCounts,
-    /// There are staged rows, or partitions that have none any more.
-    pub(super) brings: bool,
-    pub(super) started: Instant,
-}
 
 /// The partitions of one run.
 struct Agenda {
@@ -247,7 +238,7 @@ impl Run<'_> {
         let listed = partitions::distinct(listed);
         match listed.len() {
             0 => Err(failure::of_no_partitions()),
-            n if n > MAX_PARTITIONS => Err(failure::of_too_many_partitions()),
+            n if n > MAX_PARTITIONS => Err(failure::of_too_many_partitions(MAX_PARTITIONS)),
             _ => Ok(listed),
         }
     }
