@@ -159,7 +159,7 @@ mod tests {
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
     /// Keys of models that act, or are there for people.
-    const ACTS: [&str; 42] = [
+    const ACTS: [&str; 43] = [
         "args",
         "batch_size",
         "change_mode",
@@ -177,6 +177,7 @@ mod tests {
         "environment_overrides",
         "extract",
         "format",
+        "freshness",
         "glob",
         "incremental",
         "invalidate_on_change",

@@ -12,14 +12,14 @@ pub(crate) use inputs::is_known;
 
 use std::collections::BTreeMap;
 
-use watershed_proto::{MapValue, ModelChangeMode, ModelSpec, Retry, Value};
+use watershed_proto::{Freshness, MapValue, ModelChangeMode, ModelSpec, Retry, Value};
 
-pub(crate) use keys::{MODEL, RETRY, TEST};
+pub(crate) use keys::{FRESHNESS, MODEL, RETRY, TEST};
 
 use super::reader::{Declared, Reader};
 use crate::{
     blocks::{connector, schedule},
-    diagnostics::{At, Code},
+    diagnostics::{At, Code, spot},
     resource::Spec,
     yaml::{Data, Fields, Map, Node},
 };
@@ -47,6 +47,7 @@ impl Reader<'_, '_> {
             incremental: self.fields.bool("incremental").unwrap_or_default(),
             change_mode: self.change_mode().into(),
             protect: self.fields.bool("protect"),
+            freshness: self.freshness(),
             partitions_concurrency_limit: self.fields.count("partitions_concurrency").unwrap_or_default(),
             retry: self.retry(),
             defined_as_source: is_source | self.fields.bool("defined_as_source").unwrap_or_default(),
@@ -109,6 +110,31 @@ impl Reader<'_, '_> {
                 ModelChangeMode::Reset
             }
         }
+    }
+
+    fn freshness(&mut self) -> Option<Freshness> {
+        let at = self.fields.key_at("freshness")?;
+        let (map, _) = self.fields.map("freshness")?;
+        let mut fields = Fields::new(map, at, self.fields.findings());
+        let is_said = fields.has("warn") || fields.has("error");
+        let (warn, error) = (fields.seconds("warn"), fields.seconds("error"));
+        fields.finish(&FRESHNESS);
+        match (warn, error) {
+            (None, None) if !is_said => {
+                let message = "\"freshness\" needs `warn` or `error`, an age such as `12h`";
+                self.fields.findings().add(at, Code::MissingKey, message);
+            }
+            (Some(warn), Some(error)) if warn > error => {
+                let message = "the age to warn from is above that of the error";
+                self.fields.findings().add(at, Code::InvalidValue, message);
+            }
+            _ => {}
+        }
+        Some(Freshness {
+            warn_seconds: warn,
+            error_seconds: error,
+            at: spot(at),
+        })
     }
 
     fn retry(&mut self) -> Option<Retry> {

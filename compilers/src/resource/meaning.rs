@@ -137,6 +137,9 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     // Read from the output's settings, which count.
     spec.incremental_output = None;
     spec.tests.clear();
+    if let Some(freshness) = &mut spec.freshness {
+        freshness.at = None;
+    }
     if let Some(properties) = &mut spec.input_properties {
         properties.fields.remove("sql");
         SQL_KEYS
@@ -161,6 +164,7 @@ fn output_spec(spec: &ModelSpec) -> ModelSpec {
     spec.retry = None;
     spec.change_mode = 0;
     spec.protect = None;
+    spec.freshness = None;
     spec.defined_as_source = false;
     if let Some(properties) = &mut spec.output_properties {
         // `output_kind` says it, defaults included.

@@ -59,6 +59,7 @@ fn name_for_people(map: &mut Map<String, Value>, name: &str) {
 fn model(spec: &ModelSpec) -> Value {
     let schedule = spec.refresh_schedule.clone().unwrap_or_default();
     let retry = spec.retry.clone().unwrap_or_default();
+    let freshness = spec.freshness.unwrap_or_default();
     let patterns = match retry.if_error_matches.as_slice() {
         [] => DEFAULT_RETRIED.map(str::to_owned).to_vec(),
         some => some.to_vec(),
@@ -114,6 +115,8 @@ fn model(spec: &ModelSpec) -> Value {
         "retry_exponential_backoff": retry.exponential_backoff.unwrap_or(true),
         "retry_if_error_matches": patterns,
         "change_mode": change_mode,
+        "freshness_warn_seconds": freshness.warn_seconds,
+        "freshness_error_seconds": freshness.error_seconds,
         "tests": tests.collect::<Vec<_>>(),
         "defined_as_source": spec.defined_as_source,
         "local_files": files.collect::<Vec<_>>(),

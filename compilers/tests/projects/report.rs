@@ -107,7 +107,7 @@ fn compact(value: &Value) -> Value {
 fn telling(spec: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     let usual: Value = serde_json::json!({
         "refresh_schedule": {"ref_update": true, "disable": false, "cron": "", "ticker_seconds": 0, "time_zone": ""},
-        "timeout_seconds": 10800, "incremental": false, "incremental_state_resolver": "",
+        "timeout_seconds": 10800, "freshness_warn_seconds": null, "freshness_error_seconds": null, "incremental": false, "incremental_state_resolver": "",
         "incremental_state_resolver_properties": {}, "partitions_resolver": "",
         "partitions_resolver_properties": {}, "partitions_watermark_field": "", "partitions_concurrency_limit": 0,
         "input_connector": "duckdb", "stage_connector": "", "stage_properties": {}, "output_connector": "duckdb",

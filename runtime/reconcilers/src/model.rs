@@ -8,6 +8,7 @@
 //! | [`files`] | local files: which, and whether they changed |
 //! | [`pattern`] | which paths these may have, for whoever watches |
 //! | [`forecast`] | the same decision without a run, for `plan` |
+//! | [`freshness`] | how old the rows may become |
 //! | [`retries`] | when a failed build is tried again |
 //! | `schedule` | when it is built again by time |
 //! | `partitions` | the list of a model's partitions, and which are to be built |
@@ -21,6 +22,7 @@
 pub mod data_tests;
 pub mod files;
 pub mod forecast;
+pub mod freshness;
 pub mod pattern;
 pub mod plan;
 pub mod record;

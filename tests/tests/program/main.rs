@@ -16,6 +16,7 @@
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
+//! | `freshness` | rows that are older than they may be |
 //! | `going` | a program that goes on while a test does something |
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
@@ -51,6 +52,7 @@ mod crashes;
 mod engines;
 mod exports;
 mod flights;
+mod freshness;
 mod going;
 mod habits;
 mod histories;

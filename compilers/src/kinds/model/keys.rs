@@ -31,6 +31,7 @@ blocks! {
         "output": Any, "The connector that rows are written to, or a mapping with `connector` and its settings.";
         "retry": Block(&RETRY), "How a failed build is tried again.";
         "tests": List(&Block(&TEST)), "Checks of the rows.";
+        "freshness": Block(&FRESHNESS), "How old the rows may become.";
         "unit_tests": List(&Block(&UNIT_TEST)), "Checks of the query: the rows that it yields from given ones.";
         "defined_as_source": Bool, "Whether the model is shown as a source.";
         "pre_exec": Sql, "SQL that is run before each build.";
@@ -83,6 +84,12 @@ blocks! {
         "column": Text, "The column.";
         "to": Name("model"), "The model whose rows are referred to.";
         "field": Text, "The column there; if not said, one of the same name.";
+    }
+
+    /// Keys of the block `freshness`.
+    pub(crate) static FRESHNESS = "freshness" Refused {
+        "warn": Duration, "The age from which there is a warning.";
+        "error": Duration, "The age from which the model is stale, which is an error.";
     }
 
     /// Keys of a unit test.

@@ -21,7 +21,7 @@ use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
-    failure, files, inputs,
+    failure, files, freshness, inputs,
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
@@ -40,6 +40,8 @@ struct Done {
     outcome: Outcome,
     /// The time of the last build, from which the schedule counts.
     mark: Timestamp,
+    /// The time when the rows came.
+    since: Timestamp,
 }
 
 /// The rows that a build begins with.
@@ -92,9 +94,14 @@ impl<'a> Run<'a> {
         let schedule = schedule::of(self.spec());
         let now = self.context.now();
         let next = |mark| schedule.as_ref().and_then(|it| schedule::next(it, mark, now));
+        // Nothing is built when a bound is passed: whoever watches learns of it.
+        let bound = |since| {
+            let freshness = self.spec().freshness.as_ref()?;
+            freshness::next(freshness, since, now)
+        };
         match result {
-            Ok(Done { outcome, mark }) => Ok(Outcome {
-                retrigger: next(mark),
+            Ok(Done { outcome, mark, since }) => Ok(Outcome {
+                retrigger: next(mark).into_iter().chain(bound(since)).min(),
                 ..outcome
             }),
             // The next time is another chance, whatever becomes of retries.
@@ -144,9 +151,12 @@ impl<'a> Run<'a> {
         let plan = self.plan(inputs, standing.record.as_ref()).await?;
         let decision = self.decide(&plan, &standing).await?;
         tracing::debug!(?decision, "decided");
-        let mark = standing.mark();
+        let (mark, since) = (standing.mark(), standing.since());
         match decision {
-            Decision::Nothing => Ok(Done::at(mark, self.keep(plan, standing).await?)),
+            Decision::Nothing => Ok(Done {
+                since,
+                ..Done::at(mark, self.keep(plan, standing).await?)
+            }),
             Decision::Accept => Ok(Done::at(mark, self.accept(plan, standing).await?)),
             Decision::Rename { .. } => {
                 let (outcome, record) = self.give_name(standing).await?;
@@ -406,7 +416,11 @@ impl Run<'_> {
 
 impl Done {
     fn at(mark: Timestamp, outcome: Outcome) -> Self {
-        Self { outcome, mark }
+        Self {
+            outcome,
+            mark,
+            since: mark,
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use watershed_core::{Error, ErrorKind, Key, Row, RunResult, Settled, Standing};
 
-use super::Entry;
+use super::{Entry, freshness};
 use crate::documents::{Health, Phase, ResourceName};
 
 /// Health and root causes of all resources of one reading.
@@ -85,7 +85,7 @@ fn health(entry: &Entry, blocked: bool, has_read_older: bool) -> Health {
         Health::Blocked
     } else if row.last_success.is_none() {
         Health::NeverBuilt
-    } else if is_behind(row) || has_read_older {
+    } else if is_behind(row) || has_read_older || freshness::is_stale(row) {
         Health::Stale
     } else {
         Health::Ok

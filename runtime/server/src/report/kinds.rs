@@ -66,7 +66,13 @@ pub(super) fn test_results(row: &Row) -> Vec<TestResult> {
 /// its error says it all.
 pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
     match row.kind.as_str() {
-        MODEL => super::data_tests::findings(row),
+        MODEL => {
+            let tests = super::data_tests::findings(row).into_iter();
+            // Where its last run failed, that is what a person has to know.
+            let has_failed = super::health::own_error(row).is_some();
+            let age = (!has_failed).then(|| super::freshness::finding(row)).flatten();
+            tests.chain(age).collect()
+        }
         _ => declared::problems(row),
     }
 }
@@ -201,6 +207,10 @@ pub(crate) fn model_spec(spec: &ModelSpec) -> Value {
         "output".into(),
         place(&spec.output_connector, spec.output_properties.as_ref()),
     );
+    if let Some(freshness) = &spec.freshness {
+        let bounds = json!({"warn": freshness.warn_seconds, "error": freshness.error_seconds});
+        out.insert("freshness".into(), bounds);
+    }
     out.insert("retry".into(), retry(spec));
     let tests = spec.tests.iter().map(|test| {
         let severity = if test.warns { "warn" } else { "error" };

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`data_tests`] | tests of models and what they came to |
 //! | [`explain`] | why something is not running: root causes |
+//! | [`freshness`] | rows that are older than they may be |
 //! | [`health`] | how resources stand, and the root causes of what is blocked |
 //! | [`resource`] | one resource as documents show it |
 //! | [`difference`] | what became of declarations between two readings |
@@ -20,6 +21,7 @@ pub(crate) mod data_tests;
 pub(crate) mod difference;
 pub(crate) mod document;
 pub(crate) mod explain;
+mod freshness;
 pub(crate) mod health;
 pub(crate) mod hints;
 pub(crate) mod kinds;

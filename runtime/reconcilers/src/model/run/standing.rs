@@ -10,7 +10,7 @@ use super::Run;
 use crate::{
     messages::Proto,
     model::{
-        failure,
+        failure, freshness,
         record::{BuildId, Record, Shape},
         statement,
     },
@@ -122,6 +122,11 @@ impl Standing {
     /// Returns the time of the last build.
     pub(super) fn mark(&self) -> Timestamp {
         Timestamp(self.record.as_ref().map_or(0, |record| record.built_at_ms))
+    }
+
+    /// Returns the time when the rows came.
+    pub(super) fn since(&self) -> Timestamp {
+        self.record.as_ref().map_or(Timestamp(0), freshness::since)
     }
 
     fn of_output(output: &Output, copy: Option<Record>) -> Self {

@@ -1,0 +1,95 @@
+//! Freshness: the age of a model's rows, and the bounds of it.
+
+use std::time::Duration;
+
+use watershed_core::{Row, Timestamp};
+use watershed_proto::{Freshness, Message, ModelSpec, ModelState, Spot};
+
+use super::{
+    KIND,
+    record::{Record, Shape},
+};
+
+/// Rows that are older than they may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Old {
+    /// Their age.
+    pub age: Duration,
+    /// The bound that it has passed.
+    pub bound: Duration,
+    /// That bound is the one of the error.
+    pub is_stale: bool,
+    /// The place of the bounds in the model's YAML file.
+    pub at: Spot,
+}
+
+/// Returns how far the rows of a resource are older than they may be now; none if they are not, or nothing is said.
+#[must_use]
+pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
+    if row.kind.as_str() != KIND {
+        return None;
+    }
+    let freshness = ModelSpec::decode(row.spec.as_ref()).ok()?.freshness?;
+    let record = Record::from_state(&ModelState::decode(row.state.as_deref()?).ok()?)?;
+    let age = u64::try_from(now.0.saturating_sub(since(&record).0)).unwrap_or_default();
+    let age = Duration::from_millis(age);
+    let passed = |bound: &Duration| age >= *bound;
+    let error = error(&freshness).filter(passed);
+    let bound = error.or_else(|| warn(&freshness).filter(passed))?;
+    Some(Old {
+        age,
+        bound,
+        is_stale: error.is_some(),
+        at: freshness.at.unwrap_or(Spot { line: 1, column: 1 }),
+    })
+}
+
+/// Returns when rows that came at `since` pass the next bound after `now`.
+pub(super) fn next(freshness: &Freshness, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
+    let bounds = [warn(freshness), error(freshness)].into_iter().flatten();
+    bounds
+        .map(|bound| since.after(bound))
+        .filter(|at| *at > now)
+        .min()
+}
+
+/// Returns when the present rows came. A build of an incremental model that brings none leaves the build id as it was, and
+/// with it the time.
+pub(super) fn since(record: &Record) -> Timestamp {
+    let built = Timestamp(record.built_at_ms);
+    let of_id = record.build.0.get_timestamp().map(|at| {
+        let (seconds, nanos) = at.to_unix();
+        let ms = seconds.saturating_mul(1_000) + u64::from(nanos / 1_000_000);
+        Timestamp(i64::try_from(ms).unwrap_or(i64::MAX))
+    });
+    match (record.shape, record.incremental) {
+        (Shape::Table, true) => of_id.unwrap_or(built),
+        _ => built,
+    }
+}
+
+fn warn(freshness: &Freshness) -> Option<Duration> {
+    freshness.warn_seconds.map(|it| Duration::from_secs(it.into()))
+}
+
+fn error(freshness: &Freshness) -> Option<Duration> {
+    freshness.error_seconds.map(|it| Duration::from_secs(it.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_next_look_is_at_the_next_bound_that_is_not_passed() {
+        let freshness = Freshness {
+            warn_seconds: Some(10),
+            error_seconds: Some(20),
+            at: None,
+        };
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        assert_eq!(next(&freshness, at(100), at(100)), Some(at(110)));
+        assert_eq!(next(&freshness, at(100), at(110)), Some(at(120)));
+        assert_eq!(next(&freshness, at(100), at(120)), None);
+    }
+}

@@ -1,0 +1,53 @@
+//! Rows that are older than they may be.
+
+use std::time::{Duration, SystemTime};
+
+use jiff::SignedDuration;
+use watershed_core::{Row, Timestamp};
+use watershed_reconcilers::{model::freshness, places};
+
+use crate::documents::{Diagnostic, ResourceName, Severity};
+
+/// Returns whether a resource is past the age that is an error.
+pub(super) fn is_stale(row: &Row) -> bool {
+    freshness::old(row, now()).is_some_and(|old| old.is_stale)
+}
+
+/// Returns the complaint about the age of a resource's rows, if there is one.
+pub(super) fn finding(row: &Row) -> Option<Diagnostic> {
+    let old = freshness::old(row, now())?;
+    let told = |time: Duration| {
+        let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+        format!("{:#}", SignedDuration::from_secs(seconds))
+    };
+    let (severity, what) = match old.is_stale {
+        true => (Severity::Error, "and are stale after"),
+        false => (Severity::Warning, "and are expected within"),
+    };
+    Some(Diagnostic {
+        severity,
+        code: "stale".to_owned(),
+        path: places::yaml(&row.paths).to_owned(),
+        line: old.at.line,
+        column: old.at.column,
+        end_line: old.at.line,
+        end_column: old.at.column + 1,
+        message: format!(
+            "the rows of \"{}\" came {} ago, {what} {}",
+            row.name,
+            told(old.age),
+            told(old.bound)
+        ),
+        hint: Some("`watershed refresh` builds it again; `watershed history` says when it was".to_owned()),
+        notes: Vec::new(),
+        details: None,
+        resource: Some(ResourceName {
+            kind: row.kind.to_string(),
+            name: row.name.to_string(),
+        }),
+    })
+}
+
+fn now() -> Timestamp {
+    Timestamp::from(SystemTime::now())
+}

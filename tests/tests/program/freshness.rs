@@ -1,0 +1,62 @@
+//! Rows that are older than they may be: told, and in nobody's way.
+
+use crate::going::Going;
+use crate::sandbox::Sandbox;
+
+fn project(freshness: &str) -> Sandbox {
+    let model = format!("type: model\nmaterialize: true\nsql: SELECT 1 AS x\nfreshness: {freshness}\n");
+    Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.yaml", &model),
+        ("models/b.sql", "-- @materialize: true\nSELECT x FROM a\n"),
+    ])
+}
+
+#[test]
+fn rows_past_their_age_are_stale_and_block_nobody() {
+    let project = project("{error: 0s}");
+    let said = project.call(&["run", "--json"]);
+    assert_eq!(said.code, Some(1), "{}", said.stderr);
+    let document = said.json();
+    let standing = |at: usize| document["resources"][at]["health"].clone();
+    assert_eq!((standing(0), standing(1)), ("stale".into(), "ok".into()));
+    assert_eq!(document["summary"]["outcomes"]["done"], 2);
+    let found = &document["diagnostics"][0];
+    assert_eq!(
+        (&found["code"], &found["severity"], &found["line"]),
+        (&"stale".into(), &"error".into(), &4.into())
+    );
+    let status = project.call(&["status"]);
+    assert_eq!(status.code, Some(1));
+    assert!(status.stdout.contains("stale"), "{}", status.stdout);
+    project.edit("models/a.yaml", "error: 0s", "error: 24h");
+    assert_eq!(project.done(0), "", "an edit of the bounds builds nothing");
+}
+
+#[test]
+fn rows_past_the_first_age_are_a_warning() {
+    let project = project("{warn: 0s, error: 24h}");
+    let said = project.call(&["run"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("warning[stale]: the rows of \"a\" came"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(project.call(&["run", "--warn-error"]).code, Some(1));
+    assert_eq!(
+        project.call(&["run", "--select", "b"]).stderr,
+        "",
+        "b has no bounds"
+    );
+}
+
+#[test]
+fn a_program_that_goes_on_tells_when_rows_pass_their_age() {
+    let project = project("{error: 2s}");
+    let mut start = Going::settled(&project);
+    let round = start.round();
+    assert_eq!(round.told("diagnostic"), ["stale models/a.yaml:4"]);
+    assert_eq!(round.exit_code(), Some(1));
+    start.stop();
+}
