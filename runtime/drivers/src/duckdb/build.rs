@@ -76,9 +76,10 @@ impl Plan {
                 .map(|entry| Edit::Remove(Folded::new(&entry.name))),
         );
         edits.push(Edit::Recorded(made.tag.uid));
-        if self.forgets_partitions {
-            edits.push(Edit::Whole(made.tag.uid));
-        }
+        edits.push(match self.forgets_partitions {
+            true => Edit::Whole(made.tag.uid),
+            false => Edit::Unstaged(made.tag.uid),
+        });
         edits.push(Edit::Put(Entry {
             name: build.name.clone(),
             kind: build.kind,

@@ -9,6 +9,7 @@
 //!    first ([`Names::try_claim`]), so what it read here still holds when it commits.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -33,6 +34,8 @@ pub(super) struct Names {
     recorded: BTreeSet<Uuid>,
     /// Owners that have notes of partitions, or had some.
     partitioned: BTreeSet<Uuid>,
+    /// Stages that are known to stand: their owners, and the names of the columns that are not ours.
+    staged: BTreeMap<Uuid, Arc<[String]>>,
     claimed: BTreeSet<ClaimKey>,
 }
 
@@ -75,6 +78,10 @@ pub(super) enum Edit {
     Partitioned(Uuid),
     /// The owner has none any more.
     Whole(Uuid),
+    /// The stage of an owner stands, with these columns.
+    Staged(Uuid, Arc<[String]>),
+    /// It is gone.
+    Unstaged(Uuid),
 }
 
 impl Names {
@@ -84,6 +91,7 @@ impl Names {
         self.owned.clear();
         self.recorded = left.recorded;
         self.partitioned = left.partitioned;
+        self.staged.clear();
         for entry in entries {
             self.apply(Edit::Put(entry));
         }
@@ -134,6 +142,11 @@ impl Names {
         self.partitioned.contains(&uid)
     }
 
+    /// Returns the columns of an owner's stage, if it is known to stand.
+    pub(super) fn staged(&self, uid: Uuid) -> Option<Arc<[String]>> {
+        self.staged.get(&uid).cloned()
+    }
+
     /// Takes note of a commit.
     pub(super) fn apply(&mut self, edit: Edit) {
         match edit {
@@ -142,7 +155,12 @@ impl Names {
             Edit::Recorded(uid) => drop(self.recorded.insert(uid)),
             Edit::Forgotten(uid) => drop(self.recorded.remove(&uid)),
             Edit::Partitioned(uid) => drop(self.partitioned.insert(uid)),
-            Edit::Whole(uid) => drop(self.partitioned.remove(&uid)),
+            Edit::Whole(uid) => {
+                self.partitioned.remove(&uid);
+                self.staged.remove(&uid);
+            }
+            Edit::Staged(uid, columns) => drop(self.staged.insert(uid, columns)),
+            Edit::Unstaged(uid) => drop(self.staged.remove(&uid)),
         }
     }
 

@@ -4,6 +4,7 @@
 //! What is superseded is deleted when a stage is published. Notes of a stage that is given up are deleted with it, and
 //! those of before count again.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
@@ -53,6 +54,7 @@ impl Engine {
 
     /// Gives up the stage of an owner, its notes with it.
     pub(super) async fn give_stage_up(&self, uid: Uuid, cancel: &CancellationToken) -> Result<(), Failure> {
+        let engine = self.clone();
         self.work(cancel, Company::Others, move |work| {
             work.transaction(around!("stage"), || {
                 work.run(
@@ -60,7 +62,9 @@ impl Engine {
                     &[Param::Text(&uid.to_string())],
                 )?;
                 drop_stage(work, uid)
-            })
+            })?;
+            engine.apply(vec![Edit::Unstaged(uid)]);
+            Ok(())
         })
         .await
     }
@@ -75,8 +79,9 @@ impl Engine {
         let engine = self.clone();
         let step = step.clone();
         self.work(cancel, Company::Others, move |work| {
-            let note = work.transaction(around!("stage"), || stage(work, &step))?;
-            engine.apply(vec![Edit::Partitioned(step.uid)]);
+            let known = engine.names().staged(step.uid);
+            let (note, columns) = work.transaction(around!("stage"), || stage(work, &step, known))?;
+            engine.apply(vec![Edit::Partitioned(step.uid), Edit::Staged(step.uid, columns)]);
             Ok(note)
         })
         .await
@@ -101,22 +106,30 @@ impl Engine {
     }
 }
 
-/// The steps within the transaction.
-fn stage(work: &Work<'_>, step: &StageStep) -> Result<PartitionRun, BuildError> {
+/// The steps within the transaction. Returns the note that is left, and the columns of the stage.
+fn stage(
+    work: &Work<'_>,
+    step: &StageStep,
+    known: Option<Arc<[String]>>,
+) -> Result<(PartitionRun, Arc<[String]>), BuildError> {
     let started = Instant::now();
     let table = stage_table(step.uid);
     let key = quote_literal(&step.note.partition.key);
     let sql = sole_statement(&step.sql).map_err(not_one)?;
     let number = step.note.number;
-    let columns = format!("{key} AS {PARTITION_COLUMN}, {number}::UBIGINT AS {RUN_COLUMN}");
+    let ours = format!("{key} AS {PARTITION_COLUMN}, {number}::UBIGINT AS {RUN_COLUMN}");
     if step.again {
         work.run(
             &format!("DELETE FROM {table} WHERE {PARTITION_COLUMN} = {key}"),
             &[],
         )?;
     }
-    let there = stands(work, step.uid)?;
-    let rows = step::stage_rows(work, sql, &columns, (&table, there), step.columns)?;
+    let stands = match known {
+        Some(columns) => Some(columns),
+        None if stands(work, step.uid)? => Some(step::columns_of_stage(work, &table)?),
+        None => None,
+    };
+    let (rows, columns) = step::stage_rows(work, sql, &ours, (&table, stands), step.columns)?;
     if !step.key.is_empty() {
         let those = format!("(SELECT * FROM {table} WHERE {RUN_COLUMN} = {number})");
         step::refuse_same_key(work, &step.key, &those)?;
@@ -127,7 +140,7 @@ fn stage(work: &Work<'_>, step: &StageStep) -> Result<PartitionRun, BuildError> 
         ..step.note.clone()
     };
     write_note(work, step.uid, &note)?;
-    Ok(note)
+    Ok((note, columns))
 }
 
 fn stands(work: &Work<'_>, uid: Uuid) -> Result<bool, Failure> {

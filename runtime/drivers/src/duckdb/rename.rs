@@ -208,6 +208,7 @@ impl Engine {
             let (forgotten, recorded) = (Edit::Forgotten(from.uid), Edit::Recorded(to.uid));
             engine.apply(vec![
                 forgotten,
+                Edit::Whole(from.uid),
                 Edit::Partitioned(to.uid),
                 recorded,
                 Edit::Put(Entry {

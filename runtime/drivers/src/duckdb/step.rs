@@ -1,5 +1,7 @@
 //! Putting rows into a table that stands there, within the transaction of a build.
 
+use std::sync::Arc;
+
 use super::failure::{Source, not_one};
 use super::schema::{count, qualified};
 use super::sys::Param;
@@ -24,33 +26,67 @@ impl Column {
     }
 }
 
-/// Puts the rows of a partition into a stage, with columns of ours; makes the stage where it does not stand. Returns
-/// their number.
+/// Puts the rows of a partition into a stage, with columns of ours; makes the stage where it does not stand, with the
+/// columns that it has. Returns the number of rows, and the columns then.
 pub(super) fn stage_rows(
     work: &Work<'_>,
     sql: &str,
     ours: &str,
-    (stage, stands): (&str, bool),
+    (stage, stands): (&str, Option<Arc<[String]>>),
     policy: NewColumns,
-) -> Result<u64, BuildError> {
-    if !stands {
+) -> Result<(u64, Arc<[String]>), BuildError> {
+    let Some(columns) = stands else {
         let prefix = format!("CREATE TABLE {stage} AS SELECT *, {ours} FROM (\n");
         let made = work.run_within(Source { prefix: &prefix, sql }, "\n)")?;
-        return Ok(count(&made).unwrap_or_default());
+        return Ok((count(&made).unwrap_or_default(), columns_of_stage(work, stage)?));
+    };
+    let insert = |taken: &str| {
+        let prefix = format!("INSERT INTO {stage} BY NAME SELECT {taken}, {ours} FROM (\n");
+        let inserted = work.run_within(Source { prefix: &prefix, sql }, "\n)");
+        inserted.map(|rows| count(&rows).unwrap_or_default())
+    };
+    if policy == NewColumns::Refuse {
+        // Refused by the engine where a column is missing or new: that is told by what the statement yields.
+        let same = columns.iter().map(|name| {
+            let name = quote_identifier(name);
+            format!("{name} AS {name}")
+        });
+        let same = format!("* REPLACE ({})", same.collect::<Vec<_>>().join(", "));
+        return match insert(&same) {
+            Ok(rows) => Ok((rows, columns)),
+            Err(error @ Failure::Sql(_)) => {
+                if let Ok(Some(new)) = described(work, sql) {
+                    match_columns(work, &new, &stage_columns(work, stage)?, stage, policy)?;
+                }
+                Err(error.into())
+            }
+            Err(error) => Err(error.into()),
+        };
     }
     let mut taken = "*".to_owned();
-    if let Some(new) = described(work, sql)? {
-        let mut old = columns_of(work, stage)?;
-        old.retain(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
-        let common = match_columns(work, &new, &old, stage, policy)?;
+    let new = described(work, sql)?;
+    if let Some(new) = &new {
+        let common = match_columns(work, new, &stage_columns(work, stage)?, stage, policy)?;
         if common.len() < new.len() {
             let common: Vec<String> = common.iter().map(|name| quote_identifier(name)).collect();
             taken = common.join(", ");
         }
     }
-    let prefix = format!("INSERT INTO {stage} BY NAME SELECT {taken}, {ours} FROM (\n");
-    let inserted = work.run_within(Source { prefix: &prefix, sql }, "\n)")?;
-    Ok(count(&inserted).unwrap_or_default())
+    let rows = insert(&taken)?;
+    Ok((rows, columns_of_stage(work, stage)?))
+}
+
+/// The columns of a stage that are not ours.
+fn stage_columns(work: &Work<'_>, stage: &str) -> Result<Vec<Column>, Failure> {
+    let mut columns = columns_of(work, stage)?;
+    columns.retain(|column| ![PARTITION_COLUMN, RUN_COLUMN].contains(&column.name.as_str()));
+    Ok(columns)
+}
+
+/// The names of those.
+pub(super) fn columns_of_stage(work: &Work<'_>, stage: &str) -> Result<Arc<[String]>, Failure> {
+    let columns = stage_columns(work, stage)?;
+    Ok(columns.into_iter().map(|column| column.name).collect())
 }
 
 /// Runs the statement of a build and puts its rows into the table. Returns whether there were any.
