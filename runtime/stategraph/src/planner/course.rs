@@ -121,6 +121,8 @@ pub(super) struct Course<V> {
     pub(super) leftovers: Vec<Id>,
     /// Slots that those of them rely on, directly or not, which were asked about.
     pub(super) below_leftovers: HashSet<Slot, BuildHasherDefault<SlotHasher>>,
+    /// An item waits only for a target on hold, which the rest of the call may yet recreate.
+    pub(super) is_held_back: bool,
     /// Items outside of the part that are taken as something else since an operation on them ended: what is to be done to
     /// them is found by looking again.
     pub(super) outdated: IdSet,
@@ -152,6 +154,7 @@ impl<V> Default for Course<V> {
             circular: HashSet::new(),
             leftovers: Vec::new(),
             below_leftovers: HashSet::default(),
+            is_held_back: false,
             outdated: IdSet::default(),
             closing: HashSet::new(),
         }

@@ -26,8 +26,9 @@ impl<V: Value> Planner<'_, V> {
         let mut blocked = self.blocked();
         // What was done meanwhile may have helped even something that a failure near it seems to explain; and
         // what failed is on hold from now on, so that nothing waits any more for what it would have changed.
-        if blocked.is_empty() || self.has_failed() || self.has_changed() {
-            return !blocked.is_empty();
+        let is_open = !blocked.is_empty() || self.course.is_held_back;
+        if !is_open || self.has_failed() || self.has_changed() {
+            return is_open;
         }
         let excused = self.excused(&blocked);
         blocked.retain(|id| !excused.contains(id));

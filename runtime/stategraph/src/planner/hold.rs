@@ -17,6 +17,7 @@ impl<V: Value> Planner<'_, V> {
             for dependent in self.intended_dependents(id) {
                 if self.is_held_back(dependent) {
                     self.course.node_mut(dependent).job = Job::Hold;
+                    self.course.is_held_back = true;
                     queue.push(dependent);
                 }
             }
