@@ -159,7 +159,7 @@ mod tests {
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
     /// Keys of models that act, or are there for people.
-    const ACTS: [&str; 43] = [
+    const ACTS: [&str; 47] = [
         "args",
         "batch_size",
         "change_mode",
@@ -187,6 +187,9 @@ mod tests {
         "namespace",
         "output",
         "parser",
+        "partitions",
+        "partitions_concurrency",
+        "partitions_watermark",
         "path",
         "prod",
         "project_id",
@@ -195,6 +198,7 @@ mod tests {
         "refs",
         "region",
         "retry",
+        "splits",
         "sql",
         "state",
         "table",
