@@ -19,7 +19,9 @@ impl<V: Value> Planner<'_, V> {
         let node = self.node(id);
         let (slot, job) = (node.slot, node.job);
         let is_there = matches!(job, Job::Modify | Job::Relink | Job::Replace);
-        if !is_there || !(self.intent.extent.is_part() || self.is_below_leftover(slot)) {
+        // An item that moves first does not wait for its target, which may still have what it is to drop.
+        let may_be_old = self.intent.extent.is_part() || !self.course.moves.is_empty();
+        if !is_there || !(may_be_old || self.is_below_leftover(slot)) {
             return false;
         }
         let new = self.relied_slots(intent, footing);
