@@ -137,7 +137,9 @@ fn has_value(run: &PartitionRun, typed: &str) -> bool {
     let data: serde_json::Value = serde_json::from_str(&run.partition.data).unwrap_or_default();
     let is_it = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text == typed,
-        other => other.to_string() == typed,
+        other => typed
+            .parse()
+            .is_ok_and(|typed: serde_json::Value| typed == *other),
     };
     data.as_object().is_some_and(|fields| fields.values().any(is_it))
 }

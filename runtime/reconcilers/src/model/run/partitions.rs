@@ -151,7 +151,7 @@ impl Run<'_> {
         // Of another purpose, of another time, or of a partition that is gone.
         let is_stale = |run: &PartitionRun| {
             let is_part = adds || run.at_ms >= oldest && keys.contains(run.partition.key.as_str());
-            !run.stage.is_empty() && !(run.stage == stage && is_part)
+            !(run.stage.is_empty() || run.stage == stage && is_part)
         };
         if notes.by_key.values().any(is_stale) {
             let given_up = self
