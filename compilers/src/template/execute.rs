@@ -57,7 +57,13 @@ fn explain(text: &str, error: &TemplateError) -> RenderError {
         },
         None => RenderError {
             message: format!("the template uses \"{key}\", which is not defined"),
-            hint: None,
+            hint: [".partition", ".split"]
+                .iter()
+                .any(|name| text.contains(name))
+                .then(|| {
+                    "the values of a partition are those that its list yields, and are known in a run alone"
+                        .into()
+                }),
             line: 1,
         },
     }

@@ -56,7 +56,7 @@ fn new_and_changed_files_are_read_and_others_are_not() {
     assert_eq!(listed["schema"], "watershed.partitions/1");
     assert_eq!(
         listed["counts"],
-        json!({"done": 4, "staged": 0, "failed": 0, "asked": 0})
+        json!({"done": 4, "staged": 0, "failed": 0, "asked": 0, "gone": 0})
     );
     let ran = |uri: &str| {
         let all = listed["partitions"].as_array().expect("a list");

@@ -30,11 +30,13 @@ pub enum PartitionPhase {
     Failed,
     /// A person asked for it to be built again.
     Asked,
+    /// Its last run failed, and it is listed no more. Rows of an earlier run may be in the output.
+    Gone,
 }
 
 impl PartitionPhase {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Done, Self::Staged, Self::Failed, Self::Asked];
+    pub const ALL: [Self; 5] = [Self::Done, Self::Staged, Self::Failed, Self::Asked, Self::Gone];
 
     /// As it is stored and shown.
     #[must_use]
@@ -44,6 +46,7 @@ impl PartitionPhase {
             Self::Staged => "staged",
             Self::Failed => "failed",
             Self::Asked => "asked",
+            Self::Gone => "gone",
         }
     }
 }

@@ -166,7 +166,7 @@ pub(super) fn of_failed_partitions(
 }
 
 /// The code of partitions that failed.
-const PARTITIONS_CODE: &str = "partitions-failed";
+pub(super) const PARTITIONS_CODE: &str = "partitions-failed";
 /// The code of an empty list of partitions.
 const NO_PARTITIONS_CODE: &str = "no-partitions";
 /// The code of a list of partitions that is too long.

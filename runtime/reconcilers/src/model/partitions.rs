@@ -165,7 +165,7 @@ impl Notes {
         self.by_key.get(key).filter(|run| match run.phase {
             PartitionPhase::Staged => run.stage == stage,
             PartitionPhase::Done => adds,
-            PartitionPhase::Failed | PartitionPhase::Asked => false,
+            PartitionPhase::Failed | PartitionPhase::Asked | PartitionPhase::Gone => false,
         })
     }
 

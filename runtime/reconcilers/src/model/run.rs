@@ -401,7 +401,9 @@ impl Run<'_> {
             .context
             .state()
             .and_then(|state| Record::from_state(&state.0));
-        let Some(last) = last else { return error };
+        let Some(last) = last.filter(|_| *error.code != *failure::PARTITIONS_CODE) else {
+            return error;
+        };
         let stays = format!("the {} of the last good build stays", kind(last.shape));
         let hint = error
             .hint

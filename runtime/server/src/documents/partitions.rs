@@ -42,6 +42,8 @@ pub struct PartitionTotals {
     pub failed: u64,
     /// They were asked for again.
     pub asked: u64,
+    /// They failed, and are listed no more.
+    pub gone: u64,
 }
 
 /// One partition.
@@ -77,6 +79,8 @@ pub enum PartitionState {
     Failed,
     /// It was asked for again.
     Asked,
+    /// It failed, and is listed no more.
+    Gone,
 }
 
 impl PartitionState {
@@ -87,6 +91,7 @@ impl PartitionState {
             Self::Staged => "staged",
             Self::Failed => "failed",
             Self::Asked => "asked",
+            Self::Gone => "gone",
         }
     }
 }

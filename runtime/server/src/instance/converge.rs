@@ -398,6 +398,7 @@ impl Instance {
             }
             Wish::Partitions(names, choice) => {
                 let uids = super::partitions::ask(&self.engine, &self.entries(), &names, &choice).await?;
+                self.choice.chosen.add(uids.iter().copied());
                 let asked = uids
                     .iter()
                     .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Plain));

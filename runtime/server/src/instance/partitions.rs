@@ -33,6 +33,7 @@ pub(super) async fn list(
             PartitionPhase::Staged => &mut counts.staged,
             PartitionPhase::Failed => &mut counts.failed,
             PartitionPhase::Asked => &mut counts.asked,
+            PartitionPhase::Gone => &mut counts.gone,
         };
         *count += 1;
     }
@@ -177,6 +178,7 @@ fn entry_of(run: &PartitionRun) -> PartitionEntry {
             PartitionPhase::Staged => PartitionState::Staged,
             PartitionPhase::Failed => PartitionState::Failed,
             PartitionPhase::Asked => PartitionState::Asked,
+            PartitionPhase::Gone => PartitionState::Gone,
         },
         ran_at: Time::from_millis(run.at_ms),
         duration_ms: run.took_ms,

@@ -14,7 +14,7 @@ const SHOWN_KEY: usize = 8;
 /// The table of partitions, the latest run last, and their numbers.
 pub(crate) fn partitions(document: &PartitionsDocument, now: Time, width: Option<u16>) -> String {
     let counts = document.counts;
-    let total = counts.done + counts.staged + counts.failed + counts.asked;
+    let total = counts.done + counts.staged + counts.failed + counts.asked + counts.gone;
     if total == 0 {
         return "no partition was built yet\n".to_owned();
     }
@@ -34,6 +34,7 @@ pub(crate) fn partitions(document: &PartitionsDocument, now: Time, width: Option
         (counts.staged, "staged"),
         (counts.asked, "asked for"),
         (counts.failed, "failed"),
+        (counts.gone, "gone"),
     ];
     let parts: Vec<String> = parts
         .iter()
@@ -57,6 +58,7 @@ fn line(one: &PartitionEntry, now: Time) -> Vec<Cell> {
         PartitionState::Done => GOOD,
         PartitionState::Failed => BAD,
         PartitionState::Staged | PartitionState::Asked => WARN,
+        PartitionState::Gone => DIM,
     };
     let key: String = one.key.chars().take(SHOWN_KEY).collect();
     let rows = one.rows.map(|rows| rows.to_string()).unwrap_or_default();

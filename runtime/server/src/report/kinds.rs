@@ -146,7 +146,7 @@ fn stored_spec(row: &Row) -> Value {
 /// What was achieved; null where nothing was, or it can't be read.
 pub(crate) fn state(row: &Row) -> Value {
     if let Some(state) = model_state(row) {
-        return json!({
+        let mut said = json!({
             "connector": state.result_connector,
             "table": state.result_table,
             "type": output_kind(state.result_kind()),
@@ -156,6 +156,11 @@ pub(crate) fn state(row: &Row) -> Value {
             "latest_execution_duration_ms": state.latest_execution_duration_ms,
             "local_files": state.local_files.keys().collect::<Vec<_>>(),
         });
+        if let (Some(partitions), Some(said)) = (state.partitions, said.as_object_mut()) {
+            let partitions = json!({"done": partitions.done, "failed": partitions.failed});
+            said.insert("partitions".to_owned(), partitions);
+        }
+        return said;
     }
     let parser = row
         .state

@@ -150,7 +150,8 @@ impl Run<'_> {
         let oldest = self.context.now().0 - i64::try_from(RESUMED_WITHIN.as_millis()).unwrap_or(i64::MAX);
         // Of another purpose, of another time, or of a partition that is gone.
         let is_stale = |run: &PartitionRun| {
-            let is_part = adds || run.at_ms >= oldest && keys.contains(run.partition.key.as_str());
+            let is_listed = run.phase != PartitionPhase::Staged || keys.contains(run.partition.key.as_str());
+            let is_part = adds || run.at_ms >= oldest && is_listed;
             !(run.stage.is_empty() || run.stage == stage && is_part)
         };
         if notes.by_key.values().any(is_stale) {
@@ -166,6 +167,7 @@ impl Run<'_> {
                 ..self.notes().await?
             };
         }
+        self.let_go(&mut notes, &keys).await?;
         if adds {
             let gone = notes
                 .asked()
@@ -197,6 +199,25 @@ impl Run<'_> {
             due,
             notes,
         })
+    }
+
+    /// Notes of failed partitions that they are listed no more, so that nothing is left to be built of them.
+    async fn let_go(&self, notes: &mut Notes, listed: &BTreeSet<&str>) -> Result<(), Error> {
+        let is_gone = |run: &&mut PartitionRun| {
+            run.phase == PartitionPhase::Failed && !listed.contains(run.partition.key.as_str())
+        };
+        let mut gone = Vec::new();
+        for run in notes.by_key.values_mut().filter(is_gone) {
+            (run.phase, run.number) = (PartitionPhase::Gone, notes.next);
+            notes.next += 1;
+            gone.push(run.clone());
+        }
+        if gone.is_empty() {
+            return Ok(());
+        }
+        let olap = self.model.outputs.olap();
+        let noted = olap.note_partitions(self.uid(), gone, self.cancel()).await;
+        noted.map_err(|failure| failure::of_failure(&failure))
     }
 
     async fn notes(&self) -> Result<Notes, Error> {
@@ -496,10 +517,9 @@ fn counts(agenda: &Agenda, whole: bool, staged: u64, failed: u64) -> PartitionCo
     if whole {
         return PartitionCounts { done: staged, failed };
     }
-    let mut keys: BTreeMap<&str, bool> = agenda
-        .notes
-        .by_key
-        .iter()
+    let known = agenda.notes.by_key.iter();
+    let mut keys: BTreeMap<&str, bool> = known
+        .filter(|(_, run)| run.phase != PartitionPhase::Gone)
         .map(|(key, run)| (key.as_str(), run.phase != PartitionPhase::Failed))
         .collect();
     for one in &agenda.due {

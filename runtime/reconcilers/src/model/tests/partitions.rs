@@ -104,6 +104,38 @@ async fn a_partition_that_fails_is_noted_and_built_again_and_the_others_count() 
 }
 
 #[tokio::test]
+async fn a_failed_partition_that_is_listed_no_more_holds_nothing_up() {
+    let mut world = world(&incremental(IncrementalStrategy::PartitionOverwrite), "1,1,a\n").await;
+    assert_eq!(
+        change(&mut world, "1,1,a\n2,1,x\n").await,
+        ["built a", "failed m"]
+    );
+    assert_eq!(change(&mut world, "1,1,a\n").await, ["built a", "checked m"]);
+    assert_eq!(
+        world.partitions("m").await,
+        ["{\"day\":1} done 1", "{\"day\":2} gone -"]
+    );
+    let counts = world.state("m").partitions.unwrap();
+    assert_eq!((counts.done, counts.failed), (1, 0));
+    world.reconcile("m").await;
+    assert_eq!(world.works().await, [""; 0]);
+    assert_eq!(change(&mut world, "1,1,a\n2,1,b\n").await, ["built a", "built m"]);
+    assert_eq!(rows(&world).await, "1a 2b");
+}
+
+#[tokio::test]
+async fn a_whole_build_goes_on_when_a_failed_partition_is_listed_no_more() {
+    let mut world = world(&days(), "1,1,a\n2,1,b\n").await;
+    assert_eq!(
+        change(&mut world, "1,1,z\n2,1,x\n").await,
+        ["built a", "failed m"]
+    );
+    assert_eq!(change(&mut world, "1,1,z\n").await, ["built a", "built m"]);
+    assert_eq!(rows(&world).await, "1z");
+    assert_eq!(world.partitions("m").await, ["{\"day\":1} done 1"]);
+}
+
+#[tokio::test]
 async fn good_rows_are_not_replaced_by_fewer() {
     let mut world = world(&days(), "1,1,a\n2,1,b\n").await;
     let works = change(&mut world, "1,1,z\n2,1,x\n").await;
