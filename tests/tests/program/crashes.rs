@@ -31,6 +31,10 @@ const PROJECT: &[(&str, &str)] = &[
     ("models/second.sql", "-- @materialize: true\nSELECT 2 AS x\n"),
     ("models/gone.sql", "-- @materialize: true\nSELECT 3 AS x\n"),
     ("models/moved.sql", "-- @materialize: true\nSELECT 4 AS x\n"),
+    (
+        "models/parts.yaml",
+        "type: model\npartitions: {sql: 'SELECT unnest([1, 2]) AS n'}\nsql: SELECT {{ .partition.n }} AS n\n",
+    ),
 ];
 
 /// Text that can't be compressed much: enough that its build is followed by a checkpoint.
@@ -53,6 +57,7 @@ fn dead_at_any_point_of_a_change_the_next_run_ends_like_a_fresh_one() {
     let project = Sandbox::with(PROJECT);
     project.run(0);
     project.edit("models/paid.sql", "> 0", "> 10");
+    project.edit("models/parts.yaml", "[1, 2]", "[1, 2, 3]");
     project.edit("models/total.sql", "-- @materialize: true\n", "");
     project.rename("models/moved.sql", "models/other.sql");
     project.remove("models/gone.sql");
