@@ -89,7 +89,7 @@ fn listed(data: BTreeMap<String, Value>, watermark: Option<String>, files: Vec<F
     let fields = MapValue { fields: data };
     let json = serde_json::Value::from(&fields).to_string();
     let digest = blake3::derive_key("watershed 2026 key of a partition", json.as_bytes());
-    let key = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let key = hex(&digest);
     Listed {
         partition: Partition {
             key,
@@ -99,6 +99,11 @@ fn listed(data: BTreeMap<String, Value>, watermark: Option<String>, files: Vec<F
         data: fields.fields,
         files,
     }
+}
+
+/// The first half of a digest, as text.
+fn hex(digest: &[u8; 32]) -> String {
+    blake3::Hash::from_bytes(*digest).to_hex().as_str()[..32].to_owned()
 }
 
 /// A scalar as people write it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed_drivers::olap::quote_literal;
+use watershed_drivers::olap::{quote_identifier, quote_literal};
 use watershed_proto::Value;
 
 use super::{Listed, listed};
@@ -88,10 +88,7 @@ impl Grouping {
             format!("({})", values.join(", "))
         };
         let rows: Vec<String> = partitions.iter().map(row).collect();
-        let columns: Vec<String> = names
-            .iter()
-            .map(|name| format!("\"{}\"", name.replace('"', "\"\"")))
-            .collect();
+        let columns: Vec<String> = names.iter().map(|name| quote_identifier(name)).collect();
         let columns = columns.iter().map(String::as_str).chain(["updated_on"]);
         let columns: Vec<&str> = columns.collect();
         format!(

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Listed, MAX_PARTITIONS};
+use super::{Listed, MAX_PARTITIONS, hex};
 use crate::model::{
     files::{self, FilesError},
     plan::{CLOCK_GRAIN_NS, FileNow, LIST},
@@ -97,10 +97,6 @@ pub(in crate::model) fn restamp(
         Ok(Stamped { listed, same })
     };
     all.into_iter().map(one).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -25,14 +25,12 @@ use crate::{
 };
 
 /// The longest that a build may take when its spec does not say.
-pub(super) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(3 * 60 * 60);
 
 /// Staged partitions that a build publishes.
 pub(super) struct Publication {
     /// The query of the staged rows.
     pub(super) sql: String,
-    /// The rows that they take the place of.
-    pub(super) over: Over,
     pub(super) end: StageEnd,
     pub(super) counts: PartitionCounts,
     /// There are staged rows, or partitions that have none any more.
@@ -183,9 +181,9 @@ impl Run<'_> {
         let columns = new_columns(output.on_schema_change());
         let over = match strategy {
             IncrementalStrategy::Merge => Over::SameKey,
-            IncrementalStrategy::PartitionOverwrite if !output.partition_by.is_empty() => {
-                Over::SameValue(output.partition_by)
-            }
+            // Without an expression they go by the partitions of the model.
+            IncrementalStrategy::PartitionOverwrite if output.partition_by.is_empty() => Over::Partitions,
+            IncrementalStrategy::PartitionOverwrite => Over::SameValue(output.partition_by),
             _ => Over::Nothing,
         };
         // Without new rows the build of before stands, looked at again.
@@ -218,6 +216,14 @@ impl Run<'_> {
         }
     }
 
+    /// Returns the longest that the engine may take for the statements of the model.
+    pub(super) fn time_limit(&self) -> Duration {
+        match self.spec().timeout_seconds {
+            0 => DEFAULT_TIMEOUT,
+            seconds => Duration::from_secs(seconds.into()),
+        }
+    }
+
     /// The record of what stands there now, and what the tests came to.
     async fn build_in_engine(
         &self,
@@ -225,12 +231,7 @@ impl Run<'_> {
         asked: Record,
         tests: &Tests,
     ) -> Result<(Record, Vec<TestResult>), Error> {
-        let seconds = u64::from(self.spec().timeout_seconds);
-        let limit = if seconds == 0 {
-            DEFAULT_TIMEOUT
-        } else {
-            Duration::from_secs(seconds)
-        };
+        let limit = self.time_limit();
         let cancel = self.cancel().child_token();
         let result = {
             let work = self.model.outputs.build(build, &cancel);
@@ -278,9 +279,6 @@ pub(super) fn new_columns(said: OnSchemaChange) -> NewColumns {
 impl Publication {
     /// Has a build take its rows from the stage.
     fn put_into(self, build: &mut Build) {
-        if let Step::Into { over, .. } = &mut build.step {
-            *over = self.over;
-        }
         if self.brings {
             build.unless_rows = None;
         }

@@ -17,16 +17,12 @@ use tokio_util::sync::CancellationToken;
 use watershed_compilers::{Scope, render_text};
 use watershed_core::Error;
 use watershed_drivers::olap::{
-    BuildError, Failure, NewColumns, Over, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN,
-    StageEnd, StageStep, quote_identifier, stage_table,
+    BuildError, Failure, NewColumns, PARTITION_COLUMN, PartitionPhase, PartitionRun, RUN_COLUMN, StageEnd,
+    StageStep, quote_identifier, stage_table,
 };
 use watershed_proto::{IncrementalStrategy, ModelSpec, PartitionCounts};
 
-use super::{
-    Base, Done, Plan, Run,
-    build::{DEFAULT_TIMEOUT, Publication},
-    standing::Standing,
-};
+use super::{Base, Done, Plan, Run, build::Publication, standing::Standing};
 use crate::{
     asking::Asking,
     model::{
@@ -95,7 +91,6 @@ impl Run<'_> {
         }
         let published = Publication {
             sql: self.published_sql(&spec, staged > 0),
-            over: self.over(&spec),
             end: StageEnd {
                 stage: agenda.stage.clone(),
                 whole,
@@ -287,11 +282,7 @@ impl Run<'_> {
         scope: &Scope,
         agenda: &Agenda,
     ) -> Result<(u64, Failures), Error> {
-        let seconds = u64::from(spec.timeout_seconds);
-        let limit = match seconds {
-            0 => DEFAULT_TIMEOUT,
-            seconds => Duration::from_secs(seconds),
-        };
+        let limit = self.time_limit();
         let cancel = self.cancel().child_token();
         let work = self.stage_due(spec, scope, agenda, &cancel);
         tokio::pin!(work);
@@ -397,16 +388,6 @@ impl Run<'_> {
                 output.partition_by
             ),
             _ => all,
-        }
-    }
-
-    fn over(&self, spec: &ModelSpec) -> Over {
-        let output = spec.incremental_output.clone().unwrap_or_default();
-        match output.strategy() {
-            IncrementalStrategy::Merge => Over::SameKey,
-            IncrementalStrategy::PartitionOverwrite if output.partition_by.is_empty() => Over::Partitions,
-            IncrementalStrategy::PartitionOverwrite => Over::SameValue(output.partition_by),
-            _ => Over::Nothing,
         }
     }
 }
