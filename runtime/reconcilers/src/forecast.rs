@@ -9,7 +9,7 @@ use std::{
     sync::Arc,
 };
 
-use watershed_core::{Batch, Change, Error, Key, Name, RefView, Row, Target, Uid};
+use watershed_core::{Batch, Change, Error, ErrorKind, Key, Name, RefView, Row, Target, Uid};
 use watershed_proto::{Message, MigrationState, ModelState};
 
 pub use crate::model::forecast::View;
@@ -123,6 +123,19 @@ pub async fn forecast(
     }
     steps.extend(after.gone());
     Ok(steps)
+}
+
+/// Returns true if a model is not built because of what it reads. Its output gets its new name all the same.
+fn waits(error: &Error) -> bool {
+    matches!(error.kind, ErrorKind::Dependency(_)) && error.code.as_ref() == failure::REF_FAILED
+}
+
+fn renamed_and_waits(refs: &[RefView]) -> String {
+    let failed = refs.iter().find(|view| view.failed);
+    match failed.map(|view| &view.reference.name) {
+        Some(name) => format!("its file has another name; it is not built, because `{name}` fails"),
+        None => "its file has another name; it is not built".to_owned(),
+    }
 }
 
 /// The catalog as a parse would leave it.
@@ -288,11 +301,13 @@ impl<'a> After<'a> {
         let (work, reason, took_ms) = match row.kind.as_str() {
             project_parser::KIND => return None,
             _ if !sky.chosen.holds(uid) => self.passed_over(&row, &refs, edit, sky).await,
-            model::KIND => self.model(&row, &refs, sky).await,
+            model::KIND => self.model(&row, &refs, edit, sky).await,
             _ => self.other(&row, &refs, edit),
         };
         match &work {
             Work::Fail(_) => drop(self.failed.insert(uid)),
+            // One that is renamed and then not built has failed already.
+            Work::Rename if self.failed.contains(&uid) => {}
             Work::Nothing => {}
             _ => drop(self.changed.insert(uid)),
         }
@@ -322,10 +337,15 @@ impl<'a> After<'a> {
         &mut self,
         row: &Arc<Row>,
         refs: &[RefView],
+        edit: Option<EditKind>,
         sky: &Sky<'_>,
     ) -> (Work, Option<String>, Option<u64>) {
         let foreseen = match foresee(sky, row, refs).await {
             Ok(foreseen) => foreseen,
+            Err(error) if edit == Some(EditKind::Renamed) && waits(&error) && model::claim(row).is_some() => {
+                self.failed.insert(row.uid);
+                return (Work::Rename, Some(renamed_and_waits(refs)), None);
+            }
             Err(error) => return (Work::Fail(error), None, None),
         };
         let Foreseen {

@@ -130,8 +130,8 @@ fn assert_kept(planned: &BTreeMap<String, String>, document: &Value, story: &str
         let fails = matches!(text(resource, "health").as_str(), "failed" | "blocked");
         let fits = match (work.as_str(), plan) {
             ("built", "build" | "add") | ("renamed", "rename") => true,
-            // A name is given before what it waits for is looked at.
-            ("renamed", "blocked" | "failed") => true,
+            // A name is given before its own mistake is looked at.
+            ("renamed", "failed") => true,
             ("built", "none" | "check") | ("renamed", "build") => blurred,
             ("none" | "checked", "build" | "add" | "rename") => fails || blurred,
             ("none" | "checked", _) => true,
@@ -150,4 +150,28 @@ fn assert_kept(planned: &BTreeMap<String, String>, document: &Value, story: &str
 
 fn text(value: &Value, key: &str) -> String {
     value[key].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_renamed_model_whose_input_fails_is_planned_to_be_renamed() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    sandbox.edit("models/b.sql", "SELECT x", "SELEC x");
+    sandbox.rename("models/c.sql", "models/d.sql");
+    let planned = planned(&sandbox, "renamed");
+    assert_eq!(
+        planned.get("d").map(String::as_str),
+        Some("rename"),
+        "{planned:?}"
+    );
+    let said = sandbox.call(&["plan"]);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(
+        said.stdout
+            .contains("its file has another name; it is not built, because `b` fails"),
+        "{}",
+        said.stdout
+    );
+    let document = sandbox.call(&["run", "--json"]).json();
+    assert_kept(&planned, &document, "renamed");
 }

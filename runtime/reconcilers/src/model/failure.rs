@@ -29,10 +29,13 @@ pub(crate) fn of_missing_ref(to: &Ref) -> Error {
     Error::new(ErrorKind::Dependency(to.clone()), "missing-ref", message)
 }
 
+/// The code of a ref that failed.
+pub(crate) const REF_FAILED: &str = "ref-failed";
+
 /// A ref that failed: the model is skipped, and its last good output stays.
 pub(super) fn of_failed_ref(to: &Ref) -> Error {
     let message = format!("not built, because {} \"{}\" has failed", to.kind, to.name);
-    Error::new(ErrorKind::Dependency(to.clone()), "ref-failed", message)
+    Error::new(ErrorKind::Dependency(to.clone()), REF_FAILED, message)
 }
 
 /// A ref to a model that was never built and that the run leaves out.
