@@ -101,6 +101,7 @@ pub(crate) fn try_defaults(map: Map, at: At, kind: FileKind, findings: &mut Find
     let context = Context {
         environment: "",
         variables: &BTreeMap::new(),
+        are_variables_known: true,
         olap: "duckdb",
         drivers: &BTreeMap::new(),
         manifest: &Manifest::default(),

@@ -94,6 +94,17 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// A place with nothing but blank space from it to the end is told behind the last character: there is a line to show.
+    pub(crate) fn last_if_ended(&self, span: Span) -> Span {
+        let line_start = self.line_starts.get((span.line as usize).saturating_sub(1));
+        let rest = line_start.and_then(|start| self.text.get(*start..));
+        if rest.is_some_and(|rest| !rest.trim().is_empty()) || self.text.trim().is_empty() {
+            return span;
+        }
+        let end = self.text.trim_end().len();
+        self.span(end..end)
+    }
+
     /// The text of a 1-based line, without its end.
     pub(crate) fn line(&self, line: u32) -> &'a str {
         let index = (line as usize).saturating_sub(1);
@@ -129,6 +140,24 @@ mod tests {
         assert_eq!(text.position(99), (2, 3));
         assert_eq!(text.line(1), "é1");
         assert_eq!(text.line(3), "");
+    }
+
+    #[test]
+    fn the_end_of_a_text_is_told_behind_its_last_character() {
+        let text = Text::new("a: [\n  \n\n");
+        let at = |line, column| {
+            text.last_if_ended(Span {
+                line,
+                column,
+                end_line: line,
+                end_column: column,
+            })
+        };
+        assert_eq!(at(1, 1), at(1, 1));
+        assert_eq!((at(4, 1).line, at(4, 1).column), (1, 5));
+        assert_eq!((at(2, 3).line, at(9, 1).line), (1, 1));
+        let nothing = Text::new("\n");
+        assert_eq!(nothing.last_if_ended(Span::START), Span::START);
     }
 
     #[test]

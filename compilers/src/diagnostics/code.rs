@@ -63,7 +63,7 @@ codes! {
     ManifestMissing = Error "manifest-missing" {
         meaning: "The project has no manifest: neither `rill.yaml` nor `watershed.yaml` stands at its root.",
         example: "a folder with `models/` and no `watershed.yaml`",
-        fix: "Add a file `rill.yaml` at the project's root. It may be empty.",
+        fix: "Add a file `watershed.yaml` at the project's root. It may be empty.",
     }
     ManifestTwice = Error "manifest-twice" {
         meaning: "The project has two manifests.",

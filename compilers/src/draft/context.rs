@@ -9,6 +9,8 @@ use crate::{resource::Kind, yaml::Map};
 pub(crate) struct Context<'a> {
     pub(crate) environment: &'a str,
     pub(crate) variables: &'a BTreeMap<String, String>,
+    /// Without a manifest that can be read, others may be set too.
+    pub(crate) are_variables_known: bool,
     /// The connector that models run on when they say none.
     pub(crate) olap: &'a str,
     /// Drivers by connector name.

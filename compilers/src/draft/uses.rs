@@ -35,7 +35,7 @@ impl Uses {
         self.any_variable |= facts.any_variable;
         self.environment |= facts.environment;
         for (name, offset) in &facts.variables {
-            if !findings.is_full() && !is_set(context, name) {
+            if !findings.is_full() && context.are_variables_known && !is_set(context, name) {
                 let at = place.token(text, *offset);
                 let message = format!("variable \"{name}\" is not set");
                 let hint = "set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`";

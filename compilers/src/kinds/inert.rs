@@ -78,7 +78,7 @@ const DASHBOARD: [Inert; 1] = [inert("security", NOBODY_SERVES)];
 
 /// Of the manifest.
 const MANIFEST: [Inert; 3] = [
-    inert("features", NOBODY_SERVES),
+    inert("features", "nothing is served yet, so there is nothing to switch"),
     inert("mock_users", NOBODY_SERVES),
     inert("public_paths", NOBODY_SERVES),
 ];

@@ -179,6 +179,7 @@ impl Project {
         let context = Context {
             environment: &self.options.environment,
             variables: &self.variables,
+            are_variables_known: self.is_manifest_whole(),
             olap: self.olap_connector(),
             drivers: &self.drivers,
             manifest: &self.manifest,

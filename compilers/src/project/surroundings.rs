@@ -25,13 +25,13 @@ impl Project {
             .first()
             .copied()
             .or(unreadable.as_ref().map(|(path, _)| *path))
-            .unwrap_or("rill.yaml");
+            .unwrap_or("watershed.yaml");
         let read = match (present.as_slice(), &unreadable) {
             ([one], None) => self.read_manifest(one, &mut findings),
             ([], None) => {
                 let message =
                     "the project has no manifest: neither `rill.yaml` nor `watershed.yaml` is at its root";
-                let hint = "an empty `rill.yaml` will do";
+                let hint = "an empty `watershed.yaml` will do";
                 findings.add_with_hint(At::start(Role::Manifest), Code::ManifestMissing, message, hint);
                 None
             }
@@ -53,6 +53,7 @@ impl Project {
                 None
             }
         };
+        let was_whole = self.is_manifest_whole();
         self.manifest_trust = Some(match (&read, present.is_empty() && unreadable.is_none()) {
             (Some(_), _) => Trust::Whole,
             (None, true) => Trust::ManifestMissing,
@@ -64,7 +65,16 @@ impl Project {
             .collect();
         path.clone_into(&mut self.manifest_path);
         self.report(Source::Project, found, work);
+        if was_whole != self.is_manifest_whole() {
+            // Which variables are set is another thing to know.
+            self.touch_all(work);
+        }
         self.use_manifest(read.unwrap_or_default(), work);
+    }
+
+    /// Returns true if the manifest was read, so that all variables are known.
+    pub(super) fn is_manifest_whole(&self) -> bool {
+        self.manifest_trust == Some(Trust::Whole)
     }
 
     fn read_manifest(&self, path: &str, findings: &mut Findings) -> Option<Manifest> {

@@ -156,3 +156,26 @@ fn a_project_without_files_is_not_to_be_trusted() {
     project.apply([written("models/a.sql", "SELECT 1")], &Counting::default());
     assert_eq!(project.trust(), Trust::ManifestMissing);
 }
+
+#[test]
+fn which_variables_are_not_set_is_told_when_the_manifest_was_read() {
+    let codes = |project: &Project| -> Vec<&str> {
+        let found = project.diagnostics();
+        found.iter().map(|found| found.code.as_str()).collect()
+    };
+    let parser = Counting::default();
+    let mut project = Project::default();
+    let model = written(
+        "models/a.sql",
+        "SELECT {{ .env.late }} AS a, {{ .env.early }} AS b",
+    );
+    project.apply(
+        [written("watershed.yaml", "env: {late: 1}\na: ["), model],
+        &parser,
+    );
+    assert_eq!(codes(&project), ["yaml-syntax"]);
+    project.apply([written("watershed.yaml", "env: {late: 1}\n")], &parser);
+    assert_eq!(codes(&project), ["unknown-variable"]);
+    project.apply([written("watershed.yaml", "env: {late: 1}\na: [")], &parser);
+    assert_eq!(codes(&project), ["yaml-syntax"]);
+}

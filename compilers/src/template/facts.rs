@@ -70,15 +70,15 @@ pub(super) fn check(template: &Template, text: &str) -> Result<(), SyntaxError> 
             unknown = Some((at.offset, name.to_string()));
         }
     });
-    let Some((offset, name)) = unknown else {
-        return Ok(());
-    };
-    let (line, column) = Text::new(text).position(offset);
-    Err(SyntaxError {
-        message: format!("function \"{name}\" is not defined"),
-        line,
-        column,
-    })
+    if let Some((offset, name)) = unknown {
+        return Err(at(text, offset, &format!("function \"{name}\" is not defined")));
+    }
+    // A letter in single quotes is a number to a template.
+    let mut calls = actions(text);
+    match calls.find(|(_, words)| words.concat().starts_with("ref('")) {
+        Some((offset, _)) => Err(at(text, offset, "a name stands in double quotes")),
+        None => Ok(()),
+    }
 }
 
 fn check_blocks(text: &str) -> Result<(), SyntaxError> {
@@ -399,6 +399,7 @@ mod tests {
         assert_eq!(refused("a {{ if .x }} b"), (1, 6));
         assert_eq!(refused("é {{ nope 1 }}"), (1, 6));
         assert_eq!(refused("a {{ .x").0, 1);
+        assert_eq!(refused("FROM {{ ref('x') }}"), (1, 9));
         Template::read("{{ if .x }}{{ else if .y }}{{ else }}{{ end }}").expect("closes");
     }
 }

@@ -98,6 +98,7 @@ impl Problem {
             };
         }
         if (span.line, span.column) == (span.end_line, span.end_column) {
+            span = text.last_if_ended(span);
             span.end_column += 1;
         }
         Finding {

@@ -545,7 +545,10 @@ fn log_failure(error: &CommitError) {
         CommitError::Failed(message) => {
             tracing::warn!(error = %message, "a commit failed and is tried again")
         }
-        CommitError::Full(message) => tracing::error!(error = %message, "the store has no room left"),
+        CommitError::Full(message) => {
+            // A target of its own, for programs that tell it in words of theirs.
+            tracing::error!(target: "watershed_controller::room", error = %message, "the store has no room left")
+        }
         CommitError::LeaseLost => tracing::error!("another controller has taken the instance"),
     }
 }

@@ -44,6 +44,7 @@ mod work;
 pub use by_hand::ByHand;
 pub use compact::Compacted;
 pub use engine::Engine;
+pub use names::OWN_VIEWS;
 pub use options::{Access, Options};
 pub use parser::Parser;
 pub use proof::{FileProof, Stamp};

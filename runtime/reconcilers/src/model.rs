@@ -20,6 +20,7 @@
 //! state in the catalog is a copy of it. A run that finds them different, as after a crash, believes the engine.
 
 pub mod data_tests;
+pub mod due;
 pub mod files;
 pub mod forecast;
 pub mod freshness;

@@ -55,9 +55,9 @@ fn a_metrics_view_is_shown_by_its_fields() {
     };
     assert_eq!(
         row("total")[1..6],
-        ["measure", "total", "HUGEINT", "sum(x)", "All of it"]
+        ["measure", "total", "sum(x)", "All of it", "HUGEINT"]
     );
-    assert_eq!(row("which")[1..5], ["dimension", "which", "INTEGER", "x"]);
+    assert_eq!(row("which")[1..4], ["dimension", "which", "x"]);
     let document = sandbox.call(&["show", "metrics_view/sales", "--json"]).json();
     assert_eq!(document["schema"], "watershed.show/1");
 }
@@ -212,4 +212,14 @@ fn a_project_on_a_read_only_volume_can_be_looked_at_and_not_run() {
             said.stderr
         );
     }
+}
+
+#[test]
+fn a_plan_of_the_engine_is_drawn_over_its_lines() {
+    let said = project().call(&["query", "EXPLAIN SELECT 1 AS one"]);
+    assert!(
+        said.stdout.lines().count() > 5 && !said.stdout.contains("explain_value"),
+        "{}",
+        said.stdout
+    );
 }

@@ -411,14 +411,22 @@ fn completions_know_the_names_of_resources() {
     let project = project();
     let script = project.call(&["completions", "bash"]);
     assert!(script.stdout.contains("WATERSHED_COMPLETE"), "{}", script.stdout);
-    let asked = project
-        .command(&["--", "watershed", "show", "num"])
-        .env("WATERSHED_COMPLETE", "bash")
-        .env("_CLAP_COMPLETE_INDEX", "2")
-        .env("_CLAP_IFS", "\n")
-        .output()
-        .expect("the program can be started");
-    assert_eq!(String::from_utf8_lossy(&asked.stdout).trim(), "numbers");
+    let asked = |shell: &str, typed: &str| {
+        let asked = project
+            .command(&["--", "watershed", "show", typed])
+            .env("WATERSHED_COMPLETE", shell)
+            .env("_CLAP_COMPLETE_INDEX", "2")
+            .env("_CLAP_IFS", "\n")
+            .output()
+            .expect("the program can be started");
+        String::from_utf8_lossy(&asked.stdout).trim().to_owned()
+    };
+    assert_eq!(asked("bash", "num"), "numbers");
+    project.write("models/my orders.sql", "SELECT 1 AS x");
+    for typed in ["my", "my\\ o"] {
+        assert_eq!(asked("bash", typed), "my\\ orders", "as bash has to write it");
+    }
+    assert!(asked("fish", "my").starts_with("my orders"));
 }
 
 #[test]

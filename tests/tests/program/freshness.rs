@@ -60,3 +60,17 @@ fn a_program_that_goes_on_tells_when_rows_pass_their_age() {
     assert_eq!(round.exit_code(), Some(1));
     start.stop();
 }
+
+#[test]
+fn the_next_run_is_that_of_the_schedule_and_not_the_next_bound_of_an_age() {
+    let next = |project: &Sandbox| {
+        project.run(0);
+        let status = project.call(&["status", "--json"]).json();
+        status["resources"][0]["next_run_at"].clone()
+    };
+    let alone = project("{warn: 1h, error: 24h}");
+    assert!(next(&alone).is_null(), "nothing is built when rows get old");
+    let scheduled = project("{warn: 1h, error: 24h}\nrefresh: {cron: 0 3 1 1 *, run_in_dev: true}");
+    let at = next(&scheduled).as_str().expect("a time").to_owned();
+    assert!(at.contains("-01-01T03:00:00"), "{at}");
+}

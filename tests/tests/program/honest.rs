@@ -175,3 +175,57 @@ fn words_of_dbt_get_a_hint_with_ours() {
         assert!(hint(path).contains(part), "{path}: {found:#?}");
     }
 }
+
+#[test]
+fn what_is_said_of_many_files_is_drawn_once_with_the_other_places_beside_it() {
+    let scheduled = "type: model\nrefresh: {every: 1h}\nsql: SELECT 1 AS x\n";
+    let names: Vec<String> = (0..8).map(|n| format!("models/m{n}.yaml")).collect();
+    let mut files = vec![("watershed.yaml", "")];
+    files.extend(names.iter().map(|name| (name.as_str(), scheduled)));
+    let project = Sandbox::with(&files);
+    let said = project.call(&["run"]);
+    let heads = said
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("note[schedule-not-in-dev]"));
+    let heads: Vec<&str> = heads.collect();
+    assert_eq!(heads.len(), 2, "{}", said.stderr);
+    assert!(
+        heads[1].ends_with(
+            ", in 7 other places: models/m1.yaml:2, models/m2.yaml:2, models/m3.yaml:2, models/m4.yaml:2, \
+             models/m5.yaml:2 and 2 more"
+        ),
+        "{}",
+        heads[1]
+    );
+    let whole = project.call(&["validate", "-v"]).stderr;
+    assert_eq!(whole.matches("note[schedule-not-in-dev]").count(), 8, "{whole}");
+    assert_eq!(told(&project.call(&["validate", "--json"])).len(), 8);
+}
+
+#[test]
+fn a_name_that_hides_a_view_of_the_engine_is_a_warning() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/duckdb_tables.sql", "SELECT 1 AS a"),
+    ]);
+    let said = project.call(&["run", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.stderr);
+    assert_eq!(told(&said), ["hides-engine-view models/duckdb_tables.sql:1"]);
+    assert_eq!(project.call(&["query", "SHOW TABLES"]).code, Some(1));
+}
+
+#[test]
+fn what_was_never_built_is_not_called_unchanged() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/a.sql", "SELECT 1 AS a"),
+        ("apis/later.yaml", "type: api\nsql: SELECT 1\n"),
+    ]);
+    let said = project.call(&["run"]);
+    assert!(
+        said.stdout.contains("2 resources, 1 built, 1 not supported yet"),
+        "{}",
+        said.stdout
+    );
+}

@@ -33,7 +33,7 @@ pub(super) fn sql_in(spec: &ModelSpec, scope: &Scope, paths: &[impl AsRef<str>])
         Ok(Some(sql)) => match source::check_sql(spec) {
             Ok(()) => Ok(sql),
             Err(error) => Err(Error {
-                place: paths.first().map(|path| start_of(path.as_ref())),
+                place: query_place(spec, paths),
                 ..failure::of_source(&error)
             }),
         },
@@ -100,6 +100,19 @@ fn template_place(spec: &ModelSpec, error: &RenderError, paths: &[impl AsRef<str
     spec.sql
         .as_ref()
         .map(|source| place::in_file_at(source, path, at))
+}
+
+/// The first line of the SQL that is no comment.
+fn query_place(spec: &ModelSpec, paths: &[impl AsRef<str>]) -> Option<Place> {
+    let (source, path) = (spec.sql.as_ref()?, sql_path(spec, paths)?);
+    let is_query = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with("--");
+    let before = source.text.lines().take_while(|line| !is_query(line)).count();
+    let line = if before < source.text.lines().count() {
+        before + 1
+    } else {
+        1
+    };
+    Some(place::in_file_at(source, path, TextPosition { line, column: 1 }))
 }
 
 /// The file that holds the SQL: files move without an edit of the spec, so what is known of them now counts.

@@ -94,6 +94,7 @@ pub(super) enum Command {
     /// Print the JSON Schema of a kind's files, for editors.
     Schema(Schema),
     /// Print completions for a shell, names of resources included.
+    #[command(after_help = COMPLETIONS)]
     Completions(Completions),
     /// Write the manual pages into a folder.
     #[command(hide = true)]
@@ -536,6 +537,12 @@ pub(super) struct Man {
     #[arg(value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub folder: PathBuf,
 }
+
+/// The lines that switch completions on.
+const COMPLETIONS: &str =
+    "To have them, write into the shell's own file (~/.bashrc, ~/.zshrc, ~/.config/fish/config.fish):
+  source <(watershed completions bash)     # or zsh
+  watershed completions fish | source";
 
 /// `completions`
 #[derive(Debug, Args)]

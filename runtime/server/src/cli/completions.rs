@@ -1,6 +1,7 @@
 //! Shell completions. The shell asks the program itself, so that names of resources are completed too.
 
 use std::ffi::{OsStr, OsString};
+use std::sync::OnceLock;
 
 use clap::FromArgMatches as _;
 use clap_complete::CompleteEnv;
@@ -16,12 +17,15 @@ use crate::instance;
 
 /// Set by the shell when it asks for candidates.
 const ASKED: &str = "WATERSHED_COMPLETE";
+/// The shell that asks: the variable is gone when names are looked for.
+static ASKS: OnceLock<OsString> = OnceLock::new();
 
 /// Answers a shell that asks for candidates; false when nobody asked.
 pub(super) fn answer() -> bool {
-    if std::env::var_os(ASKED).is_none() {
+    let Some(shell) = std::env::var_os(ASKED) else {
         return false;
-    }
+    };
+    ASKS.get_or_init(|| shell);
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(super::command).var(ASKED);
     asked
@@ -45,7 +49,10 @@ pub(super) fn run(console: &mut Console, args: &Completions) -> Result<Exit, Fai
 /// Names of the project's resources that begin as typed. The files say them, so nothing is locked or waited for; what
 /// goes wrong completes nothing.
 pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    // Bash takes what it is given into the line as it is, and hands it back so.
+    let is_bash = ASKS.get().is_some_and(|shell| shell == "bash");
     let typed = typed.to_string_lossy().to_lowercase();
+    let typed = if is_bash { typed.replace('\\', "") } else { typed };
     let names = declared_names(&typed_so_far()).unwrap_or_default();
     let fits = names.into_iter().filter(|(kind, name)| {
         name.to_lowercase().starts_with(&typed) || format!("{kind}/{name}").to_lowercase().starts_with(&typed)
@@ -53,9 +60,22 @@ pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
     let with_kind = typed.contains('/');
     let candidate = |(kind, name): (String, String)| {
         let value = if with_kind { format!("{kind}/{name}") } else { name };
+        let value = if is_bash { escaped(&value) } else { value };
         CompletionCandidate::new(value).help(Some(kind.into()))
     };
     fits.map(candidate).collect()
+}
+
+/// A word of bash that means a text: whatever has a meaning to the shell stands behind a backslash.
+fn escaped(text: &str) -> String {
+    let mut word = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !c.is_alphanumeric() && !"_@%+=:,./-".contains(c) {
+            word.push('\\');
+        }
+        word.push(c);
+    }
+    word
 }
 
 /// Names of the project that a command line is about; none if there is no project. Names that stand for several kinds

@@ -13,6 +13,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ),
     ("create", "`watershed init` writes a new project"),
     ("dag", "`watershed graph` shows what reads what"),
+    ("deps", "a project has no packages to install"),
     ("deploy", "`watershed run` brings the project up to date"),
     (
         "docs",
@@ -31,6 +32,14 @@ const COMMANDS: &[(&str, &str)] = &[
     ("new", "`watershed init` writes a new project"),
     ("parse", "`watershed validate` looks for mistakes"),
     ("preview", "`watershed show` shows the first rows"),
+    (
+        "seed",
+        "a file of rows is a source: `type: source` with its `path`, which `watershed run` builds",
+    ),
+    (
+        "snapshot",
+        "an incremental model keeps what its source showed before: `incremental: true`",
+    ),
     ("rerun", "`watershed retry NAME` tries again what has failed"),
     ("sql", "`watershed query` asks the project's tables"),
     (
@@ -73,7 +82,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ),
     (
         "--select",
-        "the whole project is brought up to date; `watershed reconcile NAME` looks at single resources",
+        "this command takes names; `run`, `plan`, `status`, `validate`, `refresh`, `test` and `graph` take `--select`",
     ),
     ("--target", "`--environment NAME` chooses the environment"),
     (

@@ -17,7 +17,8 @@ const FILTER: &str = "WATERSHED_LOG";
 pub(super) fn begin(shared: &Shared) {
     let default = match (shared.quiet, shared.verbose) {
         (true, _) => "off",
-        (false, 0 | 1) => "error",
+        // A full disk is told by the command, with the room that is missing.
+        (false, 0 | 1) => "error,watershed_controller::room=off",
         (false, 2) => "info",
         (false, _) => "debug",
     };

@@ -17,7 +17,7 @@ pub(super) fn logs(console: &mut Console, shared: &Shared, args: &Logs) -> Resul
     };
     let exit = look(console, shared, format, request)?;
     if args.follow {
-        console.note("nobody runs the project, so nothing follows\n");
+        console.note("the project is not running, so nothing follows\n");
     }
     Ok(exit)
 }

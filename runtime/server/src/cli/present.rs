@@ -19,6 +19,7 @@ use crate::exit::Exit;
 use crate::render::diagnostics::{Details, Drawing};
 use crate::render::palette::{DIM, WARN};
 use crate::render::progress::Bar;
+use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
@@ -47,6 +48,8 @@ pub(super) struct Presenter<'a> {
     told: BTreeSet<ResourceName>,
     /// Findings that were drawn when they came up.
     drawn: Told,
+    /// Findings of which one place was drawn.
+    repeats: Repeats,
     /// What `start` came to after it had converged.
     rounds: Option<Rounds>,
 }
@@ -67,6 +70,7 @@ impl<'a> Presenter<'a> {
             ends: told::Lines::new(Begin::Progress),
             told: BTreeSet::new(),
             drawn: Told::default(),
+            repeats: Repeats::default(),
             rounds: None,
         }
     }
@@ -185,10 +189,11 @@ impl<'a> Presenter<'a> {
         if let Event::Diagnostic { diagnostic } = event {
             if !self.drawn.holds(diagnostic) {
                 self.drawn.add(diagnostic);
-                self.findings(std::slice::from_ref(diagnostic));
+                self.draw(std::slice::from_ref(diagnostic));
             }
             return Ok(());
         }
+        self.repeated();
         let is_wanted = match self.console.verbosity {
             Verbosity::Quiet => false,
             Verbosity::Normal => told::is_news(event),
@@ -362,16 +367,39 @@ impl<'a> Presenter<'a> {
 
     /// Everything that is wrong, drawn.
     fn findings(&mut self, findings: &[Diagnostic]) {
+        self.draw(findings);
+        self.repeated();
+    }
+
+    /// Draws findings; with `-v` each in full, otherwise one of those that say the same.
+    fn draw(&mut self, findings: &[Diagnostic]) {
         let details = match self.console.verbosity {
             Verbosity::Verbose => Details::Shown,
             _ => Details::Left,
         };
         let mut drawing = Drawing::new(&self.root, details);
-        let text: String = findings.iter().map(|found| drawing.draw(found)).collect();
+        let drawn = findings
+            .iter()
+            .filter(|found| details == Details::Shown || self.repeats.is_first(found));
+        let text: String = drawn.map(|found| drawing.draw(found)).collect();
+        self.say(&text);
+    }
+
+    /// Tells the other places of what was drawn.
+    fn repeated(&mut self) {
+        let text = self.repeats.rest();
+        self.say(&text);
+    }
+
+    /// Writes above the bar.
+    fn say(&mut self, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let console = &mut self.console;
         match &self.bar {
-            Some(bar) => bar.suspend(|| console.say(&text)),
-            None => console.say(&text),
+            Some(bar) => bar.suspend(|| console.say(text)),
+            None => console.say(text),
         }
     }
 
@@ -409,6 +437,10 @@ impl<'a> Presenter<'a> {
             _ => {
                 let width = self.console.result_width();
                 let left_out = match self.format {
+                    _ if rows::is_plan(&self.columns) => {
+                        self.console.rows(&rows::plan(&self.rows))?;
+                        return Ok(Exit::Converged);
+                    }
                     Format::Vertical => {
                         let text = table::vertical(&self.columns, &self.rows, width);
                         self.console.rows(&text)?;

@@ -9,7 +9,7 @@ pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Va
     if document.resource.kind != "metrics_view" {
         return None;
     }
-    let columns = ["field", "name", "type", "expression", "shown_as", "description"];
+    let columns = ["field", "name", "expression", "shown_as", "type", "description"];
     let columns = columns.map(|name| Column {
         name: name.to_owned(),
         data_type: "VARCHAR".to_owned(),
@@ -34,12 +34,12 @@ pub(crate) fn fields(document: &ShowDocument) -> Option<(Vec<Column>, Vec<Vec<Va
             rows.push(vec![
                 json!(field),
                 json!(name),
+                one.map_or(Value::Null, expression),
+                said("display_name"),
                 types
                     .and_then(|types| types.get(name))
                     .cloned()
                     .unwrap_or_default(),
-                one.map_or(Value::Null, expression),
-                said("display_name"),
                 said("description"),
             ]);
         }

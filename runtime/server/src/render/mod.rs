@@ -17,6 +17,7 @@ mod paragraph;
 pub(crate) mod partitions;
 pub(crate) mod plan;
 pub(crate) mod progress;
+pub(crate) mod repeats;
 pub(crate) mod rows;
 pub(crate) mod status;
 pub(crate) mod summary;

@@ -29,6 +29,22 @@ pub(crate) fn exported(document: &ExportDocument) -> String {
     }
 }
 
+/// Returns true if rows are the engine's plan of a query: `EXPLAIN`.
+pub(crate) fn is_plan(columns: &[Column]) -> bool {
+    columns
+        .iter()
+        .map(|column| column.name.as_str())
+        .eq(["explain_key", "explain_value"])
+}
+
+/// The engine's plan as the engine draws it.
+pub(crate) fn plan(rows: &[Vec<Value>]) -> String {
+    rows.iter()
+        .filter_map(|row| row.last())
+        .map(|drawn| format!("{}\n", plain(drawn).trim_end()))
+        .collect()
+}
+
 /// Writes the line of names of a CSV file.
 pub(crate) fn csv_header(out: &mut dyn Write, columns: &[Column]) -> io::Result<()> {
     csv_record(out, columns.iter().map(|column| column.name.clone()))

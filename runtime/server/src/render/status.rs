@@ -9,8 +9,9 @@ use super::summary::{blocked_by, first_line, output_kind, output_rows};
 use super::units::{ago, count, duration};
 use crate::documents::{
     GraphDocument, Health, HistoryDocument, HistoryRun, LastRun, Outcome, Phase, ResourceDocument,
-    RunDocument, Time,
+    RunDocument, Time, Work,
 };
+use crate::report::kinds::PROJECT_PARSER;
 
 fn health_style(health: Health) -> Style {
     match health {
@@ -160,15 +161,22 @@ pub(crate) fn history(document: &HistoryDocument, now: Time, width: Option<u16>)
         title("WHY"),
         title(""),
     ]];
-    rows.extend(document.runs.iter().rev().map(|run| history_line(run, now)));
+    rows.extend(
+        document
+            .runs
+            .iter()
+            .rev()
+            .map(|run| history_line(run, &document.project, now)),
+    );
     fitting("", &rows, width)
 }
 
-fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
-    let did = if run.outcome == Outcome::Done {
-        run.work.as_str()
-    } else {
-        run.outcome.as_str()
+fn history_line(run: &HistoryRun, project: &str, now: Time) -> Vec<Cell> {
+    let did = match (run.outcome, run.work) {
+        // In the words of `run`.
+        (Outcome::Done, Work::Dropped) => "removed",
+        (Outcome::Done, work) => work.as_str(),
+        (outcome, _) => outcome.as_str(),
     };
     // Whatever the files say comes by way of the parser, which tells nobody anything.
     let is_told = |cause: &&String| !cause.starts_with("project_parser/");
@@ -181,6 +189,11 @@ fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
         Some(origin) => format!("{why} ({origin})"),
         None => why,
     };
+    // The reader of the files is no resource of anybody's: it stands for the project.
+    let (kind, name, why) = match run.resource.kind == PROJECT_PARSER {
+        true => ("project", project, "its files were read".to_owned()),
+        false => (run.resource.kind.as_str(), run.resource.name.as_str(), why),
+    };
     let error = run
         .error
         .as_ref()
@@ -189,8 +202,8 @@ fn history_line(run: &HistoryRun, now: Time) -> Vec<Cell> {
     vec![
         Cell::left(ago(run.started_at, now), DIM),
         Cell::left(did, outcome_style(run.outcome)),
-        Cell::left(&run.resource.kind, DIM),
-        Cell::name(&run.resource.name),
+        Cell::left(kind, DIM),
+        Cell::name(name),
         Cell::right(duration(run.duration_ms), Style::new()),
         Cell::left(why, DIM),
         Cell::left(error, BAD),

@@ -236,6 +236,9 @@ fn verdict(document: &RunDocument) -> String {
     let fixed = document.summary.fixed.min(outcomes.unchanged);
     let untouched = outcomes.unchanged - fixed;
     let checked = works_of(document, Work::Checked).min(untouched);
+    let rest = untouched - checked;
+    let never_built = never_run(document, Health::NeverBuilt).min(rest);
+    let unsupported = never_run(document, Health::Unsupported).min(rest - never_built);
     let numbers = [
         (works_of(document, Work::Built), "built"),
         (works_of(document, Work::Renamed), "renamed"),
@@ -244,7 +247,9 @@ fn verdict(document: &RunDocument) -> String {
         (outcomes.failed, "failed"),
         (outcomes.skipped, "skipped"),
         (outcomes.cancelled, "cancelled"),
-        (untouched - checked, "unchanged"),
+        (never_built, "not built"),
+        (unsupported, "not supported yet"),
+        (rest - never_built - unsupported, "unchanged"),
         (document.summary.changes.deleted, "removed"),
     ];
     if document.not_applied.is_some() && is_whole(document) {
@@ -299,6 +304,13 @@ fn works_of(document: &RunDocument, work: Work) -> u64 {
         .resources
         .iter()
         .filter(|resource| resource.work == work)
+        .count() as u64
+}
+
+/// The resources that stand so and that nothing was ever run of.
+fn never_run(document: &RunDocument, health: Health) -> u64 {
+    let all = document.resources.iter();
+    all.filter(|resource| resource.selected && resource.health == health && resource.last_run.is_none())
         .count() as u64
 }
 

@@ -338,14 +338,14 @@ impl<'a> Inquiry<'a> {
                 .plain(
                     WhyNot::NeverRun,
                     &id,
-                    "it was never run, and nobody runs the project",
+                    "it was never run, and the project is not running",
                 )
                 .hint("`watershed run` builds it"),
             (Some(Health::Stale), Life::AtRest) => self
                 .plain(
                     WhyNot::Stale,
                     &id,
-                    "its last run was stopped, and nobody runs the project",
+                    "its last run was stopped, and the project is not running",
                 )
                 .hint("`watershed run` brings it up to date"),
             _ => self.plain(WhyNot::Idle, &id, "nothing asks for it: it is up to date"),
@@ -487,7 +487,7 @@ fn explained(entry: &Entry, stand: &Stand, policy: RetryPolicy) -> Explained {
         chain: reason.map_or_else(Vec::new, |reason| resource::chain(reason, &row.key())),
         attempts: row.attempts,
         retry: retries::shown(policy),
-        next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
+        next_run_at: super::next_run::of(row),
         last_run: row
             .last_run
             .as_ref()

@@ -68,10 +68,11 @@ pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
     match row.kind.as_str() {
         MODEL => {
             let tests = super::data_tests::findings(row).into_iter();
+            let own_name = output(row).and_then(|output| super::own_names::finding(row, &output));
             // Where its last run failed, that is what a person has to know.
             let has_failed = super::health::own_error(row).is_some();
             let age = (!has_failed).then(|| super::freshness::finding(row)).flatten();
-            tests.chain(age).collect()
+            tests.chain(age).chain(own_name).collect()
         }
         _ => declared::problems(row),
     }

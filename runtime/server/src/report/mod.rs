@@ -12,6 +12,8 @@
 //! | [`difference`] | what became of declarations between two readings |
 //! | [`made`] | which models read what migrations made |
 //! | [`metrics`] | numbers for Prometheus |
+//! | [`next_run`] | when a resource is run again by itself |
+//! | [`own_names`] | outputs that hide what the engine has under their name |
 //! | [`names`] | the resource that a person means |
 //! | [`document`] | the whole document of a command |
 //! | [`problems`] | everything that is wrong, once |
@@ -28,6 +30,8 @@ pub(crate) mod kinds;
 pub(crate) mod made;
 pub(crate) mod metrics;
 pub(crate) mod names;
+mod next_run;
+mod own_names;
 pub(crate) mod problems;
 pub(crate) mod resource;
 pub(crate) mod summary;

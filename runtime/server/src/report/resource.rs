@@ -35,7 +35,7 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
             .as_ref()
             .map(|run| last_run(run, &row.key(), row.error.as_ref())),
         runs_total: row.runs_total,
-        next_run_at: row.next_reconcile.map(|at| Time::from_millis(at.0)),
+        next_run_at: super::next_run::of(row),
         spec_version: row.spec_version.0,
         state_version: row.state_version.0,
         result: kinds::result(row),

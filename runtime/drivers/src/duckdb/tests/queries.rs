@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::duckdb::OWN_VIEWS;
 use crate::olap::{Column, SoleError, Value};
 
 fn query(sql: &str) -> Query {
@@ -269,4 +270,14 @@ async fn times_do_not_depend_on_the_machine() {
         bench.one("select '2013-01-01 05:00:00-05'::timestamptz").await,
         "2013-01-01 10:00:00+00"
     );
+}
+
+#[tokio::test]
+async fn the_views_that_the_engine_has_by_itself_are_known_by_name() {
+    let bench = bench();
+    let own =
+        "SELECT view_name FROM duckdb_views() WHERE internal AND schema_name = 'main' ORDER BY view_name";
+    let mut rows = bench.engine.query(query(own), &bench.cancel).await.unwrap();
+    let names = OWN_VIEWS.map(|name| vec![Value::Text(name.into())]);
+    assert_eq!(rows.collect().await.unwrap(), names);
 }

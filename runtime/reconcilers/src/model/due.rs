@@ -1,0 +1,34 @@
+//! The times at which a model is looked at, told apart: its schedule, and the age of its rows.
+
+use watershed_core::{Row, Timestamp};
+use watershed_proto::{Message, ModelSpec, ModelState};
+
+use super::{KIND, freshness, record::Record, schedule};
+
+/// Returns true if a time is one at which the rows of a model pass a bound of their age: whoever watches learns of it then,
+/// and nothing is built.
+#[must_use]
+pub fn is_bound_of_age(row: &Row, at: Timestamp) -> bool {
+    let Some((spec, record)) = read(row) else {
+        return false;
+    };
+    let before = Timestamp(at.0.saturating_sub(1));
+    spec.freshness
+        .is_some_and(|bounds| freshness::next(&bounds, freshness::since(&record), before) == Some(at))
+}
+
+/// Returns when a model's schedule has it built next; none without a schedule.
+#[must_use]
+pub fn scheduled(row: &Row, now: Timestamp) -> Option<Timestamp> {
+    let (spec, record) = read(row)?;
+    schedule::next(&schedule::of(&spec)?, Timestamp(record.built_at_ms), now)
+}
+
+fn read(row: &Row) -> Option<(ModelSpec, Record)> {
+    if row.kind.as_str() != KIND {
+        return None;
+    }
+    let spec = ModelSpec::decode(row.spec.as_ref()).ok()?;
+    let record = Record::from_state(&ModelState::decode(row.state.as_deref()?).ok()?)?;
+    Some((spec, record))
+}
