@@ -269,3 +269,16 @@ fn the_tests_of_what_stands_are_run_without_a_build() {
     let said = project.call(&["test", "nothing"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);
 }
+
+#[test]
+fn a_model_whose_tests_cant_be_read_has_failed_them() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/t.sql", "SELECT 1 AS a"),
+        ("models/t.yaml", "tests:\n  - name: bad\n    sql: SELEC\n"),
+    ]);
+    assert_eq!(project.call(&["run"]).code, Some(1));
+    let said = project.call(&["test", "--json"]);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert_eq!(said.json()["models"][0]["error"]["code"], "companion-error");
+}

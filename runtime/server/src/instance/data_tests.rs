@@ -13,10 +13,11 @@ use watershed_reconcilers::secrets::Secrets;
 use crate::documents::{ResourceError, Severity, TestCounts, TestedModel, TestsDocument, Time};
 use crate::exit::Exit;
 use crate::report::document::Project;
-use crate::report::{Entry, data_tests, kinds, names, resource};
+use crate::report::{Entry, data_tests, health, kinds, names, resource};
 use crate::socket::{Answer, Refusal, TestRequest};
 
-/// The models that are meant: those named, or all that have tests, by name.
+/// The models that are meant: those named, or by name all that have tests, and those whose files can't be read: what
+/// tests they have is not known.
 ///
 /// # Errors
 /// When a name is unknown, means several, or is none of a model.
@@ -24,7 +25,8 @@ pub(super) fn chosen(entries: &[Entry], typed: &[String]) -> Result<Vec<Arc<Row>
     if typed.is_empty() {
         let is_tested = |entry: &&Entry| {
             let row = &entry.row;
-            !row.marks.is_deleted() && spec(row).is_some_and(|spec| !spec.tests.is_empty())
+            !row.marks.is_deleted()
+                && spec(row).is_some_and(|spec| !spec.tests.is_empty() || spec.fault.is_some())
         };
         let mut rows: Vec<_> = entries
             .iter()
@@ -127,10 +129,13 @@ async fn results(
     row: &Row,
     cancel: &CancellationToken,
 ) -> Result<Vec<watershed_proto::TestResult>, ResourceError> {
+    let spec = spec(row).unwrap_or_default();
+    if let Some(error) = health::own_error(row).filter(|_| spec.fault.is_some()) {
+        return Err(resource::failure(error));
+    }
     if kinds::output(row).is_none() {
         return Err(never_built(row));
     }
-    let spec = spec(row).unwrap_or_default();
     let tests = Tests::of(
         &spec,
         row.name.as_str(),
