@@ -84,6 +84,34 @@ fn a_mistake_is_told_with_its_place_and_is_said_to_be_mended() {
 }
 
 #[test]
+fn a_broken_file_that_is_renamed_is_not_said_to_be_fixed() {
+    let project = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/old.sql", "SELECT * FROM nope"),
+        ("models/whole.sql", "SELECT 1 AS x"),
+    ]);
+    let mut start = Going::settled(&project);
+    project.rename("models/old.sql", "models/new.sql");
+    project.write("models/last.sql", "SELECT 2 AS x");
+    let mut fixed = Vec::new();
+    loop {
+        let round = start.round();
+        fixed.extend(round.told("fixed"));
+        if round.done().contains("last:built") {
+            assert_eq!(round.exit_code(), Some(1));
+            break;
+        }
+    }
+    assert!(fixed.is_empty(), "{fixed:?}");
+    // Another one that says the same is one of its own.
+    project.write("models/second.sql", "SELECT * FROM nope");
+    start.until_done(&["second:failed"]);
+    project.remove("models/second.sql");
+    let round = start.round();
+    assert_eq!(round.told("fixed"), ["unknown-table models/second.sql:1"]);
+}
+
+#[test]
 fn a_file_that_does_not_compile_keeps_its_output_until_it_is_mended() {
     let project = project();
     let mut start = Going::settled(&project);

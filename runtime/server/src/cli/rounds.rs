@@ -18,7 +18,7 @@ pub(super) struct Rounds {
     project: String,
     lines: told::Lines,
     /// Mistakes that are there at the moment.
-    errors: u64,
+    errors: Vec<Diagnostic>,
     /// Resources that were not built in this round because of others.
     skipped: u64,
     has_told: bool,
@@ -27,12 +27,12 @@ pub(super) struct Rounds {
 impl Rounds {
     /// Goes on after the first round, which came to `document`.
     pub(super) fn after(document: &RunDocument, root: &Path) -> Self {
-        let errors = problems(document).iter().filter(|found| is_error(found)).count();
+        let errors = problems(document).into_iter().filter(is_error).collect();
         Self {
             root: root.to_owned(),
             project: document.project.clone(),
             lines: told::Lines::new(Begin::Clock),
-            errors: errors as u64,
+            errors,
             skipped: 0,
             has_told: false,
         }
@@ -49,7 +49,13 @@ impl Rounds {
                 }
             }
             Event::Diagnostic { diagnostic } => {
-                self.errors += u64::from(is_error(diagnostic));
+                if is_error(diagnostic) {
+                    let root = &self.root;
+                    // One that moved with its file is told at its new place, and is no second one.
+                    self.errors
+                        .retain(|known| !says_same(known, diagnostic) || root.join(&known.path).exists());
+                    self.errors.push(diagnostic.clone());
+                }
                 self.has_told = true;
                 let details = match console.verbosity {
                     Verbosity::Verbose => Details::Shown,
@@ -59,7 +65,11 @@ impl Rounds {
                 console.say(&Drawing::new(&self.root, details).draw(diagnostic));
             }
             Event::Fixed { diagnostic } => {
-                self.errors = self.errors.saturating_sub(u64::from(is_error(diagnostic)));
+                let gone = self
+                    .errors
+                    .iter()
+                    .position(|known| says_same(known, diagnostic) && known.path == diagnostic.path);
+                gone.map(|at| self.errors.swap_remove(at));
                 let place = format!("{}:{}:{}", diagnostic.path, diagnostic.line, diagnostic.column);
                 let (what, at) = (first_line(&diagnostic.message), clock(Time::now()));
                 let line =
@@ -88,7 +98,7 @@ impl Rounds {
             let verdict = match exit_code {
                 0 => format!("{GOOD}✓{GOOD:#} {STRONG}{name}{STRONG:#} is up to date ({took})\n"),
                 _ => {
-                    let left = count(self.errors.max(1), "error");
+                    let left = count(self.errors.len().max(1) as u64, "error");
                     format!("{BAD}✗{BAD:#} {STRONG}{name}{STRONG:#}: {left} ({took})\n")
                 }
             };
@@ -105,6 +115,11 @@ impl Rounds {
         }
         Ok(())
     }
+}
+
+/// Wherever they are.
+fn says_same(one: &Diagnostic, other: &Diagnostic) -> bool {
+    (&one.code, &one.message) == (&other.code, &other.message)
 }
 
 fn is_error(found: &Diagnostic) -> bool {

@@ -66,9 +66,13 @@ struct Known {
     runs: u64,
     /// A run that was told to have started.
     open: Option<Begun>,
+    /// A run that began before the end of the one before it was told: where it stands is known at once, what it did when it
+    /// is stored.
+    awaited: Option<InvocationId>,
 }
 
 struct Begun {
+    invocation: InvocationId,
     reason: Option<Reason>,
     at: Time,
     deletes: bool,
@@ -164,7 +168,10 @@ impl Observer {
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
             && self.held.is_empty()
-            && self.known.values().all(|known| known.open.is_none())
+            && self
+                .known
+                .values()
+                .all(|known| known.open.is_none() && known.awaited.is_none())
     }
 
     /// How far the work is.
@@ -223,6 +230,7 @@ impl Observer {
         self.shown.retain(|uid| there.contains(uid));
         self.unsettled.clear();
         self.running.clear();
+        self.known.values_mut().for_each(|known| known.awaited = None);
         events.extend(
             std::mem::take(&mut self.held)
                 .into_values()
@@ -260,19 +268,22 @@ impl Observer {
             return;
         }
         known.told = Some(id);
+        known.awaited.take_if(|awaited| *awaited <= run.id);
         known.runs = row.runs_total;
         let name = known.name.clone();
         let told = resource::last_run(run, &row.key(), row.error.as_ref());
         let is_failed = told.outcome == Outcome::Failed;
-        let had_failed = std::mem::replace(&mut known.failed, own_error(row).is_some());
+        // A rename is followed by a look, which says whether what had failed still does.
+        let was = known.was.take();
+        let had_failed = match was {
+            Some(_) => false,
+            None => std::mem::replace(&mut known.failed, own_error(row).is_some()),
+        };
         known.declared_as = kinds::declared_as(row);
         known.result = kinds::result(row);
         let about = Ended {
             fixed: had_failed && row.error.is_none(),
-            was: known
-                .was
-                .take()
-                .filter(|_| resource::work(run.result) == Work::Renamed),
+            was: was.filter(|_| resource::work(run.result) == Work::Renamed),
             ..known.about()
         };
         if !row.hidden {
@@ -300,6 +311,7 @@ impl Observer {
             return;
         };
         known.told = Some(id);
+        known.awaited.take_if(|awaited| *awaited <= run.id);
         known.runs = run.runs_total;
         let last = run.as_last_run(None);
         let finished = Event::ResourceFinished {
@@ -453,9 +465,23 @@ impl Observer {
         if let Some(run) = &update.no_op {
             self.no_op(run, events);
         }
-        let Standing::Running { phase, since, .. } = &update.status.standing else {
+        let Standing::Running {
+            invocation,
+            phase,
+            since,
+            ..
+        } = &update.status.standing
+        else {
             return;
         };
+        if let Some(known) = self.known.get_mut(&uid)
+            && known
+                .open
+                .as_ref()
+                .is_some_and(|open| open.invocation != *invocation)
+        {
+            known.awaited = Some(*invocation);
+        }
         let Some(known) = self.known.get(&uid).filter(|known| known.open.is_none()) else {
             return;
         };
@@ -470,6 +496,7 @@ impl Observer {
         }
         if let Some(known) = self.known.get_mut(&uid) {
             known.open = Some(Begun {
+                invocation: *invocation,
                 reason,
                 at,
                 deletes: *phase == watershed_controller::Phase::Delete,
@@ -515,6 +542,7 @@ impl Known {
             told: None,
             runs: 0,
             open: None,
+            awaited: None,
         }
     }
 }

@@ -131,15 +131,16 @@ impl Problems {
         let now = now.map(|found| (identity(&found), found)).collect();
         let before = std::mem::replace(&mut self.0, now);
         let new = self.0.iter().filter(|(what, _)| !before.contains_key(*what));
-        let new = new.map(|(_, found)| found.clone()).collect();
-        // What says the same in a file of another name has moved with it.
+        let new: Vec<Diagnostic> = new.map(|(_, found)| found.clone()).collect();
+        // What says the same in a file of another name since now has moved with it.
         let says_same = |gone: &Diagnostic, now: &Diagnostic| {
             (&gone.code, &gone.message) == (&now.code, &now.message) && gone.path != now.path
         };
-        let has_moved = |gone: &Diagnostic| self.0.values().any(|now| says_same(gone, now));
+        let has_moved = |gone: &Diagnostic| new.iter().any(|now| says_same(gone, now));
         let fixed = before.into_iter().filter(|(what, _)| !self.0.contains_key(what));
         let fixed = fixed.map(|(_, found)| found).filter(|found| !has_moved(found));
-        (new, fixed.collect())
+        let fixed = fixed.collect();
+        (new, fixed)
     }
 }
 
