@@ -470,6 +470,9 @@ impl World {
                 Returned::Failed(error)
             }
             1 => Returned::Panicked("oh".into()),
+            2 if self.taste.passes_over && run.phase == Phase::Reconcile => {
+                Returned::Done(Outcome::passed_over())
+            }
             _ => Returned::Done(Outcome {
                 work: Work::Built,
                 retrigger,

@@ -97,7 +97,11 @@ impl World {
                 )
             })?;
         }
-        if changed { self.check_seen(uid) } else { Ok(()) }
+        // The run before the one that was passed over may have seen less.
+        match changed && !past.passed_over {
+            true => self.check_seen(uid),
+            false => Ok(()),
+        }
     }
 
     /// Released by `parents: changed` only if it had seen what there is to see.

@@ -97,6 +97,9 @@ impl World {
     }
 
     fn completed(&mut self, run: &Run, result: &Returned) {
+        if matches!(result, Returned::Done(outcome) if outcome.passed_over) {
+            return self.passed_over(run);
+        }
         let step = self.step;
         let panic = Error::permanent("panic", "it panicked");
         let error = match result {
@@ -108,16 +111,31 @@ impl World {
         self.note_resync(run.uid);
         let mono = self.now.mono;
         let past = self.past(run.uid);
-        (past.completed_start, past.completed_end) = (run.started, step);
+        (past.passed_over, past.completed_start, past.completed_end) = (false, run.started, step);
         past.completed_seeing = run.sees_refs_of;
         past.waiting_since = Some(mono);
         // Requeued at once, it has settled in between all the same.
         past.seen_through_since_start = true;
         self.note_requeue(run, result);
+        // An owner that is asked has been disturbed before a time that is due at once is looked at.
         if exhausted {
             self.note_exhausted(run.uid);
         }
+        self.requeue_falls_due(run.uid);
         self.take_up_retry(run.uid);
+    }
+
+    /// It did nothing on purpose: what stands of the run before stays, and what it was asked for is owed still.
+    fn passed_over(&mut self, run: &Run) {
+        let (step, mono) = (self.step, self.now.mono);
+        self.note_resync(run.uid);
+        self.owe_still(run.uid);
+        let past = self.past(run.uid);
+        (past.passed_over, past.completed_start, past.completed_end) = (true, run.started, step);
+        past.completed_seeing = run.sees_refs_of;
+        past.waiting_since = Some(mono);
+        (past.forced, past.missed) = (false, false);
+        past.seen_through_since_start = true;
     }
 
     /// The time that a completed run returned takes the place of what was still to come, no nearer to its start than
@@ -131,7 +149,6 @@ impl World {
         let interval = self.options(run.uid).map(|options| options.requeue_interval);
         let earliest = run.begun_wall.after(interval.unwrap_or_default());
         self.past(run.uid).requeue = returned.map(|at| at.max(earliest));
-        self.requeue_falls_due(run.uid);
     }
 
     pub(crate) fn answer_commit(&mut self) -> Check {

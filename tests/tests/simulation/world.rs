@@ -79,6 +79,8 @@ pub(crate) struct Past {
     pub(crate) completed_seeing: u64,
     pub(crate) completed_end: u64,
     pub(crate) settled: u64,
+    /// Its last completed run did nothing on purpose.
+    pub(crate) passed_over: bool,
     /// `cancel(name)` stopped it, and nothing has asked for it since.
     pub(crate) stopped: bool,
     /// Not to start before this is durable.
@@ -219,7 +221,7 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
 impl World {
     pub(crate) fn new(seed: u64) -> Result<Self, String> {
         let mut rng = SmallRng::seed_from_u64(seed);
-        let taste = Taste::draw(&mut rng);
+        let taste = Taste::draw(seed, &mut rng);
         let kinds = kinds(&mut rng);
         let limits = Limits {
             concurrency: rng.random_range(1..=6),

@@ -188,6 +188,7 @@ impl Conclusion<'_> {
         plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
         core.graph[slot].set_forced(false);
         core.graph[slot].set_missed(false);
+        core.graph[slot].owe(run.is_answer());
         core.store_requeue(slot);
         let invocation = run.invocation();
         core.answer_outcome(slot, invocation, RunOutcome::Done { invocation, outcome });

@@ -225,7 +225,6 @@ impl Graph {
         if level == Cancels::None {
             return;
         }
-        let reason = Arc::new(Reason::bare(Why::Parent));
         let mut open = vec![self.rep(slot)];
         let mut seen = HashSet::<Slot, QuickHash>::default();
         while let Some(rep) = open.pop() {
@@ -248,7 +247,7 @@ impl Graph {
                     let child_rep = self.rep(child);
                     if child_rep != rep && self.is_busy(child_rep) {
                         if self.slots[child].is_running() {
-                            self.touch_run(child, &reason, why, stops);
+                            self.touch_run(child, &self.reason_as_parent(member), why, stops);
                         }
                         open.push(child_rep);
                     }

@@ -1,7 +1,7 @@
 //! Runs that do nothing on purpose leave their resources as they are.
 
 use crate::testing::Bench;
-use crate::{Outcome, Returned, Settled, Standing};
+use crate::{KindOptions, Limits, Outcome, Parents, Returned, Settled, Standing};
 
 fn pass_over(bench: &mut Bench, name: &str) {
     bench.returns(name, Returned::Done(Outcome::passed_over()));
@@ -44,4 +44,17 @@ fn a_requeue_time_that_is_used_up_does_not_stay_in_the_row() {
     pass_over(&mut bench, "a");
     assert_eq!(bench.row("a").next_reconcile, None);
     assert!(bench.is_idle());
+}
+
+#[test]
+fn a_request_that_was_passed_over_is_taken_up_once_its_parents_have_finished() {
+    let mut kind = KindOptions::new("k");
+    kind.parents = Parents::Changed;
+    let mut bench = Bench::with(vec![kind], Limits::default());
+    bench.settled(&[("a", &[]), ("b", &["a"])]);
+    bench.reconcile("b");
+    pass_over(&mut bench, "b");
+    bench.reconcile("a");
+    bench.finish("a");
+    assert!(bench.is_running("b"), "although its parent changed nothing");
 }
