@@ -103,7 +103,7 @@ impl Graph {
         let mut frames: Vec<Frame> = Vec::new();
         // What is unsettled already is not walked here; something may still run below it.
         let mut unsettled_before: Vec<Slot> = Vec::new();
-        self.enter(slot, reason, (why, stops.now()), &mut frames);
+        unsettled_before.extend(self.enter(slot, reason, (why, stops.now()), &mut frames));
         while let Some(frame) = frames.last_mut() {
             let (above, next) = (frame.slot, frame.next);
             let Some((referrer, link)) = self.referrer(self.slots[above].name, next) else {
@@ -120,7 +120,7 @@ impl Graph {
             self.slots[rep].unsettled_parents += 1;
             if !self.slots[child].is_unsettled() {
                 let reason = self.parent_reason(&mut frames);
-                self.enter(child, &reason, (why, stops.now()), &mut frames);
+                unsettled_before.extend(self.enter(child, &reason, (why, stops.now()), &mut frames));
                 continue;
             }
             if self.slots[child].is_running() {
@@ -134,13 +134,21 @@ impl Graph {
         }
     }
 
-    /// Makes one resource pending, and with it the cycle that it is on.
-    fn enter(&mut self, slot: Slot, reason: &Arc<Reason>, (why, now): (Why, Mono), frames: &mut Vec<Frame>) {
+    /// Makes one resource pending, and with it the cycle that it is on. Returns one of that which was unsettled before.
+    fn enter(
+        &mut self,
+        slot: Slot,
+        reason: &Arc<Reason>,
+        (why, now): (Why, Mono),
+        frames: &mut Vec<Frame>,
+    ) -> Option<Slot> {
         let rep = self.rep(slot);
         let mut index = 0;
+        let mut unsettled_before = None;
         while let Some(member) = self.member(rep, index) {
             index += 1;
             if self.slots[member].is_unsettled() {
+                unsettled_before = Some(member);
                 continue;
             }
             self.visits.nodes += 1;
@@ -155,6 +163,7 @@ impl Graph {
                 parent_reason: None,
             });
         }
+        unsettled_before
     }
 
     /// Counts the busy children of a resource that has become unsettled, all of its children having done so.

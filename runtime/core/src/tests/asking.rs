@@ -46,6 +46,18 @@ fn what_runs_tells_of_the_first_request_of_its_own_that_came_meanwhile() {
     assert_eq!(bench.running("a").reason.why, Why::Edited);
 }
 
+/// The cycle of `a` and `b` is pending, and what runs below it goes on, when `c` comes onto it by an edit.
+#[test]
+fn an_edit_that_widens_a_pending_cycle_cancels_what_runs_on_below_it() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &["b", "c"]), ("b", &["a"]), ("c", &[]), ("x", &["b"])]);
+    bench.reconcile("x");
+    nudge(&mut bench, "a");
+    assert!(!bench.is_cancelled("x"), "a timed request waits");
+    bench.edit_refs("c", &["b"]);
+    assert!(bench.is_cancelled("x"));
+}
+
 /// `c` runs below `b`, which a nudge has made pending.
 fn running_below() -> Bench {
     let mut bench = Bench::new();
