@@ -57,7 +57,7 @@ pub use self::core::{Core, Counters};
 pub use types::consistency::{Compared, Consistency, Finding, Rule};
 pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use types::effect::{
-    Answer, Commit, Effect, Gone, HistoryRow, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
+    Answer, Commit, Effect, Gone, HistoryRow, OwnedView, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
     StopReason, Unreturned, Write,
 };
 pub use types::error::{Error, ErrorKind, Place, Refusal};

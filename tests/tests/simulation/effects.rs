@@ -49,6 +49,9 @@ impl World {
             format!("{key} started before {hold:?}")
         })?;
         self.check_views(start, &item)?;
+        if start.phase == Phase::Reconcile {
+            self.check_owned(start)?;
+        }
         check_chain(start)?;
         let run = Run {
             uid,
@@ -67,6 +70,7 @@ impl World {
             abandon_at: None,
             abandoned: false,
             sees_refs_of: self.step,
+            spec_version: item.spec_version,
         };
         self.check_c1(&run, &key)?;
         if start.phase == Phase::Reconcile {

@@ -129,9 +129,12 @@ impl World {
         match why {
             Settled::Paused => item.paused,
             Settled::WaitingForRef(reference) => {
-                item.refs.contains(reference)
-                    && (self.catalog.live(&reference.key()).is_none()
-                        || reference.required == Required::Ready)
+                let target = self.catalog.live(&reference.key());
+                let is_missed = |target| {
+                    reference.required == Required::Ready
+                        && (!self.was_left_ready(target) || self.counts_as_failed(target))
+                };
+                item.refs.contains(reference) && target.is_none_or(is_missed)
             }
             Settled::WaitingForName { holder, .. } => {
                 let held = self.catalog.items.get(holder);
@@ -156,25 +159,28 @@ impl World {
         running.iter().all(runs)
     }
 
+    /// To those below it: by its error, or by how it has settled.
+    fn counts_as_failed(&self, uid: Uid) -> bool {
+        let settled = match self.standings.get(&uid) {
+            Some(Standing::Settled(why)) => matches!(
+                why,
+                Settled::WaitingForRef(_)
+                    | Settled::Abandoned { .. }
+                    | Settled::WaitingForName { .. }
+                    | Settled::OnCycle
+                    | Settled::Retrying
+            ),
+            _ => false,
+        };
+        settled || self.store.rows.get(&uid).is_some_and(|row| row.error.is_some())
+    }
+
     /// The failures above it that have none above them, found by walking up through failures alone.
     fn are_roots(&self, uid: Uid, said: &[Subject]) -> bool {
         if !self.is_durable() {
             return true; // readers, and this, may be behind
         }
-        let failed = |uid: &Uid| {
-            let settled = match self.standings.get(uid) {
-                Some(Standing::Settled(why)) => matches!(
-                    why,
-                    Settled::WaitingForRef(_)
-                        | Settled::Abandoned { .. }
-                        | Settled::WaitingForName { .. }
-                        | Settled::OnCycle
-                        | Settled::Retrying
-                ),
-                _ => false,
-            };
-            settled || self.store.rows.get(uid).is_some_and(|row| row.error.is_some())
-        };
+        let failed = |uid: &Uid| self.counts_as_failed(*uid);
         let above =
             |uid: Uid| -> BTreeSet<Uid> { self.catalog.parents(uid).into_iter().filter(failed).collect() };
         let (mut found, mut open) = (BTreeSet::from([uid]), vec![uid]);

@@ -14,6 +14,7 @@ mod model;
 mod moves;
 mod mutations;
 mod operating;
+mod owned;
 mod owing;
 mod priority;
 mod quiescence;

@@ -123,6 +123,7 @@ impl World {
         for uid in self.catalog.items.keys().copied().collect::<Vec<_>>() {
             if self.catalog.on_cycle(uid) && !before.on_cycle(uid) {
                 direct.insert(uid);
+                self.note_other_error(uid);
             } else if self.catalog.is_live(uid) && before.on_cycle(uid) && !self.catalog.on_cycle(uid) {
                 self.note_asked(uid);
                 self.note_disturbed(uid);
@@ -131,6 +132,10 @@ impl World {
         }
         if let Some(own) = own.filter(|own| asked.edited.contains(own)) {
             self.note_own_edit(own, asked, &mut direct);
+            let spec_version = self.catalog.items[&own].spec_version;
+            for run in self.running.values_mut().filter(|run| run.uid == own) {
+                run.spec_version = spec_version;
+            }
         }
         for uid in &direct {
             self.note_cancelling(*uid);
@@ -176,6 +181,8 @@ impl World {
         }
         for uid in &asked.gone {
             self.past.remove(uid);
+            let owner = before.items.get(uid).and_then(|item| item.owner);
+            self.note_leaves(*uid, owner);
         }
         for uid in asked.deleted.iter().chain(&asked.renamed).chain(&asked.taken_up) {
             // What asks anew outdoes an earlier `cancel(name)` of an invocation that has yet to return.
@@ -473,11 +480,20 @@ impl World {
             2 if self.taste.passes_over && run.phase == Phase::Reconcile => {
                 Returned::Done(Outcome::passed_over())
             }
-            _ => Returned::Done(Outcome {
-                work: Work::Built,
-                retrigger,
-                ..Outcome::default()
-            }),
+            _ => {
+                let outcome = Outcome {
+                    work: Work::Built,
+                    retrigger,
+                    ..Outcome::default()
+                };
+                Returned::Done(match self.taste.owners_look {
+                    true => {
+                        let draw = self.rng.random();
+                        self.looked_at(run.uid, outcome, draw)
+                    }
+                    false => outcome,
+                })
+            }
         };
         self.returns(invocation, result)
     }

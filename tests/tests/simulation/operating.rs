@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rand::Rng;
-use watershed_core::{Call, Error, ErrorKind, Input, Mono, OnOwned, RetryPolicy, Uid};
+use watershed_core::{Call, Error, ErrorKind, Input, Mono, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
@@ -151,21 +151,6 @@ impl World {
         let now = self.now.mono;
         if self.past(uid).retry_at.take_if(|at| *at <= now).is_some() {
             self.retry_falls_due(uid);
-        }
-    }
-
-    /// The attempts of a resource are used up: its owner is asked, after all else has come of the run.
-    pub(crate) fn note_exhausted(&mut self, uid: Uid) {
-        let owner = self.catalog.items[&uid].owner;
-        let owner = owner.filter(|owner| *owner != uid && self.catalog.is_live(*owner));
-        let asks = |owner: &Uid| {
-            self.options(*owner)
-                .is_some_and(|options| options.on_owned == OnOwned::Exhausted)
-        };
-        if let Some(owner) = owner.filter(asks) {
-            self.note_asked(owner);
-            self.note_disturbed(owner);
-            self.must_unsettle.insert(owner);
         }
     }
 

@@ -33,6 +33,7 @@ impl World {
                 self.op_failed_if(uid, run.stopped && same);
             }
             (false, Phase::Delete) if done => {
+                self.note_leaves(uid, self.catalog.items[&uid].owner);
                 self.catalog.items.remove(&uid);
                 self.ops.remove(&uid);
                 self.past.remove(&uid);
@@ -45,6 +46,7 @@ impl World {
                 let now = self.now.mono;
                 let past = self.past(uid);
                 (past.attempts, past.waiting_since) = (0, Some(now));
+                self.note_other_error(uid);
                 self.note_asked(uid);
             }
             (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
@@ -85,6 +87,7 @@ impl World {
     fn op_failed_if(&mut self, uid: Uid, failed: bool) {
         let now = self.now.mono;
         if failed && self.ops.contains_key(&uid) {
+            self.note_other_error(uid);
             let past = self.past(uid);
             past.attempts += 1;
             past.waiting_since = Some(now);
@@ -101,13 +104,17 @@ impl World {
             return self.passed_over(run);
         }
         let step = self.step;
-        let panic = Error::permanent("panic", "it panicked");
+        let panic = match result {
+            Returned::Panicked(message) => Error::permanent("panic", message.clone()),
+            _ => Error::permanent("panic", ""),
+        };
         let error = match result {
             Returned::Done(_) => None,
             Returned::Failed(error) => Some(error),
             Returned::Panicked(_) => Some(&panic),
         };
         let exhausted = self.note_result(run.uid, error);
+        let told = error.cloned();
         self.note_resync(run.uid);
         let mono = self.now.mono;
         let past = self.past(run.uid);
@@ -118,6 +125,7 @@ impl World {
         past.seen_through_since_start = true;
         self.note_requeue(run, result);
         // An owner that is asked has been disturbed before a time that is due at once is looked at.
+        self.note_left(run, (result, told.as_ref()));
         if exhausted {
             self.note_exhausted(run.uid);
         }

@@ -7,8 +7,9 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_core::{
-    AtStart, CallId, Core, Effect, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnOwned,
-    OnTimedAncestor, Parents, Phase, Pool, Revision, Row, Standing, StopReason, Timestamp, Uid,
+    AtStart, CallId, Core, Effect, Error, Input, InvocationId, Key, KindOptions, Limits, Mono, Now, OnOwned,
+    OnTimedAncestor, Parents, Phase, Pool, Revision, Row, SpecVersion, Standing, StateVersion, StopReason,
+    Timestamp, Uid,
 };
 
 use crate::model::{Catalog, Item};
@@ -35,6 +36,8 @@ pub(crate) struct Run {
     pub(crate) overdue: bool,
     /// The step by which it knows its parents: that of its start, or of its own last edit of its refs.
     pub(crate) sees_refs_of: u64,
+    /// The spec version that it knows.
+    pub(crate) spec_version: SpecVersion,
 }
 
 impl Run {
@@ -81,6 +84,9 @@ pub(crate) struct Past {
     pub(crate) settled: u64,
     /// Its last completed run did nothing on purpose.
     pub(crate) passed_over: bool,
+    /// What its last completed run left, and the spec version that it knew if that run succeeded and left it ready.
+    pub(crate) left: Option<Left>,
+    pub(crate) ready_as: Option<SpecVersion>,
     /// `cancel(name)` stopped it, and nothing has asked for it since.
     pub(crate) stopped: bool,
     /// Not to start before this is durable.
@@ -110,6 +116,16 @@ pub(crate) struct Past {
     pub(crate) seen_settled_since_start: bool,
     /// Has completed or settled since the start.
     pub(crate) seen_through_since_start: bool,
+}
+
+/// What a completed run leaves for the owner of its resource to look at.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Left {
+    pub(crate) state_version: StateVersion,
+    pub(crate) error: Option<Error>,
+    pub(crate) unready: Option<Arc<str>>,
+    /// Whether a cycle, a rename or a delete may have written over the error since.
+    pub(crate) unsure: bool,
 }
 
 /// A request for a reconcile that has not had all of its answers.
@@ -183,7 +199,7 @@ pub(crate) fn ensure(holds: bool, rule: &str, detail: impl FnOnce() -> String) -
     }
 }
 
-fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
+fn kinds(rng: &mut SmallRng, taste: &Taste) -> Vec<KindOptions> {
     let patience = Duration::from_secs(if rng.random_bool(0.4) { 4 } else { 600 });
     let timed_patience = Duration::from_secs(if rng.random_bool(0.5) { 3 } else { 30 });
     let options = |name: &str| KindOptions {
@@ -204,7 +220,10 @@ fn kinds(rng: &mut SmallRng) -> Vec<KindOptions> {
     if rng.random_bool(0.7) {
         plain.retry = policy(rng);
     }
-    plain.on_owned = OnOwned::Exhausted;
+    plain.on_owned = match taste.owners_look {
+        true => OnOwned::Changed,
+        false => OnOwned::Exhausted,
+    };
     if rng.random_bool(0.5) {
         let pool = Pool {
             name: "shared".into(),
@@ -222,7 +241,7 @@ impl World {
     pub(crate) fn new(seed: u64) -> Result<Self, String> {
         let mut rng = SmallRng::seed_from_u64(seed);
         let taste = Taste::draw(seed, &mut rng);
-        let kinds = kinds(&mut rng);
+        let kinds = kinds(&mut rng, &taste);
         let limits = Limits {
             concurrency: rng.random_range(1..=6),
             drain_limit: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
@@ -387,6 +406,15 @@ impl World {
             self.catalog.items.insert(*uid, item);
             let past = self.past.entry(*uid).or_default();
             past.attempts = row.attempts;
+            let seen = row.last_run.as_ref().and_then(|last| last.seen.as_ref());
+            past.left = seen.map(|_| Left {
+                state_version: row.last_run.as_ref().map_or(StateVersion(0), |last| last.state_version),
+                error: row.error.as_deref().cloned(),
+                unready: row.unready.clone(),
+                unsure: row.error.is_some(),
+            });
+            let is_ready = row.error.is_none() && row.unready.is_none();
+            past.ready_as = seen.filter(|_| is_ready).map(|seen| seen.spec_version);
             past.requeue = row
                 .next_reconcile
                 .filter(|at| !row.marks.is_deleted() && *at > self.now.wall);

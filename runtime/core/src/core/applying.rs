@@ -12,6 +12,7 @@ use super::Core;
 use crate::batch::plan::{Plan, Step};
 use crate::graph::Graph;
 use crate::graph::lifecycle::Event;
+use crate::graph::owners::News;
 use crate::graph::resource::{Cancelled, Life, Resource, Running};
 use crate::types::edit::{no_labels, unless_empty};
 use crate::types::index::{NameId, Slot};
@@ -32,6 +33,8 @@ struct Tally {
     to_bind: Vec<Slot>,
     /// Those that have another policy for retries.
     policies: Vec<Slot>,
+    /// Owners of what leaves the catalog at once, and why they are asked for; by uid, for they may leave it too.
+    owners: Vec<(Uid, Arc<Reason>)>,
 }
 
 /// The author of a batch and the origins of its edits.
@@ -117,11 +120,23 @@ impl<'a> Applying<'a> {
         self.free_what_is_kept_out(&marked);
         let policies = std::mem::take(&mut self.tally.policies);
         self.ask_for_changed();
+        self.ask_owners();
         for slot in policies {
             self.core.follow_new_policy(slot);
         }
         self.core.wake_for_freed_names();
         self.core.graph.end_batch();
+    }
+
+    /// Owners look at what they own when something of it has left the catalog.
+    fn ask_owners(&mut self) {
+        for (uid, reason) in std::mem::take(&mut self.tally.owners) {
+            let owner = self.core.graph.find(uid);
+            if let Some(owner) = owner.filter(|owner| self.core.graph[*owner].is_live()) {
+                self.core.graph[owner].hold_until(self.core.journal.revision());
+                self.core.ask(owner, &reason);
+            }
+        }
     }
 
     /// What a batch may have marked, if abandoned invocations could keep it out.
@@ -270,6 +285,10 @@ impl<'a> Applying<'a> {
             }
             if self.own != Some(slot) {
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
+            }
+            if let Some(owner) = self.core.graph.owner_to_ask(slot, News::Changed) {
+                let uid = self.core.graph[owner].row().uid;
+                self.tally.owners.push((uid, self.core.reason_for_owner(slot)));
             }
             return self.core.remove(slot);
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Core;
 use crate::graph::lifecycle::Event;
+use crate::graph::owners::News;
 use crate::graph::resource::Cancelled;
 use crate::schedule::retries::{attempts_after, plan_resync};
 use crate::schedule::verdict::rest;
@@ -35,7 +36,7 @@ impl Core {
             self.on(slot, Event::Settled(settles_as));
         }
         if exhausted && was_set {
-            self.ask_owner(slot);
+            self.ask_owner(slot, News::Exhausted);
         }
     }
 
@@ -86,17 +87,19 @@ impl Core {
         }
     }
 
-    /// The owner of what has used up its attempts decides what becomes of the rest.
-    pub(super) fn ask_owner(&mut self, slot: Slot) {
-        if let Some(owner) = self.graph.owner_to_ask(slot) {
-            let before = self.graph[slot]
-                .row()
-                .last_run
-                .as_ref()
-                .map(|last| last.reason.clone());
-            let reason = Reason::because(Why::Recovered, self.graph.cause_of(slot)).after(before);
-            self.ask(owner, &Arc::new(reason));
+    /// The owner of a resource looks at what has happened to that.
+    pub(super) fn ask_owner(&mut self, slot: Slot, news: News) {
+        if let Some(owner) = self.graph.owner_to_ask(slot, news) {
+            let reason = self.reason_for_owner(slot);
+            self.ask(owner, &reason);
         }
+    }
+
+    /// Why the owner of a resource runs for what has happened to that.
+    pub(super) fn reason_for_owner(&self, slot: Slot) -> Arc<Reason> {
+        let last = self.graph[slot].row().last_run.as_ref();
+        let before = last.map(|last| last.reason.clone());
+        Arc::new(Reason::because(Why::Recovered, self.graph.cause_of(slot)).after(before))
     }
 
     /// It is time to look for drift.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use super::Core;
 use crate::graph::lifecycle::Event;
+use crate::graph::owners::News;
 use crate::graph::resource::{Cancelled, Life, Op, Running};
 use crate::schedule::retries::{attempts_after, deadline_error, plan_resync};
 use crate::schedule::verdict::rest;
 use crate::timers::Timer;
 use crate::types::index::Slot;
 use crate::{
-    Error, InvocationId, Marks, Outcome, Phase, Reason, Returned, RunOutcome, RunResult, Settled, Why,
+    Error, InvocationId, Marks, Outcome, Phase, Reason, Returned, Row, RunOutcome, RunResult, Settled, Why,
 };
 
 /// The code of the error that stands for a panic (C9).
@@ -135,19 +136,23 @@ impl Conclusion<'_> {
     fn conclude_reconcile(&mut self, result: Result<Outcome, Arc<Error>>) {
         let (slot, run) = (self.slot, self.run);
         if let Some(outcome) = result.as_ref().ok().filter(|outcome| outcome.passed_over) {
-            return self.conclude_passed_over(*outcome);
+            return self.conclude_passed_over(outcome.clone());
         }
         let ended = match &result {
             Ok(outcome) => RunResult::Done(outcome.work),
             Err(_) => RunResult::Failed,
         };
         self.core.record(slot, run, ended, result.as_ref().err().cloned());
+        let is_changed = completes_otherwise(self.core.graph[slot].row(), &result);
         let core = &mut *self.core;
         let is_no_op = result.as_ref().is_ok_and(|outcome| {
             core.journal
-                .count_no_op(&mut core.graph, core.now.wall, slot, (run, *outcome))
+                .count_no_op(&mut core.graph, core.now.wall, slot, (run, outcome))
         });
-        if !is_no_op {
+        if is_no_op {
+            // Its requeue time is the stored one, which may have been used up before a clock was set back.
+            core.timers.set_requeue(slot, core.graph[slot].row().next_reconcile);
+        } else {
             self.write_reconcile(ended, &result);
         }
         self.core
@@ -177,7 +182,9 @@ impl Conclusion<'_> {
         );
         self.go_on();
         if exhausted {
-            self.core.ask_owner(slot);
+            self.core.ask_owner(slot, News::Exhausted);
+        } else if is_changed {
+            self.core.ask_owner(slot, News::Changed);
         }
     }
 
@@ -210,6 +217,7 @@ impl Conclusion<'_> {
         let next = self.core.timers.requeue(slot);
         let (now, done) = (self.core.now.wall, result.is_ok());
         let error = result.as_ref().err().cloned();
+        let unready = result.as_ref().ok().and_then(|outcome| outcome.unready.clone());
         let attempts = attempts_after(
             &self.core.graph,
             &mut self.core.timers,
@@ -219,6 +227,7 @@ impl Conclusion<'_> {
         self.core.write(slot, |row| {
             row.runs_total += 1;
             row.error = error;
+            row.unready = unready;
             row.attempts = attempts;
             row.next_reconcile = next;
             if done {
@@ -285,6 +294,7 @@ impl Conclusion<'_> {
             }
             Ok(outcome) => {
                 self.core.record(slot, run, RunResult::Done(outcome.work), None);
+                self.core.ask_owner(slot, News::Changed);
                 self.core.remove(slot);
             }
         }
@@ -327,6 +337,18 @@ impl Conclusion<'_> {
             self.core.on_settled(slot);
         }
     }
+}
+
+/// Returns true if a reconcile ends with another state, error or readiness than the last completed one, or is the first.
+fn completes_otherwise(row: &Row, result: &Result<Outcome, Arc<Error>>) -> bool {
+    let unready = result.as_ref().ok().and_then(|outcome| outcome.unready.as_ref());
+    let is_the_same = row.last_run.as_ref().is_some_and(|last| {
+        last.seen.is_some()
+            && last.state_version == row.state_version
+            && row.error.as_ref() == result.as_ref().err()
+            && row.unready.as_ref() == unready
+    });
+    !is_the_same
 }
 
 /// Why a resource is reconciled after this run, with which its rename became known or was done.

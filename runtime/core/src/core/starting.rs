@@ -22,16 +22,16 @@ impl Core {
         if busy {
             self.graph.count_running(slot);
         }
-        let refs = if phase == Phase::Reconcile {
-            self.graph.view_refs(slot)
-        } else {
-            Vec::new()
+        let (refs, owned) = match phase {
+            Phase::Reconcile => (self.graph.view_refs(slot), self.graph.view_owned(slot)),
+            Phase::Delete | Phase::Rename => Default::default(),
         };
         let start = Start {
             invocation,
             phase,
             resource: row,
             refs,
+            owned,
             reason,
             epoch: self.journal.epoch(),
         };

@@ -220,7 +220,11 @@ impl Graph {
         let Some(run) = self.slots[slot].run_mut() else {
             return;
         };
-        run.again.get_or_insert_with(|| reason.clone());
+        // Within a batch the walk may come by a parent that is not asked for yet, which has no reason to tell.
+        let says_more = |again: &Arc<Reason>| !again.is_only_the_start() || reason.is_only_the_start();
+        if !run.again.as_ref().is_some_and(says_more) {
+            run.again = Some(reason.clone());
+        }
         // A rename reads no refs: what happens above it is nothing to it.
         if cancels && run.cancelled == Cancelled::No && run.phase == Phase::Reconcile {
             self.cancel_run(slot, Cancelled::ToRunAgain, stops);

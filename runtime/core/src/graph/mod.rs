@@ -14,7 +14,7 @@ mod fields;
 pub(crate) mod kinds;
 pub(crate) mod lifecycle;
 mod names;
-mod owners;
+pub(crate) mod owners;
 pub(crate) mod resource;
 pub(crate) mod settling;
 mod sight;

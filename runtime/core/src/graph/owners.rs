@@ -1,14 +1,28 @@
 //! Owners (C15): deleting one deletes what it owns, unless that is handed over.
 
+use std::sync::Arc;
+
 use super::Graph;
-use crate::Uid;
 use crate::types::index::Slot;
+use crate::{OnOwned, OwnedView, Uid};
+
+/// A thing that happens to an owned resource.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum News {
+    /// It has completed otherwise than before, or has left the catalog.
+    Changed,
+    /// It has used up its attempts.
+    Exhausted,
+}
 
 impl Graph {
     /// A resource has another owner now, or has come or gone.
     pub(crate) fn set_owner(&mut self, slot: Slot, before: Option<Uid>, after: Option<Uid>) {
         if before == after {
             return;
+        }
+        if let Some(owner) = before.and_then(|owner| self.slots.find(owner)) {
+            self.enqueue(owner); // it may have waited for the commit of what it owns no more
         }
         if let Some(owned) = before.and_then(|owner| self.owned.get_mut(&owner)) {
             owned.remove(&slot);
@@ -33,15 +47,40 @@ impl Graph {
         self.owned.get(&owner).into_iter().flatten().copied()
     }
 
-    /// Whom to tell that an owned resource has used up its attempts: its owner, if the kind of that says so.
-    pub(crate) fn owner_to_ask(&self, slot: Slot) -> Option<Slot> {
+    /// The owner of a resource if its kind has it asked for what has happened to that.
+    pub(crate) fn owner_to_ask(&self, slot: Slot, news: News) -> Option<Slot> {
         let owner = self.slots[slot]
             .row
             .owner
             .and_then(|owner| self.slots.find(owner))?;
         let may = owner != slot && self.slots[owner].is_live();
-        let asks = |options: &crate::KindOptions| options.on_owned == crate::OnOwned::Exhausted;
+        let asks = |options: &crate::KindOptions| match options.on_owned {
+            OnOwned::Nothing => false,
+            OnOwned::Exhausted => news == News::Exhausted,
+            OnOwned::Changed => true,
+        };
         (may && self.options(owner).is_some_and(asks)).then_some(owner)
+    }
+
+    /// What a resource owns, if its kind is asked for what happens to that.
+    pub(crate) fn watched_by(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
+        let is_told = self.options(slot).is_some_and(|it| it.on_owned != OnOwned::Nothing);
+        let owner = is_told.then(|| self.slots[slot].row.uid);
+        let owned = owner.into_iter().flat_map(|owner| self.owned_by(owner));
+        owned.filter(move |owned| *owned != slot)
+    }
+
+    /// What a resource whose kind is asked for changes of what it owns sees of that, in order of their names.
+    pub(crate) fn view_owned(&self, slot: Slot) -> Arc<[OwnedView]> {
+        let mut owned: Vec<OwnedView> = self
+            .watched_by(slot)
+            .map(|owned| OwnedView {
+                resource: self.slots[owned].row.clone(),
+                failed: self.slots[owned].is_failed(),
+            })
+            .collect();
+        owned.sort_by_cached_key(|view| view.resource.key());
+        owned.into()
     }
 
     /// Every owner with what it owns.

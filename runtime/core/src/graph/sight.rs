@@ -36,10 +36,10 @@ impl Graph {
             .position(|link| unmet(link.name, link.required))
     }
 
-    /// Returns true if its last completed invocation succeeded and saw its present spec version.
+    /// Returns true if its last completed invocation succeeded, did not call it unready, and saw its present spec version.
     fn is_ready(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
-        if resource.is_failed() {
+        if resource.is_failed() || resource.row.unready.is_some() {
             return false;
         }
         let Some(seen) = resource.row.last_run.as_ref().and_then(|run| run.seen.as_ref()) else {

@@ -73,7 +73,11 @@ impl Journal {
         let completed = run.phase() == Phase::Reconcile && result != RunResult::Cancelled;
         let epoch = self.epoch;
         self.write(graph, now, slot, |row| {
-            let before = row.last_run.as_ref().and_then(|last| last.seen.clone());
+            let before = row.last_run.as_deref();
+            let (seen, state_version) = match completed {
+                true => (run.seen().cloned(), row.state_version),
+                false => before.map_or_else(Default::default, |last| (last.seen.clone(), last.state_version)),
+            };
             row.last_run = Some(Arc::new(LastRun {
                 id: run.invocation(),
                 epoch,
@@ -82,7 +86,8 @@ impl Journal {
                 started_at: run.started_at(),
                 ended_at: now,
                 result,
-                seen: if completed { run.seen().cloned() } else { before },
+                seen,
+                state_version,
             }));
         });
     }
@@ -166,9 +171,11 @@ impl Journal {
         graph: &mut Graph,
         now: Timestamp,
         slot: Slot,
-        (run, outcome): (&Running, Outcome),
+        (run, outcome): (&Running, &Outcome),
     ) -> bool {
-        if !is_no_op(&graph[slot], run, outcome) {
+        let wanted = outcome.retrigger;
+        let next = wanted.map(|wanted| graph.requeue_time(slot, run.started_at(), wanted));
+        if !is_no_op(&graph[slot], run, outcome, next) {
             return false;
         }
         let resource = &mut graph[slot];
@@ -189,15 +196,17 @@ impl Journal {
     }
 }
 
-fn is_no_op(resource: &Resource, run: &Running, outcome: Outcome) -> bool {
+/// Returns true if what is stored says all of this run already: its requeue time and its readiness too.
+fn is_no_op(resource: &Resource, run: &Running, outcome: &Outcome, next: Option<Timestamp>) -> bool {
     let row = resource.row();
-    let finds_nothing = matches!(outcome.work, Work::None | Work::Checked) && outcome.retrigger.is_none();
+    let finds_nothing = matches!(outcome.work, Work::None | Work::Checked);
     let is_sound = row.error.is_none() && row.attempts == 0 && resource.unreadable().is_none();
     let sees_the_same = row.last_run.as_ref().is_some_and(|last| {
         last.phase == Phase::Reconcile
             && matches!(last.result, RunResult::Done(_))
+            && last.state_version == row.state_version
             && last.seen.as_ref() == run.seen()
     });
-    // A requeue time that was used up or is replaced is a change of what is stored.
-    finds_nothing && is_sound && row.next_reconcile.is_none() && sees_the_same
+    let stays = row.next_reconcile == next && row.unready == outcome.unready;
+    finds_nothing && is_sound && stays && sees_the_same
 }

@@ -127,6 +127,9 @@ impl<'a> Verdicts<'a> {
                 hold = hold.max(self.graph[target].hold());
             }
         }
+        for owned in self.graph.watched_by(slot) {
+            hold = hold.max(self.graph[owned].hold());
+        }
         if hold > self.durable {
             return Verdict::AwaitCommit(hold);
         }

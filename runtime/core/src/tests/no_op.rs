@@ -137,3 +137,23 @@ fn a_run_for_a_time_that_fell_due_is_stored_whatever_it_finds() {
     assert_eq!(row.last_run.as_ref().map(|last| last.id), Some(run));
     assert_eq!((row.next_reconcile, told(&bench)), (None, vec![]));
 }
+
+#[test]
+fn a_run_that_returns_the_requeue_time_that_is_set_already_writes_nothing() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.finish_at("a", Some(60_000));
+    let before = bench.row("a");
+    assert!(before.next_reconcile.is_some());
+    bench.reconcile("a");
+    let again = Outcome {
+        retrigger: before.next_reconcile,
+        ..Outcome::unchanged()
+    };
+    bench.returns("a", Returned::Done(again));
+    assert_eq!(bench.row("a").revision, before.revision);
+    bench.pass(std::time::Duration::from_secs(61));
+    assert!(bench.is_running("a"), "it still falls due");
+    look(&mut bench, "a");
+    assert!(bench.row("a").revision > before.revision, "it was used up");
+}

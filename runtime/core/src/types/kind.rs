@@ -146,6 +146,9 @@ pub enum OnOwned {
     Nothing,
     /// It is when one of them has used up its attempts.
     Exhausted,
+    /// It is then, and also when one of them first completes, completes with another state version, error or readiness
+    /// than the last time, or leaves the catalog.
+    Changed,
 }
 
 /// A limit that several kinds share: a connector's, for instance.

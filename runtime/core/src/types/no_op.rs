@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Epoch, InvocationId, LastRun, Phase, Reason, Row, RunResult, Seen, Timestamp, Uid, Work};
+use crate::{
+    Epoch, InvocationId, LastRun, Phase, Reason, Row, RunResult, Seen, StateVersion, Timestamp, Uid, Work,
+};
 
 /// The last run of a resource, where it found nothing to do.
 ///
@@ -20,7 +22,7 @@ use crate::{Epoch, InvocationId, LastRun, Phase, Reason, Row, RunResult, Seen, T
 ///     work: Work::Checked,
 ///     runs_total: 3,
 /// };
-/// assert_eq!(run.as_last_run(None).result, RunResult::Done(Work::Checked));
+/// assert_eq!(run.as_last_run(None, StateVersion(0)).result, RunResult::Done(Work::Checked));
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct NoOpRun {
@@ -51,14 +53,15 @@ impl NoOpRun {
 
     /// Writes down the run in a row that does not know of it.
     pub fn show_in(&self, row: &mut Row) {
-        let seen = row.last_run.as_ref().and_then(|run| run.seen.clone());
+        let last = row.last_run.as_deref();
+        let seen = last.and_then(|run| run.seen.clone());
         row.runs_total = self.runs_total;
         row.last_success = Some(self.ended_at);
-        row.last_run = Some(Arc::new(self.as_last_run(seen)));
+        row.last_run = Some(Arc::new(self.as_last_run(seen, row.state_version)));
     }
 
     /// The same as a row tells it; `seen` is what the last stored reconcile saw, and so did this one.
-    pub fn as_last_run(&self, seen: Option<Seen>) -> LastRun {
+    pub fn as_last_run(&self, seen: Option<Seen>, state_version: StateVersion) -> LastRun {
         LastRun {
             id: self.id,
             epoch: self.epoch,
@@ -68,6 +71,7 @@ impl NoOpRun {
             ended_at: self.ended_at,
             result: RunResult::Done(self.work),
             seen,
+            state_version,
         }
     }
 }

@@ -113,6 +113,8 @@ pub struct Row {
     pub state_version: StateVersion,
     /// What its last completed run failed with, or the cycle that it is on.
     pub error: Option<Arc<Error>>,
+    /// Why it can't be used yet, although its last completed run succeeded.
+    pub unready: Option<Arc<str>>,
     /// When it asked to be run again.
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
@@ -161,6 +163,7 @@ impl Row {
             spec_version: SpecVersion(0),
             state_version: StateVersion(0),
             error: None,
+            unready: None,
             next_reconcile: None,
             attempts: 0,
             retry: None,

@@ -60,8 +60,9 @@ pub enum Work {
 /// assert_eq!(outcome.retrigger, Some(Timestamp(61_000)));
 /// assert_eq!(Outcome::unchanged(), Outcome::default());
 /// assert_eq!(Outcome::changed().requeue_after(Duration::from_secs(60)).work, Work::Built);
+/// assert!(Outcome::changed().unready("its endpoint does not answer").unready.is_some());
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// What it did.
     pub work: Work,
@@ -73,6 +74,9 @@ pub struct Outcome {
     /// It was passed over: nothing was done on purpose, and what was asked for is left to a later run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
+    /// Why its resource can't be used yet, although the run succeeded: refs that require `ready` wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unready: Option<Arc<str>>,
 }
 
 impl Outcome {
@@ -101,6 +105,13 @@ impl Outcome {
             passed_over: true,
             ..Self::default()
         }
+    }
+
+    /// The same of a resource that can't be used yet, with the reason for people.
+    #[must_use]
+    pub fn unready(mut self, why: impl Into<Arc<str>>) -> Self {
+        self.unready = Some(why.into());
+        self
     }
 
     /// The same, with another run this long after the return.
@@ -178,7 +189,7 @@ pub struct Seen {
 /// ```
 /// use std::sync::Arc;
 /// use watershed_core::{
-///     Epoch, InvocationId, LastRun, Phase, Reason, RunResult, Timestamp, Why, Work,
+///     Epoch, InvocationId, LastRun, Phase, Reason, RunResult, StateVersion, Timestamp, Why, Work,
 /// };
 ///
 /// let run = LastRun {
@@ -190,6 +201,7 @@ pub struct Seen {
 ///     ended_at: Timestamp(1_020),
 ///     result: RunResult::Done(Work::Built),
 ///     seen: None,
+///     state_version: StateVersion(0),
 /// };
 /// assert_eq!(run.ended_at.0 - run.started_at.0, 20, "milliseconds");
 /// ```
@@ -211,4 +223,7 @@ pub struct LastRun {
     pub result: RunResult,
     /// What the last *completed* reconcile saw, which may be an earlier one. None if none completed.
     pub seen: Option<Seen>,
+    /// The version of its resource's state when that reconcile returned.
+    #[serde(default)]
+    pub state_version: StateVersion,
 }

@@ -1,0 +1,69 @@
+//! Runs that succeed and leave a resource that can't be used yet.
+
+use crate::testing::Bench;
+use crate::{Edit, Outcome, Ref, Required, Returned, Settled, Standing};
+
+/// `strict` requires `a` to be ready, `lax` that it has completed.
+fn read_by_two() -> Bench {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[]), ("lax", &["a"])]);
+    let ready = Ref {
+        required: Required::Ready,
+        ..Ref::completed("k", "a")
+    };
+    let new = bench.new_resource("strict", &[]).with_refs([ready]);
+    bench.apply(vec![Edit::create(new)]);
+    bench.starts();
+    bench
+}
+
+fn unready(bench: &mut Bench, name: &str, why: &str) {
+    bench.returns(name, Returned::Done(Outcome::unchanged().unready(why)));
+}
+
+#[test]
+fn what_needs_a_ready_ref_waits_for_an_unready_one_and_what_needs_a_completed_one_does_not() {
+    let mut bench = read_by_two();
+    unready(&mut bench, "a", "it starts");
+    assert_eq!(bench.finish_all(), ["lax"]);
+    let waits = bench.standing("strict");
+    assert!(matches!(waits, Standing::Settled(Settled::WaitingForRef(_))), "{waits:?}");
+    assert_eq!(bench.standing("a"), Standing::Settled(Settled::Idle));
+    assert_eq!(bench.row("a").error, None);
+    bench.reconcile("a");
+    assert_eq!(bench.finish_all(), ["a", "lax", "strict"]);
+}
+
+#[test]
+fn readiness_is_stored_until_the_next_completed_run() {
+    let mut bench = read_by_two();
+    unready(&mut bench, "a", "it starts");
+    bench.finish_all();
+    bench.restart();
+    assert_eq!(bench.row("a").unready.as_deref(), Some("it starts"));
+    bench.fail("a");
+    assert_eq!(bench.row("a").unready, None, "its error says more");
+    assert!(bench.row("a").error.is_some());
+}
+
+#[test]
+fn a_run_that_finds_the_same_readiness_is_not_stored_and_one_that_finds_another_is() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.reconcile("a");
+    unready(&mut bench, "a", "it starts");
+    let before = bench.row("a").revision;
+    bench.reconcile("a");
+    unready(&mut bench, "a", "it starts");
+    assert_eq!(bench.row("a").revision, before);
+    for why in ["it stops", "it starts"] {
+        let before = bench.row("a").revision;
+        bench.reconcile("a");
+        unready(&mut bench, "a", why);
+        assert!(bench.row("a").revision > before, "{why}");
+    }
+    let before = bench.row("a").revision;
+    bench.reconcile("a");
+    bench.returns("a", Returned::Done(Outcome::unchanged()));
+    assert!(bench.row("a").revision > before && bench.row("a").unready.is_none());
+}
