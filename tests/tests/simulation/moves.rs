@@ -123,7 +123,7 @@ impl World {
         for uid in self.catalog.items.keys().copied().collect::<Vec<_>>() {
             if self.catalog.on_cycle(uid) && !before.on_cycle(uid) {
                 direct.insert(uid);
-                self.note_other_error(uid);
+                self.note_error_gone(uid);
             } else if self.catalog.is_live(uid) && before.on_cycle(uid) && !self.catalog.on_cycle(uid) {
                 self.note_asked(uid);
                 self.note_disturbed(uid);
@@ -203,6 +203,7 @@ impl World {
             }
             if asked.taken_up.contains(uid) {
                 self.owe(*uid);
+                self.note_taken_up(*uid);
             }
             let past = self.past(*uid);
             if asked.deleted.contains(uid) || asked.taken_up.contains(uid) {

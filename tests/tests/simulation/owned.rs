@@ -48,7 +48,6 @@ impl World {
             state_version: self.catalog.items[&run.uid].state_version,
             error: error.cloned(),
             unready,
-            unsure: false,
         };
         let past = self.past(run.uid);
         let is_ready = left.error.is_none() && left.unready.is_none();
@@ -57,23 +56,23 @@ impl World {
         let Some(owner) = self.owner_that_looks(run.uid, false) else {
             return;
         };
-        let unsure = before.as_ref().is_some_and(|before| before.unsure);
-        let differs = before.is_none_or(|before| {
-            let same = (before.state_version, before.unready) == (left.state_version, left.unready);
-            !same || (!before.unsure && before.error != left.error)
-        });
-        if differs {
+        if before != Some(left) {
             self.note_owner_asked(owner);
-        } else if unsure {
-            self.owe(owner); // it may be asked
-            self.note_disturbed(owner);
         }
     }
 
-    /// Something else than a reconcile has written an error, or taken one away.
-    pub(crate) fn note_other_error(&mut self, uid: Uid) {
+    /// The error of its last reconcile has gone for another reason: a cycle that is to be broken before the next one, a
+    /// rename that is done.
+    pub(crate) fn note_error_gone(&mut self, uid: Uid) {
         if let Some(left) = &mut self.past(uid).left {
-            left.unsure = true;
+            left.error = None;
+        }
+    }
+
+    /// It is taken up again: what its last run left is shown no more.
+    pub(crate) fn note_taken_up(&mut self, uid: Uid) {
+        if let Some(left) = &mut self.past(uid).left {
+            (left.error, left.unready) = (None, None);
         }
     }
 

@@ -46,7 +46,7 @@ impl World {
                 let now = self.now.mono;
                 let past = self.past(uid);
                 (past.attempts, past.waiting_since) = (0, Some(now));
-                self.note_other_error(uid);
+                self.note_error_gone(uid);
                 self.note_asked(uid);
             }
             (false, Phase::Delete | Phase::Rename) => self.op_failed_if(uid, true),
@@ -87,7 +87,6 @@ impl World {
     fn op_failed_if(&mut self, uid: Uid, failed: bool) {
         let now = self.now.mono;
         if failed && self.ops.contains_key(&uid) {
-            self.note_other_error(uid);
             let past = self.past(uid);
             past.attempts += 1;
             past.waiting_since = Some(now);

@@ -124,8 +124,6 @@ pub(crate) struct Left {
     pub(crate) state_version: StateVersion,
     pub(crate) error: Option<Error>,
     pub(crate) unready: Option<Arc<str>>,
-    /// Whether a cycle, a rename or a delete may have written over the error since.
-    pub(crate) unsure: bool,
 }
 
 /// A request for a reconcile that has not had all of its answers.
@@ -411,9 +409,9 @@ impl World {
                 state_version: row.last_run.as_ref().map_or(StateVersion(0), |last| last.state_version),
                 error: row.error.as_deref().cloned(),
                 unready: row.unready.clone(),
-                unsure: row.error.is_some(),
             });
-            let is_ready = row.error.is_none() && row.unready.is_none();
+            let failed = row.last_run.as_ref().is_some_and(|last| last.failed);
+            let is_ready = !failed && row.unready.is_none();
             past.ready_as = seen.filter(|_| is_ready).map(|seen| seen.spec_version);
             past.requeue = row
                 .next_reconcile

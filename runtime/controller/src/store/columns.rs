@@ -16,10 +16,6 @@ use watershed_core::{
 
 use super::{ColumnError, StoreError};
 
-/// The column that came last: catalogs of earlier versions don't have it.
-#[cfg(feature = "sqlite")]
-pub(super) const RETRY: &str = "retry";
-
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
@@ -81,7 +77,7 @@ macro_rules! column {
 }
 
 /// The columns of a resource after `instance` and `epoch`, in the order in which they are written and read.
-pub(super) const RESOURCE: [Column<Row>; 28] = [
+pub(super) const RESOURCE: [Column<Row>; 29] = [
     column!("uid", Row.uid),
     column!("kind", Row.kind),
     column!("name", Row.name),
@@ -110,6 +106,7 @@ pub(super) const RESOURCE: [Column<Row>; 28] = [
     column!("spec", Row.spec),
     column!("state", Row.state),
     column!("retry", Row.retry),
+    column!("unready", Row.unready),
 ];
 
 /// The columns of an entry of history after `instance`, `epoch` and `revision`. The last holds the whole entry; the
@@ -424,6 +421,7 @@ macro_rules! optional_json {
 optional_json! {
     Error: Json;
     RetryPolicy: Json;
+    str: Json;
     LastRun: Document;
 }
 
@@ -469,6 +467,7 @@ mod tests {
             spec_version: SpecVersion(4),
             state_version: StateVersion(5),
             error: Some(Arc::new(Error::transient("away", "it is away"))),
+            unready: Some("it starts".into()),
             next_reconcile: Some(Timestamp(6)),
             attempts: 7,
             retry: Some(Arc::new(RetryPolicy::Never)),

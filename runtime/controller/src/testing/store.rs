@@ -370,6 +370,8 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
             formats: (1, 2),
             refs: Arc::from([seen]),
         }),
+        state_version: StateVersion(7),
+        failed: random.random(),
     };
     let mut a_ref = Ref::completed("thing", text(random).as_str());
     a_ref.required = Required::Ready;
@@ -392,6 +394,7 @@ fn row(number: u64, random: &mut SmallRng) -> Row {
         spec_version: SpecVersion(random.random_range(0..1 << 50)),
         state_version: StateVersion(random.random_range(0..9)),
         error: random.random::<bool>().then(|| Arc::new(error)),
+        unready: random.random::<bool>().then(|| "it \"starts\"".into()),
         next_reconcile: random.random::<bool>().then_some(Timestamp(-5)),
         attempts: random.random_range(0..9),
         retry: random.random::<bool>().then(|| Arc::new(policy(random))),

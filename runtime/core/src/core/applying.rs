@@ -380,6 +380,7 @@ impl<'a> Applying<'a> {
             if take_up {
                 row.marks.deletion = None;
                 row.error = None;
+                row.unready = None;
                 row.attempts = 0;
             }
             if versioned {

@@ -42,10 +42,10 @@ impl Graph {
         if resource.is_failed() || resource.row.unready.is_some() {
             return false;
         }
-        let Some(seen) = resource.row.last_run.as_ref().and_then(|run| run.seen.as_ref()) else {
-            return false;
-        };
-        seen.spec_version == resource.row.spec_version
+        resource.row.last_run.as_ref().is_some_and(|last| {
+            let seen = last.seen.as_ref();
+            !last.failed && seen.is_some_and(|seen| seen.spec_version == resource.row.spec_version)
+        })
     }
 
     /// `parents: changed`: nothing but finished parents asked for it, and nothing that it sees has changed.

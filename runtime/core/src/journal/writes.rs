@@ -74,9 +74,11 @@ impl Journal {
         let epoch = self.epoch;
         self.write(graph, now, slot, |row| {
             let before = row.last_run.as_deref();
-            let (seen, state_version) = match completed {
-                true => (run.seen().cloned(), row.state_version),
-                false => before.map_or_else(Default::default, |last| (last.seen.clone(), last.state_version)),
+            let (seen, state_version, failed) = match completed {
+                true => (run.seen().cloned(), row.state_version, result == RunResult::Failed),
+                false => before.map_or_else(Default::default, |last| {
+                    (last.seen.clone(), last.state_version, last.failed)
+                }),
             };
             row.last_run = Some(Arc::new(LastRun {
                 id: run.invocation(),
@@ -88,6 +90,7 @@ impl Journal {
                 result,
                 seen,
                 state_version,
+                failed,
             }));
         });
     }

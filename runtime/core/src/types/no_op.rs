@@ -72,6 +72,7 @@ impl NoOpRun {
             result: RunResult::Done(self.work),
             seen,
             state_version,
+            failed: false,
         }
     }
 }

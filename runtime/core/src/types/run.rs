@@ -202,6 +202,7 @@ pub struct Seen {
 ///     result: RunResult::Done(Work::Built),
 ///     seen: None,
 ///     state_version: StateVersion(0),
+///     failed: false,
 /// };
 /// assert_eq!(run.ended_at.0 - run.started_at.0, 20, "milliseconds");
 /// ```
@@ -226,4 +227,7 @@ pub struct LastRun {
     /// The version of its resource's state when that reconcile returned.
     #[serde(default)]
     pub state_version: StateVersion,
+    /// Whether that reconcile failed; the error itself may have gone with a cycle since.
+    #[serde(default)]
+    pub failed: bool,
 }

@@ -36,6 +36,11 @@ const MIGRATIONS: &[Migration] = &[
         name: "retries of single resources",
         sql: RETRY,
     },
+    Migration {
+        version: 4,
+        name: "readiness of resources",
+        sql: UNREADY,
+    },
 ];
 
 /// The table that says which steps were done.
@@ -108,6 +113,9 @@ const INITIAL: &str = "
 
 /// Without a policy of its own a resource has that of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
+
+/// What was stored before has nothing that it could be unready for.
+const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
 /// What other processes ask, and what they need to follow: the rows after a revision, and what went after it.
 const CALLS: &str = "

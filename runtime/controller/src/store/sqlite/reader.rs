@@ -9,7 +9,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use watershed_core::{HistoryRow, Stored, Uid};
 
 use super::open::{self, Found};
-use super::schema::{MIGRATIONS, OLDEST_READABLE, WITH_RETRY};
+use super::schema::{MIGRATIONS, OLDEST_READABLE};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
 
@@ -45,10 +45,7 @@ impl SqliteReader {
     pub async fn read(&self, instance: &str) -> Result<Stored, StoreError> {
         let statements = &self.statements;
         self.look(async |connection, version| {
-            let load = match version < WITH_RETRY {
-                true => &statements.load_older,
-                false => &statements.load,
-            };
+            let load = statements.load_of(version);
             let known = sqlx::query(AssertSqlSafe(Arc::clone(&statements.instance))).bind(instance);
             let known = known.fetch_optional(&mut *connection).await;
             match known.map_err(database("read the catalog"))? {

@@ -31,10 +31,18 @@ pub(super) const MIGRATIONS: &[Migration] = &[
         name: "retries of single resources",
         sql: RETRY,
     },
+    Migration {
+        version: 4,
+        name: "readiness of resources",
+        sql: UNREADY,
+    },
 ];
 
-/// From this version on resources have a policy for retries.
-pub(super) const WITH_RETRY: u32 = 3;
+/// Columns of resources that came with a later version than the first, each with that.
+pub(super) const LATER_COLUMNS: [(&str, u32); 2] = [("retry", 3), ("unready", 4)];
+
+/// The version of a catalog that has seen every step.
+pub(super) const NEWEST: u32 = MIGRATIONS[MIGRATIONS.len() - 1].version;
 
 /// The oldest version that can be read without being migrated.
 pub(super) const OLDEST_READABLE: u32 = 1;
@@ -54,6 +62,9 @@ const LAST_REMOVAL: &str = "
 
 /// Without a policy of its own a resource has that of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
+
+/// What was stored before has nothing that it could be unready for.
+const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
 /// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by
 /// row, so the swap of two names would break it. Times are milliseconds since 1970.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use super::super::columns::{HISTORY, RESOURCE, RETRY, names};
+use super::super::columns::{HISTORY, RESOURCE, names};
 use super::TablePrefix;
+use super::schema::{LATER_COLUMNS, NEWEST, OLDEST_READABLE};
 
 /// Numbers of rows that one statement writes, largest first. A commit is cut into these.
 const SIZES: [usize; 8] = [128, 64, 32, 16, 8, 4, 2, 1];
@@ -17,8 +18,8 @@ const SPARE: usize = 8;
 pub(super) struct Statements {
     pub(super) open: Arc<str>,
     pub(super) load: Arc<str>,
-    /// The same from a catalog that knows no policies for retries.
-    pub(super) load_older: Arc<str>,
+    /// The same from catalogs of earlier versions, the oldest one first.
+    older_loads: Vec<Arc<str>>,
     pub(super) advance: Arc<str>,
     pub(super) put: Sized,
     pub(super) remove: Sized,
@@ -61,20 +62,34 @@ impl Sized {
     }
 }
 
+/// The statement that reads resources from a catalog of a version: columns that came later are empty.
+fn load(version: u32) -> String {
+    let came_later = |name: &str| LATER_COLUMNS.iter().any(|(later, from)| *later == name && *from > version);
+    let columns = RESOURCE.iter().map(|column| match came_later(column.name) {
+        true => format!("NULL AS {}", column.name),
+        false => column.name.to_owned(),
+    });
+    let columns: Vec<String> = columns.collect();
+    format!("SELECT {} FROM {{p}}resources WHERE instance = ?1", columns.join(", "))
+}
+
 impl Statements {
+    /// The statement that reads the resources of a catalog of this version.
+    pub(super) fn load_of(&self, version: u32) -> &Arc<str> {
+        let older = version.checked_sub(OLDEST_READABLE).and_then(|index| usize::try_from(index).ok());
+        older.and_then(|index| self.older_loads.get(index)).unwrap_or(&self.load)
+    }
+
     pub(super) fn new(prefix: &TablePrefix) -> Self {
         let columns = names(&RESOURCE);
-        let older = columns.replace(RETRY, &format!("NULL AS {RETRY}"));
         let fixed = |sql: &str| Arc::from(prefix.apply(sql));
         Self {
             open: fixed(
                 "INSERT INTO {p}instances (instance, epoch, revision) VALUES (?1, 1, 0)
                  ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision, removed_at",
             ),
-            load: fixed(&format!(
-                "SELECT {columns} FROM {{p}}resources WHERE instance = ?1"
-            )),
-            load_older: fixed(&format!("SELECT {older} FROM {{p}}resources WHERE instance = ?1")),
+            load: fixed(&load(NEWEST)),
+            older_loads: (OLDEST_READABLE..NEWEST).map(|version| fixed(&load(version))).collect(),
             advance: fixed(
                 "UPDATE {p}instances SET revision = ?2, removed_at = iif(?4, ?2, removed_at)
                  WHERE instance = ?1 AND epoch = ?3",
