@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watershed_core::{
-    Answer, Call, Epoch, InvocationId, Key, Name, Phase, RefView, Refreshes, Row, Start, StateVersion,
+    Answer, Call, Epoch, InvocationId, Key, Name, OwnedView, Phase, RefView, Refreshes, Row, Start, StateVersion,
     Timestamp, Uid,
 };
 
@@ -135,6 +135,13 @@ impl<R: Reconciler> Context<R> {
         self.refs()
             .iter()
             .find(|view| view.reference.kind == key.kind && view.reference.name == key.name)
+    }
+
+    /// What the resource owns, in order of kind and name: also what is being deleted. Empty for deletes and renames, and
+    /// for a kind that is not asked for changes of what it owns
+    /// ([`KindOptions::on_owned`](watershed_core::KindOptions::on_owned)).
+    pub fn owned(&self) -> &[OwnedView] {
+        &self.snapshot.start.owned
     }
 
     /// Which method of the reconciler this is.

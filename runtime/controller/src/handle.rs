@@ -22,6 +22,7 @@ use crate::resource::{Resource, new_spec};
 use crate::select::Select;
 use crate::shared::Shared;
 use crate::stats::Stats;
+use crate::store::Lease;
 use crate::watch::{Event, Watch};
 
 /// Talks to a running controller. Cheap to clone, usable from any task.
@@ -361,6 +362,14 @@ impl Handle {
     /// Whether this process holds the instance at this moment, and so runs its reconcilers.
     pub fn holds_instance(&self) -> bool {
         self.shared.holds.load(Ordering::SeqCst)
+    }
+
+    /// The lease under which this process holds the instance, as it was last renewed.
+    ///
+    /// None while another process holds the instance, and with a store whose lock lasts as long as the process. For what
+    /// must not go on beyond it: nobody else holds the instance before [`Lease::expires_at`].
+    pub fn lease(&self) -> Option<Lease> {
+        self.shared.lease()
     }
 
     /// Why the controller has stopped; none while it runs.

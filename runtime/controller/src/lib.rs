@@ -134,7 +134,7 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared, Consistency,
+    Applied, AtStart, Attempts, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared, Consistency,
     Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key,
     Kind, KindOptions, LastRun, Limits, Link, Mono, Name, NewResource, NoOpRun, Now, Nudging, OnOwned,
     OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority, Reason, Ref, RefView, Refreshes,

@@ -54,6 +54,7 @@ mod types;
 
 pub use self::core::loading::OpenError;
 pub use self::core::{Core, Counters};
+pub use timers::attempts::Attempts;
 pub use types::consistency::{Compared, Consistency, Finding, Rule};
 pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use types::effect::{

@@ -27,6 +27,11 @@ pub(crate) enum Certainty {
 }
 
 impl Lease {
+    /// When another process may take it, unless it is renewed before.
+    pub fn expires_at(&self) -> Instant {
+        self.since + self.term
+    }
+
     fn doubtful_at(&self) -> Instant {
         self.since + self.term / 2
     }

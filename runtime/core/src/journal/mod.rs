@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::graph::Graph;
-use crate::graph::resource::Life;
+use crate::graph::resource::{Life, Resource};
 use crate::timers::backoff::backoff;
 use crate::timers::{Timer, Timers};
 use crate::types::edit::unless_empty;
@@ -305,7 +305,7 @@ impl Journal {
                 continue;
             };
             let dirty = resource.take_status_dirty();
-            if dirty && resource.is_published() && resource.life() != Life::Gone {
+            if dirty && is_known(resource) {
                 let uid = resource.row().uid;
                 statuses.push(StatusUpdate {
                     uid,
@@ -316,7 +316,7 @@ impl Journal {
         }
         graph.give_back_touched(touched);
         for (slot, run) in no_ops.rest() {
-            if graph.find(run.uid) == Some(slot) {
+            if graph.find(run.uid) == Some(slot) && is_known(&graph[slot]) {
                 statuses.push(StatusUpdate {
                     uid: run.uid,
                     status: graph.status(slot),
@@ -334,6 +334,11 @@ impl Journal {
             }));
         }
     }
+}
+
+/// Returns true if readers have been shown the resource and not that it has gone.
+fn is_known(resource: &Resource) -> bool {
+    resource.is_published() && resource.life() != Life::Gone
 }
 
 #[cfg(test)]

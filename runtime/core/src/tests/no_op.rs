@@ -1,7 +1,7 @@
 //! No-op runs are status: counted, shown and not stored.
 
-use crate::testing::{Bench, Store};
-use crate::{Outcome, Returned, Work};
+use crate::testing::{Bench, Store, target};
+use crate::{Call, Edit, Outcome, Returned, Work};
 
 fn look(bench: &mut Bench, name: &str) {
     let outcome = Outcome::of(Work::Checked);
@@ -156,4 +156,23 @@ fn a_run_that_returns_the_requeue_time_that_is_set_already_writes_nothing() {
     assert!(bench.is_running("a"), "it still falls due");
     look(&mut bench, "a");
     assert!(bench.row("a").revision > before.revision, "it was used up");
+}
+
+#[test]
+fn a_run_that_found_nothing_is_not_told_of_a_resource_that_has_deleted_itself_since() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    bench.store = Store::ByHand;
+    // The second commit brings the run and the end of the resource together.
+    bench.create(&[("b", &[])]);
+    bench.create(&[("c", &[])]);
+    bench.reconcile("a");
+    look(&mut bench, "a");
+    bench.reconcile("a");
+    let by = bench.running("a").invocation;
+    bench.call_by(Some(by), Call::Apply(Edit::delete(target("a")).into()));
+    while !bench.commits.is_empty() {
+        bench.commit();
+    }
+    assert_eq!(told(&bench), []);
 }

@@ -1,6 +1,7 @@
 //! The one table of what is due when. A time is stored here and nowhere else; whoever wants to know when something of a
 //! resource is due asks [`Timers::due`] or [`Timers::requeue`].
 
+pub(crate) mod attempts;
 pub(crate) mod backoff;
 
 use std::collections::{BTreeSet, HashMap};

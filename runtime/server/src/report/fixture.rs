@@ -45,6 +45,8 @@ pub(crate) fn run(id: u64, result: RunResult) -> LastRun {
             formats: (1, 1),
             refs: Arc::default(),
         }),
+        state_version: StateVersion(1),
+        failed: result == RunResult::Failed,
     }
 }
 

@@ -1,0 +1,120 @@
+//! Failures in a row, as a value that reconcilers keep in a state.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::backoff::backoff;
+use crate::{RetryPolicy, Timestamp};
+
+/// How often in a row something has failed, and when it is tried again.
+///
+/// The controller counts the attempts of a whole resource by itself. This is for a reconciler that tries several things,
+/// each with its own count: it keeps the value in its state, and asks for its next run by
+/// [`Error::retry_after`](crate::Error::retry_after) or a requeue time. Pure: times come from the caller.
+///
+/// ```
+/// use std::time::Duration;
+/// use watershed_core::{Attempts, RetryPolicy, Timestamp};
+///
+/// let seconds = Duration::from_secs;
+/// let policy = RetryPolicy::Backoff { base: seconds(1), cap: seconds(60), attempts: 3, reset_after: seconds(0) };
+/// let now = Timestamp(0);
+///
+/// let once = Attempts::default().failed(now, policy);
+/// assert_eq!((once.count, once.wait(now)), (1, Some(seconds(1))));
+/// let twice = once.failed(now, policy);
+/// assert_eq!(twice.wait(now), Some(seconds(2)));
+/// assert!(!twice.is_due(now) && twice.is_due(now.after(seconds(2))));
+/// assert!(twice.failed(now, policy).is_used_up(), "three attempts were allowed");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Attempts {
+    /// Failures since the last success.
+    pub count: u32,
+    /// When the last of them came.
+    pub last: Option<Timestamp>,
+    /// When the next attempt is due; none before the first failure and once the attempts are used up.
+    pub next: Option<Timestamp>,
+}
+
+impl Attempts {
+    /// The value after a further failure. The n-th in a row waits for the base of the policy, doubled n - 1 times, up to
+    /// its cap.
+    #[must_use]
+    pub fn failed(self, now: Timestamp, policy: RetryPolicy) -> Self {
+        let count = self.count.saturating_add(1);
+        let next = match policy {
+            RetryPolicy::Backoff {
+                base, cap, attempts, ..
+            } if count < attempts => Some(now.after(backoff(base, cap, count))),
+            _ => None,
+        };
+        Self {
+            count,
+            last: Some(now),
+            next,
+        }
+    }
+
+    /// The value after a success: nothing has failed.
+    #[must_use]
+    pub fn succeeded(self) -> Self {
+        Self::default()
+    }
+
+    /// Returns true if an attempt may be made now: nothing has failed, or the wait is over.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.count == 0 || self.next.is_some_and(|next| next <= now)
+    }
+
+    /// Returns true if no further attempt is made.
+    pub fn is_used_up(&self) -> bool {
+        self.count > 0 && self.next.is_none()
+    }
+
+    /// The time from now to the next attempt, zero if it is overdue; none if none is planned.
+    pub fn wait(&self, now: Timestamp) -> Option<Duration> {
+        let millis = self.next?.0.saturating_sub(now.0);
+        Some(Duration::from_millis(u64::try_from(millis).unwrap_or(0)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BACKOFF: RetryPolicy = RetryPolicy::Backoff {
+        base: Duration::from_secs(2),
+        cap: Duration::from_secs(5),
+        attempts: 5,
+        reset_after: Duration::ZERO,
+    };
+
+    #[test]
+    fn waits_double_up_to_the_cap_until_the_attempts_are_used_up() {
+        let mut attempts = Attempts::default();
+        assert!(attempts.is_due(Timestamp(0)) && !attempts.is_used_up());
+        let mut waits = Vec::new();
+        while !attempts.is_used_up() {
+            attempts = attempts.failed(Timestamp(1_000), BACKOFF);
+            waits.push(attempts.wait(Timestamp(1_000)).map(|wait| wait.as_secs()));
+        }
+        assert_eq!(waits, [Some(2), Some(4), Some(5), Some(5), None]);
+        assert!(!attempts.is_due(Timestamp(i64::MAX)));
+        assert_eq!((attempts.count, attempts.last), (5, Some(Timestamp(1_000))));
+        assert_eq!(attempts.succeeded(), Attempts::default());
+    }
+
+    #[test]
+    fn a_policy_that_never_tries_again_is_used_up_at_once() {
+        let failed = Attempts::default().failed(Timestamp(0), RetryPolicy::Never);
+        assert!(failed.is_used_up() && !failed.is_due(Timestamp(1)));
+    }
+
+    #[test]
+    fn an_overdue_attempt_waits_no_longer() {
+        let failed = Attempts::default().failed(Timestamp(0), BACKOFF);
+        assert_eq!(failed.wait(Timestamp(9_000)), Some(Duration::ZERO));
+    }
+}
