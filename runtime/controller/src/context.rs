@@ -8,8 +8,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use watershed_core::{
-    Answer, Call, Epoch, InvocationId, Key, Name, OwnedView, Phase, RefView, Refreshes, Row, Start, StateVersion,
-    Timestamp, Uid,
+    Answer, Call, Epoch, InvocationId, Key, Name, OwnedView, Phase, RefView, Refreshes, Row, Start,
+    StateVersion, Timestamp, Uid,
 };
 
 use crate::call::{By, Command, Reply, Signal};
@@ -137,8 +137,8 @@ impl<R: Reconciler> Context<R> {
             .find(|view| view.reference.kind == key.kind && view.reference.name == key.name)
     }
 
-    /// What the resource owns, in order of kind and name: also what is being deleted. Empty for deletes and renames, and
-    /// for a kind that is not asked for changes of what it owns
+    /// The resources that it owns, in order of kind and name, those that are being deleted among them. Empty for deletes
+    /// and renames, and for a kind that is not asked for changes of what it owns
     /// ([`KindOptions::on_owned`](watershed_core::KindOptions::on_owned)).
     pub fn owned(&self) -> &[OwnedView] {
         &self.snapshot.start.owned

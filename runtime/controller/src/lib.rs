@@ -134,11 +134,12 @@ pub use watch::{Changes, Event, Watch};
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.
 pub use watershed_core::{
-    Applied, AtStart, Attempts, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared, Consistency,
-    Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow, InvocationId, Key,
-    Kind, KindOptions, LastRun, Limits, Link, Mono, Name, NewResource, NoOpRun, Now, Nudging, OnOwned,
-    OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority, Reason, Ref, RefView, Refreshes,
-    Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult, Seen, SeenRef, Settled,
-    Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate, StopReason, Stored, StoredRow,
-    Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work, Write,
+    Applied, AtStart, Attempts, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared,
+    Consistency, Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow,
+    InvocationId, Key, Kind, KindOptions, LastRun, Limits, Link, Mono, Name, NewResource, NoOpRun, Now,
+    Nudging, OnOwned, OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority, Reason,
+    Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult,
+    Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
+    StopReason, Stored, StoredRow, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
+    Write,
 };

@@ -58,8 +58,8 @@ pub use timers::attempts::Attempts;
 pub use types::consistency::{Compared, Consistency, Finding, Rule};
 pub use types::edit::{Applied, Batch, Change, Edit, Expect, NewResource, Target, Update};
 pub use types::effect::{
-    Answer, Commit, Effect, Gone, HistoryRow, OwnedView, Publish, RefView, RunOutcome, Settlement, Start, StatusUpdate,
-    StopReason, Unreturned, Write,
+    Answer, Commit, Effect, Gone, HistoryRow, OwnedView, Publish, RefView, RunOutcome, Settlement, Start,
+    StatusUpdate, StopReason, Unreturned, Write,
 };
 pub use types::error::{Error, ErrorKind, Place, Refusal};
 pub use types::explanation::{Explanation, Subject, WhyNot};

@@ -76,7 +76,7 @@ impl World {
         }
     }
 
-    /// Whether its last completed run succeeded, left it ready and knew its present spec.
+    /// Returns true if its last completed run succeeded, left it ready and knew its present spec.
     pub(crate) fn was_left_ready(&self, uid: Uid) -> bool {
         let known = self.past.get(&uid).and_then(|past| past.ready_as);
         known == Some(self.catalog.items[&uid].spec_version)
@@ -97,11 +97,19 @@ impl World {
     /// An owner sees all that it owns, as it is.
     pub(crate) fn check_owned(&self, start: &Start) -> Check {
         let uid = start.resource.uid;
-        let looks = self.options(uid).is_some_and(|it| it.on_owned != OnOwned::Nothing);
+        let looks = self
+            .options(uid)
+            .is_some_and(|it| it.on_owned != OnOwned::Nothing);
         let seen: Vec<_> = start
             .owned
             .iter()
-            .map(|view| (view.resource.key(), view.resource.spec_version, view.resource.state_version))
+            .map(|view| {
+                (
+                    view.resource.key(),
+                    view.resource.spec_version,
+                    view.resource.state_version,
+                )
+            })
             .collect();
         let owned = self.catalog.items.iter();
         let owned = owned.filter(|(other, item)| looks && item.owner == Some(uid) && **other != uid);
@@ -110,7 +118,10 @@ impl World {
             .collect();
         owned.sort();
         ensure(seen == owned, "snapshot", || {
-            format!("{} sees that it owns {seen:?}, not {owned:?}", start.resource.key())
+            format!(
+                "{} sees that it owns {seen:?}, not {owned:?}",
+                start.resource.key()
+            )
         })
     }
 }

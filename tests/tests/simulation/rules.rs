@@ -209,11 +209,17 @@ impl World {
         ensure(self.unmet(item).is_none(), "refs", || {
             format!("{key} starts without a ref")
         })?;
-        let strict = item.refs.iter().filter(|reference| reference.required == Required::Ready);
+        let strict = item
+            .refs
+            .iter()
+            .filter(|reference| reference.required == Required::Ready);
         let mut targets = strict.filter_map(|reference| self.catalog.live(&reference.key()));
         let unready = targets.find(|target| !self.was_left_ready(*target));
         ensure(unready.is_none(), "refs", || {
-            format!("{key} starts although {} is not ready", self.key(unready.unwrap_or(uid)))
+            format!(
+                "{key} starts although {} is not ready",
+                self.key(unready.unwrap_or(uid))
+            )
         })
     }
 

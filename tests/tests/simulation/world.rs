@@ -84,7 +84,7 @@ pub(crate) struct Past {
     pub(crate) settled: u64,
     /// Its last completed run did nothing on purpose.
     pub(crate) passed_over: bool,
-    /// What its last completed run left, and the spec version that it knew if that run succeeded and left it ready.
+    /// The things that its last completed run left, and the spec version that it knew if that run succeeded and left it ready.
     pub(crate) left: Option<Left>,
     pub(crate) ready_as: Option<SpecVersion>,
     /// `cancel(name)` stopped it, and nothing has asked for it since.
@@ -118,7 +118,7 @@ pub(crate) struct Past {
     pub(crate) seen_through_since_start: bool,
 }
 
-/// What a completed run leaves for the owner of its resource to look at.
+/// The things that the owner of a resource looks at once a run of that has completed.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Left {
     pub(crate) state_version: StateVersion,
@@ -406,8 +406,16 @@ impl World {
             past.attempts = row.attempts;
             let seen = row.last_run.as_ref().and_then(|last| last.seen.as_ref());
             past.left = seen.map(|_| Left {
-                state_version: row.last_run.as_ref().map_or(StateVersion(0), |last| last.state_version),
-                error: row.error.as_deref().cloned(),
+                state_version: row
+                    .last_run
+                    .as_ref()
+                    .map_or(StateVersion(0), |last| last.state_version),
+                // That of a cycle goes before it runs again.
+                error: row
+                    .error
+                    .as_deref()
+                    .filter(|error| &*error.code != "cycle")
+                    .cloned(),
                 unready: row.unready.clone(),
             });
             let failed = row.last_run.as_ref().is_some_and(|last| last.failed);

@@ -27,7 +27,7 @@ pub(crate) enum Certainty {
 }
 
 impl Lease {
-    /// When another process may take it, unless it is renewed before.
+    /// The time at which another process may take it, unless it is renewed before.
     pub fn expires_at(&self) -> Instant {
         self.since + self.term
     }

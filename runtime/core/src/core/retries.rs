@@ -95,7 +95,7 @@ impl Core {
         }
     }
 
-    /// Why the owner of a resource runs for what has happened to that.
+    /// The reason of a run of an owner, for what has happened to this resource.
     pub(super) fn reason_for_owner(&self, slot: Slot) -> Arc<Reason> {
         let last = self.graph[slot].row().last_run.as_ref();
         let before = last.map(|last| last.reason.clone());

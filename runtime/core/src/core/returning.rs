@@ -151,7 +151,8 @@ impl Conclusion<'_> {
         });
         if is_no_op {
             // Its requeue time is the stored one, which may have been used up before a clock was set back.
-            core.timers.set_requeue(slot, core.graph[slot].row().next_reconcile);
+            core.timers
+                .set_requeue(slot, core.graph[slot].row().next_reconcile);
         } else {
             self.write_reconcile(ended, &result);
         }

@@ -62,15 +62,17 @@ impl Graph {
         (may && self.options(owner).is_some_and(asks)).then_some(owner)
     }
 
-    /// What a resource owns, if its kind is asked for what happens to that.
+    /// The resources that this one owns, if its kind is asked for what happens to them.
     pub(crate) fn watched_by(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
-        let is_told = self.options(slot).is_some_and(|it| it.on_owned != OnOwned::Nothing);
+        let is_told = self
+            .options(slot)
+            .is_some_and(|it| it.on_owned != OnOwned::Nothing);
         let owner = is_told.then(|| self.slots[slot].row.uid);
         let owned = owner.into_iter().flat_map(|owner| self.owned_by(owner));
         owned.filter(move |owned| *owned != slot)
     }
 
-    /// What a resource whose kind is asked for changes of what it owns sees of that, in order of their names.
+    /// The same as its invocation sees them, in order of kind and name.
     pub(crate) fn view_owned(&self, slot: Slot) -> Arc<[OwnedView]> {
         let mut owned: Vec<OwnedView> = self
             .watched_by(slot)

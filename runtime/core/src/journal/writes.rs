@@ -75,7 +75,11 @@ impl Journal {
         self.write(graph, now, slot, |row| {
             let before = row.last_run.as_deref();
             let (seen, state_version, failed) = match completed {
-                true => (run.seen().cloned(), row.state_version, result == RunResult::Failed),
+                true => (
+                    run.seen().cloned(),
+                    row.state_version,
+                    result == RunResult::Failed,
+                ),
                 false => before.map_or_else(Default::default, |last| {
                     (last.seen.clone(), last.state_version, last.failed)
                 }),

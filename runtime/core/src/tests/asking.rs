@@ -57,7 +57,10 @@ fn an_edit_that_widens_a_pending_cycle_cancels_what_runs_on_below_it() {
     bench.finish_all();
     bench.reconcile("x");
     bench.pass(std::time::Duration::from_secs(1));
-    assert!(bench.is_running("d") && !bench.is_cancelled("x"), "a timed request waits");
+    assert!(
+        bench.is_running("d") && !bench.is_cancelled("x"),
+        "a timed request waits"
+    );
     bench.edit_refs("c", &["b"]);
     assert!(bench.is_cancelled("x"));
 }

@@ -12,7 +12,11 @@ fn bench() -> Bench {
     let mut bench = Bench::with(vec![kind], Limits::default());
     bench.settled(&[("owner", &[])]);
     add(&mut bench, "part");
-    assert_eq!(bench.finish_all(), ["part", "owner"], "it completes for the first time");
+    assert_eq!(
+        bench.finish_all(),
+        ["part", "owner"],
+        "it completes for the first time"
+    );
     bench
 }
 
@@ -32,8 +36,14 @@ fn completes(bench: &mut Bench, outcome: Outcome) -> Vec<String> {
 #[test]
 fn an_owner_is_asked_when_a_part_completes_otherwise_than_before_and_only_then() {
     let mut bench = bench();
-    assert!(completes(&mut bench, Outcome::of(Work::Built)).is_empty(), "as before");
-    assert_eq!(completes(&mut bench, Outcome::unchanged().unready("soon")), ["owner"]);
+    assert!(
+        completes(&mut bench, Outcome::of(Work::Built)).is_empty(),
+        "as before"
+    );
+    assert_eq!(
+        completes(&mut bench, Outcome::unchanged().unready("soon")),
+        ["owner"]
+    );
     assert!(completes(&mut bench, Outcome::unchanged().unready("soon")).is_empty());
     assert_eq!(completes(&mut bench, Outcome::unchanged()), ["owner"]);
     bench.reconcile("part");
@@ -46,7 +56,11 @@ fn an_owner_is_asked_when_a_part_completes_otherwise_than_before_and_only_then()
         bench.fail("part");
         assert_eq!(bench.finish_all() == ["owner"], asks, "{when}");
     }
-    assert_eq!(completes(&mut bench, Outcome::unchanged()), ["owner"], "it works again");
+    assert_eq!(
+        completes(&mut bench, Outcome::unchanged()),
+        ["owner"],
+        "it works again"
+    );
 }
 
 #[test]

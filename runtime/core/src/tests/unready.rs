@@ -27,7 +27,10 @@ fn what_needs_a_ready_ref_waits_for_an_unready_one_and_what_needs_a_completed_on
     unready(&mut bench, "a", "it starts");
     assert_eq!(bench.finish_all(), ["lax"]);
     let waits = bench.standing("strict");
-    assert!(matches!(waits, Standing::Settled(Settled::WaitingForRef(_))), "{waits:?}");
+    assert!(
+        matches!(waits, Standing::Settled(Settled::WaitingForRef(_))),
+        "{waits:?}"
+    );
     assert_eq!(bench.standing("a"), Standing::Settled(Settled::Idle));
     assert_eq!(bench.row("a").error, None);
     bench.reconcile("a");

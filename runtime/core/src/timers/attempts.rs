@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::backoff::backoff;
 use crate::{RetryPolicy, Timestamp};
 
-/// How often in a row something has failed, and when it is tried again.
+/// A count of failures in a row, with the time of the next attempt.
 ///
 /// The controller counts the attempts of a whole resource by itself. This is for a reconciler that tries several things,
 /// each with its own count: it keeps the value in its state, and asks for its next run by
@@ -32,9 +32,9 @@ use crate::{RetryPolicy, Timestamp};
 pub struct Attempts {
     /// Failures since the last success.
     pub count: u32,
-    /// When the last of them came.
+    /// The time of the last of them.
     pub last: Option<Timestamp>,
-    /// When the next attempt is due; none before the first failure and once the attempts are used up.
+    /// The time at which the next attempt is due; none before the first failure and once the attempts are used up.
     pub next: Option<Timestamp>,
 }
 

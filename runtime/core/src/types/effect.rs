@@ -33,7 +33,7 @@ pub struct RefView {
 pub struct OwnedView {
     /// The resource. Its spec, refs and name are committed; its state may not be yet.
     pub resource: Arc<Row>,
-    /// Whether it counts as failed: an error, a cycle, waiting for a ref or a name.
+    /// Set if it counts as failed: an error, a cycle, waiting for a ref or a name.
     pub failed: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct Start {
     pub resource: Arc<Row>,
     /// Its refs, in their order. Empty for deletes and renames, which read none.
     pub refs: Vec<RefView>,
-    /// What it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not asked for
+    /// The resources that it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not asked for
     /// changes of what they own, see [`KindOptions::on_owned`](crate::KindOptions::on_owned).
     pub owned: Arc<[OwnedView]>,
     /// Why it runs; for people.

@@ -113,7 +113,7 @@ pub struct Row {
     pub state_version: StateVersion,
     /// What its last completed run failed with, or the cycle that it is on.
     pub error: Option<Arc<Error>>,
-    /// Why it can't be used yet, although its last completed run succeeded.
+    /// The reason why it can't be used yet, although its last completed run succeeded.
     pub unready: Option<Arc<str>>,
     /// When it asked to be run again.
     pub next_reconcile: Option<Timestamp>,

@@ -74,7 +74,7 @@ pub struct Outcome {
     /// It was passed over: nothing was done on purpose, and what was asked for is left to a later run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
-    /// Why its resource can't be used yet, although the run succeeded: refs that require `ready` wait.
+    /// The reason why its resource can't be used yet, although the run succeeded: refs that require `ready` wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unready: Option<Arc<str>>,
 }
@@ -227,7 +227,7 @@ pub struct LastRun {
     /// The version of its resource's state when that reconcile returned.
     #[serde(default)]
     pub state_version: StateVersion,
-    /// Whether that reconcile failed; the error itself may have gone with a cycle since.
+    /// Set if that reconcile failed; the error itself may have gone with a cycle since.
     #[serde(default)]
     pub failed: bool,
 }

@@ -313,7 +313,7 @@ impl Observer {
         known.told = Some(id);
         known.awaited.take_if(|awaited| *awaited <= run.id);
         known.runs = run.runs_total;
-        let last = run.as_last_run(None, StateVersion::default());
+        let last = run.as_last_run(None, watershed_controller::StateVersion::default());
         let finished = Event::ResourceFinished {
             at: Time::from_millis(last.ended_at.0),
             resource: known.name.clone(),

@@ -114,7 +114,7 @@ const INITIAL: &str = "
 /// Without a policy of its own a resource has that of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
-/// What was stored before has nothing that it could be unready for.
+/// Resources that were stored before count as ready.
 const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
 /// What other processes ask, and what they need to follow: the rows after a revision, and what went after it.

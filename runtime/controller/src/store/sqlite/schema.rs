@@ -63,7 +63,7 @@ const LAST_REMOVAL: &str = "
 /// Without a policy of its own a resource has that of its kind.
 const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 
-/// What was stored before has nothing that it could be unready for.
+/// Resources that were stored before count as ready.
 const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
 /// `names` are unique among live resources by the core's invariant and have no index here: one is checked row by

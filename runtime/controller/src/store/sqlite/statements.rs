@@ -64,20 +64,31 @@ impl Sized {
 
 /// The statement that reads resources from a catalog of a version: columns that came later are empty.
 fn load(version: u32) -> String {
-    let came_later = |name: &str| LATER_COLUMNS.iter().any(|(later, from)| *later == name && *from > version);
+    let came_later = |name: &str| {
+        LATER_COLUMNS
+            .iter()
+            .any(|(later, from)| *later == name && *from > version)
+    };
     let columns = RESOURCE.iter().map(|column| match came_later(column.name) {
         true => format!("NULL AS {}", column.name),
         false => column.name.to_owned(),
     });
     let columns: Vec<String> = columns.collect();
-    format!("SELECT {} FROM {{p}}resources WHERE instance = ?1", columns.join(", "))
+    format!(
+        "SELECT {} FROM {{p}}resources WHERE instance = ?1",
+        columns.join(", ")
+    )
 }
 
 impl Statements {
     /// The statement that reads the resources of a catalog of this version.
     pub(super) fn load_of(&self, version: u32) -> &Arc<str> {
-        let older = version.checked_sub(OLDEST_READABLE).and_then(|index| usize::try_from(index).ok());
-        older.and_then(|index| self.older_loads.get(index)).unwrap_or(&self.load)
+        let older = version
+            .checked_sub(OLDEST_READABLE)
+            .and_then(|index| usize::try_from(index).ok());
+        older
+            .and_then(|index| self.older_loads.get(index))
+            .unwrap_or(&self.load)
     }
 
     pub(super) fn new(prefix: &TablePrefix) -> Self {
@@ -89,7 +100,9 @@ impl Statements {
                  ON CONFLICT DO UPDATE SET epoch = epoch + 1 RETURNING epoch, revision, removed_at",
             ),
             load: fixed(&load(NEWEST)),
-            older_loads: (OLDEST_READABLE..NEWEST).map(|version| fixed(&load(version))).collect(),
+            older_loads: (OLDEST_READABLE..NEWEST)
+                .map(|version| fixed(&load(version)))
+                .collect(),
             advance: fixed(
                 "UPDATE {p}instances SET revision = ?2, removed_at = iif(?4, ?2, removed_at)
                  WHERE instance = ?1 AND epoch = ?3",

@@ -201,6 +201,7 @@ fn row(new: NewResource) -> Row {
         spec_version: SpecVersion(1),
         state_version: StateVersion(0),
         error: None,
+        unready: None,
         next_reconcile: None,
         attempts: 0,
         retry: new.retry.map(Arc::new),
