@@ -100,22 +100,15 @@ impl World {
         let looks = self
             .options(uid)
             .is_some_and(|it| it.on_owned != OnOwned::Nothing);
-        let seen: Vec<_> = start
-            .owned
-            .iter()
-            .map(|view| {
-                (
-                    view.resource.key(),
-                    view.resource.spec_version,
-                    view.resource.state_version,
-                )
-            })
-            .collect();
+        let seen = start.owned.iter().map(|view| {
+            let row = &view.resource;
+            (row.key(), row.uid, row.spec_version, row.state_version)
+        });
+        let seen: Vec<_> = seen.collect();
         let owned = self.catalog.items.iter();
         let owned = owned.filter(|(other, item)| looks && item.owner == Some(uid) && **other != uid);
-        let mut owned: Vec<_> = owned
-            .map(|(_, item)| (item.key.clone(), item.spec_version, item.state_version))
-            .collect();
+        let owned = owned.map(|(uid, item)| (item.key.clone(), *uid, item.spec_version, item.state_version));
+        let mut owned: Vec<_> = owned.collect();
         owned.sort();
         ensure(seen == owned, "snapshot", || {
             format!(

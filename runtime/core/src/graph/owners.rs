@@ -72,7 +72,7 @@ impl Graph {
         owned.filter(move |owned| *owned != slot)
     }
 
-    /// The same as its invocation sees them, in order of kind and name.
+    /// The same as its invocation sees them, in order of kind, name and uid.
     pub(crate) fn view_owned(&self, slot: Slot) -> Arc<[OwnedView]> {
         let mut owned: Vec<OwnedView> = self
             .watched_by(slot)
@@ -81,7 +81,7 @@ impl Graph {
                 failed: self.slots[owned].is_failed(),
             })
             .collect();
-        owned.sort_by_cached_key(|view| view.resource.key());
+        owned.sort_by_cached_key(|view| (view.resource.key(), view.resource.uid));
         owned.into()
     }
 
