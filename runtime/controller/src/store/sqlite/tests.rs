@@ -39,6 +39,7 @@ fn stubborn() -> watershed_core::Row {
     };
     watershed_core::Row {
         retry: Some(Arc::new(policy)),
+        unready: Some("it starts".into()),
         attempts: 3,
         ..row(2, "two")
     }
