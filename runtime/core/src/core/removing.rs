@@ -38,11 +38,16 @@ impl Core {
         self.journal.write_removal(&mut self.graph, slot);
         self.on_settled(slot);
         self.on(slot, Event::Removed);
-        if self.graph[slot].unreturned().is_some() {
-            // Nothing else runs under its name until its invocation has returned.
-            return self.graph.claim(slot);
+        if self.graph[slot].unreturned().is_none() {
+            return self.forget(slot);
         }
-        self.forget(slot);
+        // Nothing else runs under the names of its invocation until that has returned; its other names are free.
+        self.graph.claim(slot);
+        for name in self.graph.names_without_a_run(slot) {
+            if let Some((live, cause)) = self.graph.offer(name, slot) {
+                self.wake_for_name(live, cause);
+            }
+        }
     }
 
     /// Gives up the names of a gone resource whose invocation has returned, and its slot.

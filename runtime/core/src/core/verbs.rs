@@ -128,7 +128,7 @@ impl Core {
     }
 
     /// Asks for the resource that waits for its name, if nothing holds that any more.
-    fn wake_for_name(&mut self, live: Slot, cause: Cause) {
+    pub(super) fn wake_for_name(&mut self, live: Slot, cause: Cause) {
         let waits = matches!(self.graph[live].settled(), Some(Settled::WaitingForName { .. }));
         if waits && self.graph.held_name(live).is_none() {
             self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));

@@ -124,11 +124,25 @@ impl Graph {
     /// told of it; in the middle of a batch that is kept for its end, for names and edges are in pieces.
     pub(crate) fn give_up(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         self.names.unclaim(name, slot);
+        let told = self.offer(name, slot);
+        self.names.release(name);
+        told
+    }
+
+    /// The same for a claim that stays and holds nobody back any more.
+    pub(crate) fn offer(&mut self, name: NameId, slot: Slot) -> Option<(Slot, Cause)> {
         let cause = self.cause_of(slot);
         let live = self.names[name].live;
         let told = self.names.give_up_later(name, cause);
-        self.names.release(name);
         Some((live?, told?))
+    }
+
+    /// The names of a resource, without those under which its invocation began.
+    pub(crate) fn names_without_a_run(&self, slot: Slot) -> Vec<NameId> {
+        let resource = &self.slots[slot];
+        let under = resource.unreturned().map(Running::under);
+        let is_free = |name: &NameId| !under.is_some_and(|under| under.contains(*name));
+        resource.names().filter(is_free).collect()
     }
 
     /// Keeps every name until the batch is whole.
