@@ -10,3 +10,4 @@ pub(crate) mod schedule;
 pub(crate) mod security;
 pub(crate) mod selector;
 pub(crate) mod time_range;
+pub(crate) mod trash;

@@ -31,6 +31,7 @@ mod text;
 mod yaml;
 
 pub use diagnostics::{Code, Diagnostic, Severity};
+pub use blocks::trash::Trash;
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use kinds::READER_OPTIONS;
@@ -46,4 +47,4 @@ pub use template::{
     RenderError, Scope,
     render::{self, render, render_text},
 };
-pub use text::names::nearest as nearest_name;
+pub use text::{names::nearest as nearest_name, size::parse_size};

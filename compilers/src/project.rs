@@ -22,6 +22,7 @@ use std::{
 };
 
 use crate::{
+    blocks::trash::Trash,
     diagnostics::Diagnostic,
     draft::{Compiled, Manifest},
     options::Options,
@@ -205,6 +206,11 @@ impl Project {
     /// The manifest's name for people, or an empty text.
     pub fn display_name(&self) -> &str {
         &self.manifest.display_name
+    }
+
+    /// The bounds of the trash that the manifest says.
+    pub fn trash(&self) -> Trash {
+        self.manifest.trash
     }
 
     /// The connector that models run on when they say none.

@@ -2,6 +2,7 @@
 
 pub(crate) mod duration;
 pub(crate) mod names;
+pub(crate) mod size;
 
 use std::ops::Range;
 

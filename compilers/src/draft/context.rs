@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{resource::Kind, yaml::Map};
+use crate::{blocks::trash::Trash, resource::Kind, yaml::Map};
 
 /// What a group's compilation depends on beside its files.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +81,7 @@ pub(crate) struct Manifest {
     pub(crate) theme: String,
     /// Folders and files that are left out, without a leading slash.
     pub(crate) ignore_paths: Vec<String>,
+    pub(crate) trash: Trash,
 }
 
 impl Manifest {

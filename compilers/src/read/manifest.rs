@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::env_file::is_variable_name;
 use crate::{
+    blocks::trash::{self, TRASH},
     diagnostics::{At, Code, Findings, Role},
     draft::{Manifest, TextPlace, block::read_template},
     kinds::{self, inert, is_known},
@@ -49,6 +50,7 @@ blocks! {
         "public_paths": Texts, "Folders whose files are served to everybody.";
         "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
         "mock_users": List(&Block(&MOCK_USER)), "Users whose view can be tried.";
+        "trash": Block(&TRASH), "How much is kept of tables that nothing stands for any more, and how long.";
     }
 
     /// Keys of an entry of `connectors`.
@@ -200,6 +202,7 @@ fn decode(fields: &mut Fields<'_>) -> Manifest {
         models: defaults(fields, "models", FileKind::Kind(Kind::Model)),
         sources: defaults(fields, "sources", FileKind::Source),
         ignore_paths: ignore_paths(fields),
+        trash: trash::take(fields),
     }
 }
 

@@ -14,6 +14,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::rename::after_commit",
     "drivers::drop::before_commit",
     "drivers::drop::after_commit",
+    "drivers::trash::before_commit",
+    "drivers::trash::after_commit",
     "drivers::retag::before_commit",
     "drivers::retag::after_commit",
     "drivers::migrate::before_commit",

@@ -1,8 +1,9 @@
 //! DuckDB behind [`crate::olap::Olap`].
 //!
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
-//! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build` and
+//! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
+//! `trash` keeps what nothing stands for any more, `tidy` that within bounds,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `sharing` lets other programs have it,
 //! `export` writes answers into files, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
@@ -14,6 +15,7 @@ mod checkpoint;
 mod compact;
 mod confine;
 mod csv_error;
+mod drop;
 mod engine;
 mod export;
 mod failure;
@@ -37,6 +39,8 @@ mod step;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod tidy;
+mod trash;
 mod verify;
 mod work;
 
@@ -55,9 +59,9 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::olap::{
-    Build, BuildError, Built, Check, Export, ExportError, Exported, Failure, Left, Migrated, Migration,
-    Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed, Rows, Session,
-    StageStep, Tag, Verdict,
+    Build, BuildError, Built, Check, Dropped, Export, ExportError, Exported, Failure, Guard, Left, Migrated,
+    Migration, Object, Olap, Output, PartitionRun, Query, QueryError, Rename, RenameError, Renamed, Rows,
+    Session, StageStep, Tag, TrashLimits, Trashed, Verdict,
 };
 
 impl Olap for Engine {
@@ -121,9 +125,18 @@ impl Olap for Engine {
     fn drop_output<'a>(
         &'a self,
         uid: Uuid,
+        guard: Guard,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<bool, Failure>> {
-        self.drop_owned(uid, cancel).boxed()
+    ) -> BoxFuture<'a, Result<Dropped, Failure>> {
+        self.drop_owned(uid, guard, cancel).boxed()
+    }
+
+    fn trash<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>> {
+        self.list_trash(cancel).boxed()
+    }
+
+    fn limit_trash(&self, limits: TrashLimits) {
+        Engine::limit_trash(self, limits);
     }
 
     fn retag<'a>(

@@ -16,6 +16,7 @@ mod query;
 mod quote;
 mod session;
 mod text;
+mod trash;
 mod value;
 
 pub use build::{
@@ -35,6 +36,9 @@ pub use quote::{quote_identifier, quote_literal};
 pub use session::Session;
 pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};
+pub use trash::{
+    Dropped, Fate, Guard, TRASH_PREFIX, Thrown, TrashLimits, Trashed, is_in_trash, trash_table,
+};
 pub use value::Value;
 
 use futures::future::BoxFuture;
@@ -53,7 +57,7 @@ pub trait Olap: Send + Sync + 'static {
     /// Makes or replaces an output, or puts rows into one, with its checks, tag and record in one transaction. Readers
     /// see the old output until the new one is whole.
     ///
-    /// What the same uid made under another name before is dropped in that transaction. Another resource's output of
+    /// What the same uid made under another name before goes in that transaction. Another resource's output of
     /// that name is moved out of the way, not lost. A build that ends out of memory is run once more with nothing
     /// else running.
     fn build<'a>(
@@ -106,12 +110,19 @@ pub trait Olap: Send + Sync + 'static {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Renamed, RenameError>>;
 
-    /// Drops everything that is tagged with this uid. Says whether there was anything.
+    /// Drops everything that is tagged with this uid. Tables go to the trash, if anything is kept there.
     fn drop_output<'a>(
         &'a self,
         uid: Uuid,
+        guard: Guard,
         cancel: &'a CancellationToken,
-    ) -> BoxFuture<'a, Result<bool, Failure>>;
+    ) -> BoxFuture<'a, Result<Dropped, Failure>>;
+
+    /// Returns what is in the trash, the latest last.
+    fn trash<'a>(&'a self, cancel: &'a CancellationToken) -> BoxFuture<'a, Result<Vec<Trashed>, Failure>>;
+
+    /// Sets the bounds of the trash.
+    fn limit_trash(&self, limits: TrashLimits);
 
     /// Gives an output that is tagged with `from` another tag and record, rows untouched. Says whether it was there.
     fn retag<'a>(

@@ -14,6 +14,7 @@
 mod known;
 
 use std::{
+    collections::HashSet,
     fs, io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
@@ -24,8 +25,8 @@ use uuid::Uuid;
 use watershed_drivers::{
     duckdb::FileProof,
     olap::{
-        Build, BuildError, Built, Failure, Left, Migration, Olap, Output, OutputKind, Rename, RenameError,
-        Renamed, Session, Tag,
+        Build, BuildError, Built, Dropped, Failure, Guard, Left, Migration, Olap, Output, OutputKind, Rename,
+        RenameError, Renamed, Session, Tag, TrashLimits, Trashed,
     },
     sandbox::Sandbox,
 };
@@ -67,6 +68,8 @@ pub struct Outputs {
     /// Held by whoever lists, so that all others wait for that one listing.
     listing: tokio::sync::Mutex<()>,
     made: Made,
+    /// Resources whose output may be dropped although the trash has no room for it.
+    approved: Mutex<HashSet<Uuid>>,
 }
 
 /// What is known of a resource's output.
@@ -95,6 +98,7 @@ impl Outputs {
             known: Mutex::default(),
             listing: tokio::sync::Mutex::default(),
             made: Made::default(),
+            approved: Mutex::default(),
         }
     }
 
@@ -147,6 +151,16 @@ impl Outputs {
     #[must_use]
     pub fn made(&self) -> &Made {
         &self.made
+    }
+
+    /// Sets the bounds of the trash.
+    pub fn limit_trash(&self, limits: TrashLimits) {
+        self.olap.limit_trash(limits);
+    }
+
+    /// Lets the output of a resource be dropped although the trash has no room for it, as long as this process lives.
+    pub fn approve_drop(&self, uid: Uuid) {
+        self.approved.lock().unpoisoned().insert(uid);
     }
 
     /// Gives the statements with which all work in the engine begins.
@@ -269,6 +283,23 @@ impl Outputs {
         Ok(all)
     }
 
+    /// Outputs of a resource in the trash, and those that had a name, the latest first.
+    ///
+    /// # Errors
+    /// When the engine can't be opened.
+    pub async fn in_trash(
+        &self,
+        uid: Uuid,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<Vec<Trashed>, Failure> {
+        self.open(cancel).await?;
+        let mut trash = self.olap.trash(cancel).await?;
+        trash.retain(|it| it.tag.uid == uid || it.name.eq_ignore_ascii_case(name));
+        trash.reverse();
+        Ok(trash)
+    }
+
     async fn ask<T>(
         &self,
         about: About,
@@ -349,15 +380,25 @@ impl Outputs {
         result
     }
 
-    /// Drops what a resource has in the engine. Says whether there was anything.
+    /// Drops what a resource has in the engine; its tables go to the trash.
     ///
     /// # Errors
     /// As [`Olap::drop_output`].
-    pub async fn drop_output(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
+    pub async fn drop_output(
+        &self,
+        uid: Uuid,
+        guard: Guard,
+        cancel: &CancellationToken,
+    ) -> Result<Dropped, Failure> {
         self.open(cancel).await?;
         let unlearned = Unlearned::new(self, uid);
-        let result = self.olap.drop_output(uid, cancel).await;
+        let guard = match self.approved.lock().unpoisoned().contains(&uid) {
+            true => Guard::Free,
+            false => guard,
+        };
+        let result = self.olap.drop_output(uid, guard, cancel).await;
         match &result {
+            Ok(Dropped::NoRoom { .. }) => unlearned.learn(|_| ()),
             Ok(_) => unlearned.learn(|known| known.remove(uid)),
             Err(failure) if leaves_doubt(failure) => {}
             Err(_) => unlearned.learn(|_| ()),

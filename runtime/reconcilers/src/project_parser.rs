@@ -39,7 +39,7 @@ use watershed_controller::{
     fresh_uid,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
-use watershed_drivers::olap::Session;
+use watershed_drivers::olap::{Session, TrashLimits};
 use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
 
 use crate::sync::Unpoisoned;
@@ -112,6 +112,7 @@ struct Parse {
     state: ProjectParserState,
     /// The statements with which connections to the engine begin.
     sessions: Vec<(Session, Version)>,
+    trash: TrashLimits,
 }
 
 impl ProjectParser {
@@ -187,6 +188,7 @@ impl ProjectParser {
                 batch,
                 state,
                 sessions,
+                trash,
             } = self.parse(context, controller.list(Hidden::Show)).await?;
             let batch = match batch {
                 Ok(batch) => batch,
@@ -195,6 +197,7 @@ impl ProjectParser {
                     return Err(error);
                 }
             };
+            self.outputs.limit_trash(trash);
             if batch.edits.is_empty() {
                 self.outputs.begin_with(sessions);
                 self.applied.store(true, Ordering::Release);
@@ -325,6 +328,19 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         batch,
         state,
         sessions,
+        trash: trash_limits(project),
+    }
+}
+
+/// Returns the bounds of the trash that a project's manifest says, or the usual ones.
+#[must_use]
+pub fn trash_limits(project: &Project) -> TrashLimits {
+    let (said, usual) = (project.trash(), TrashLimits::default());
+    TrashLimits {
+        bytes: said.size_bytes.unwrap_or(usual.bytes),
+        keep: said
+            .keep_seconds
+            .map_or(usual.keep, |seconds| Duration::from_secs(seconds.into())),
     }
 }
 

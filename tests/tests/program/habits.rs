@@ -186,11 +186,15 @@ fn a_switch_of_branches_is_one_batch() {
     git(&["rm", "-q", "-f", "models/n00.sql"]);
     git(&["commit", "-q", "-am", "two"]);
     let mut start = Going::settled(&project);
-    for (branch, prefix, n) in [("main", 'm', 60), ("other", 'n', 59), ("main", 'm', 60)] {
+    for (branch, prefix, n, work) in [
+        ("main", 'm', 60, "built"),
+        ("other", 'n', 59, "restored"),
+        ("main", 'm', 60, "restored"),
+    ] {
         git(&["checkout", "-q", branch]);
         let round = start.round();
         let done = round.done();
-        assert!(done.contains("a:built"), "{done}");
+        assert!(done.contains(&format!("a:{work}")), "{done}");
         // What keeps its text keeps its rows under another name; all of it in the one round.
         assert_eq!(done.matches(":renamed").count(), 59, "{done}");
         let models =

@@ -36,6 +36,7 @@
 //! | `sharing` | the engine's file between the program and others |
 //! | `storms` | bursts of edits while `start` goes on and dies |
 //! | `terminal` | tables and lists on terminals of several widths |
+//! | `trash` | what nothing stands for any more: kept, listed, taken back, thrown away |
 //! | `together` | several calls at a time, and calls that are stopped |
 //! | `unit_tests` | queries on given rows |
 //! | `world` | a project that changes at random, with its reference |
@@ -78,5 +79,6 @@ mod sharing;
 mod storms;
 mod terminal;
 mod together;
+mod trash;
 mod unit_tests;
 mod world;

@@ -177,7 +177,8 @@ impl Sandbox {
     /// Every table and view in the engine with all of its rows, each as one line.
     pub(crate) fn tables(&self) -> Vec<String> {
         let engine = self.engine();
-        let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1";
+        let names = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
+                     AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";
         let table = |name: String| {
             let quoted = name.replace('"', "\"\"");
             let rows = engine.lines(&format!("SELECT t::VARCHAR FROM \"{quoted}\" t ORDER BY 1"));
@@ -192,7 +193,8 @@ impl Sandbox {
             return BTreeMap::new();
         }
         let engine = self.engine();
-        let tables = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' ORDER BY ALL";
+        let tables = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main' \
+                      AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY ALL";
         let rows = |name: String| {
             let rows = engine.lines(&format!("SELECT * FROM \"{name}\" ORDER BY ALL"));
             (name, rows)

@@ -163,7 +163,7 @@ fn another_value_is_another_spec_and_a_restart_with_the_same_one_is_none() {
     let by_hand = sandbox.call(&["run", "-e", "greeting=hello-there"]);
     assert_eq!(by_hand.code, Some(0), "{}", by_hand.stderr);
     assert_eq!(sandbox.query("SELECT x FROM b")["rows"][0][0], "hello-there");
-    assert_eq!(sandbox.done(0), "a:built b:built");
+    assert_eq!(sandbox.done(0), "a:restored b:restored");
     assert_eq!(sandbox.query("SELECT x FROM b")["rows"][0][0], "guten-morgen");
 }
 

@@ -213,7 +213,8 @@ fn after_visits_of_a_notebook_and_kills_all_rows_are_those_of_a_fresh_build() {
         let notebook = notebook(&sandbox);
         story.push_str(", VISIT");
         let outputs = "SELECT table_type || ' ' || table_name FROM information_schema.tables \
-                       WHERE table_schema = 'main' AND table_name <> 'mine' ORDER BY 1";
+                       WHERE table_schema = 'main' AND table_name <> 'mine' \
+                       AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";
         for output in notebook.lines(outputs) {
             if rng.random_range(0..4) == 0 {
                 let (kind, name) = match output.rsplit_once(' ') {

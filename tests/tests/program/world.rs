@@ -34,6 +34,10 @@ struct Model {
     gone: bool,
 }
 
+/// The models of a world at one time.
+#[derive(Clone)]
+pub(crate) struct Branch(Vec<Model>);
+
 /// A use of what the migration makes, besides what a model reads.
 #[derive(Clone, Copy)]
 enum Through {
@@ -124,6 +128,36 @@ impl World {
             6 => self.delete(place),
             _ => self.with(place, "break or mend", |model| model.broken = !model.broken),
         }
+    }
+
+    /// Changes a model by its file alone, in a way that a branch would: nothing that others made changes.
+    pub(crate) fn change_a_model(&mut self) -> String {
+        let place = self.any();
+        match self.rng.random_range(0..6) {
+            0..3 => self.with(place, "edit", |model| model.constant += 1),
+            3 => self.with(place, "turn view and table", |model| model.table = !model.table),
+            _ => self.delete(place),
+        }
+    }
+
+    /// The models as they are now.
+    pub(crate) fn branch(&self) -> Branch {
+        Branch(self.models.clone())
+    }
+
+    /// Makes the models those of a branch.
+    pub(crate) fn checkout(&mut self, branch: &Branch) {
+        self.models.clone_from(&branch.0);
+    }
+
+    /// Returns whether a model is a table.
+    pub(crate) fn is_table(&self, name: &str) -> bool {
+        self.models.iter().any(|model| model.table && !model.gone && model.name == name)
+    }
+
+    /// A number below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        self.rng.random_range(0..bound)
     }
 
     /// Changes what is read by way of the migration.
@@ -417,7 +451,8 @@ fn rows(engine: &ByHand, name: &str) -> Vec<String> {
 
 /// The outputs of the engine: name, and whether it is a table.
 fn outputs(engine: &ByHand) -> BTreeMap<String, bool> {
-    let sql = "SELECT table_name, table_type = 'BASE TABLE' FROM information_schema.tables WHERE table_schema = 'main'";
+    let sql = "SELECT table_name, table_type = 'BASE TABLE' FROM information_schema.tables \
+               WHERE table_schema = 'main' AND NOT starts_with(table_name, '_watershed_trash_')";
     let rows = engine.run(sql).into_iter();
     rows.map(|row| (row[0].to_string(), row[1] == Value::Boolean(true)))
         .collect()

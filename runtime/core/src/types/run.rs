@@ -38,6 +38,8 @@ pub enum Phase {
 pub enum Work {
     /// Made or replaced something.
     Built,
+    /// Put back in its place what was made before.
+    Restored,
     /// Moved it to another name.
     Renamed,
     /// Removed it.

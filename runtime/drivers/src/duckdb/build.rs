@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
@@ -11,9 +12,13 @@ use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, keyword, qualified};
 use super::step;
+use super::trash::{self, MOST_REPLACED, Throw};
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Build, BuildError, Built, Check, Failure, OutputKind, Step, Tag, Verdict, sole_statement};
+use crate::olap::{
+    Build, BuildError, Built, Check, Failure, Fate, OutputKind, Step, Tag, Thrown, Trashed, Verdict,
+    sole_statement,
+};
 
 /// The steps besides the statement, given the objects in the schema.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -24,6 +29,14 @@ struct Plan {
     drop_first: Option<Entry>,
     /// The owner's objects of other names.
     drop_after: Vec<Entry>,
+    /// The owner's tables that go to the trash.
+    throw: Vec<Throw>,
+    /// Outputs of the owner in the trash that make way for those.
+    outdated: Vec<Uuid>,
+    /// The output of the trash that takes the place.
+    back: Option<Trashed>,
+    /// That one has notes of partitions.
+    back_partitioned: bool,
     /// The owner's object has this name and kind already.
     stands: bool,
     before: Before,
@@ -34,7 +47,7 @@ struct Plan {
 impl Plan {
     /// # Errors
     /// [`BuildError::NameTaken`] when an object that is not ours has the name.
-    fn new(names: &Names, build: &Build) -> Result<Self, BuildError> {
+    fn new(names: &Names, build: &Build, keeps: bool) -> Result<Self, BuildError> {
         let mut plan = Self {
             before: Before::of(names, build.tag.uid),
             forgets_partitions: build.stage.is_none() && names.has_partitions(build.tag.uid),
@@ -60,12 +73,53 @@ impl Plan {
             .filter(|entry| Folded::new(&entry.name) != name)
             .cloned()
             .collect();
+        if let Step::TakeBack(back) = build.step {
+            let trashed = names.trashed(back).cloned();
+            plan.back = Some(trashed.ok_or(BuildError::Absent)?);
+            plan.back_partitioned = names.has_partitions(back);
+        }
+        if keeps && build.replaced == Fate::Trash && !matches!(build.step, Step::Into { .. }) {
+            plan.throw_away(names, build);
+        }
         Ok(plan)
+    }
+
+    /// Has the owner's tables go to the trash, where its oldest make way for them.
+    fn throw_away(&mut self, names: &Names, build: &Build) {
+        let standing = names.at(&build.name).filter(|_| self.aside.is_none());
+        let own = standing.into_iter().chain(&self.drop_after);
+        let throw = own.filter_map(|entry| {
+            let tag = entry.tag.filter(|_| entry.kind == OutputKind::Table)?;
+            Some(Throw {
+                entry: entry.clone(),
+                tag,
+                why: Thrown::Replaced,
+                bytes: None,
+                protected: false,
+                partitioned: names.has_partitions(tag.uid),
+            })
+        });
+        self.throw = throw.collect();
+        let goes = |entry: &Entry| self.throw.iter().any(|throw| throw.entry == *entry);
+        self.drop_first = self.drop_first.take().filter(|entry| !goes(entry));
+        self.drop_after.retain(|entry| !self.throw.iter().any(|throw| throw.entry == *entry));
+        let back = self.back.as_ref().map(|back| back.tag.build);
+        let replaced = names
+            .trash()
+            .filter(|it| it.tag.uid == build.tag.uid && it.why == Thrown::Replaced);
+        let mut replaced: Vec<_> = replaced.filter(|it| Some(it.tag.build) != back).collect();
+        replaced.sort_by_key(|it| (it.at_ms, it.tag));
+        let outdated = (replaced.len() + self.throw.len()).saturating_sub(MOST_REPLACED);
+        let outdated = replaced.into_iter().take(outdated).map(|it| it.tag.build);
+        self.outdated = outdated.chain(trash::doubles(names, &self.throw)).collect();
     }
 
     /// Returns the edits of the schema once the plan and the build are committed.
     fn edits(self, build: &Build, made: &Made) -> Vec<Edit> {
-        let mut edits = Vec::new();
+        let mut edits: Vec<Edit> = trash::gone(&self.outdated).collect();
+        for (throw, trashed) in self.throw.iter().zip(&made.thrown) {
+            edits.extend(throw.edits(trashed.clone()));
+        }
         if let Some((entry, tag)) = self.aside {
             let name = schema::aside_name(tag.uid);
             edits.push(Edit::Put(Entry { name, ..entry }));
@@ -80,6 +134,10 @@ impl Plan {
             true => Edit::Whole(made.tag.uid),
             false => Edit::Unstaged(made.tag.uid),
         });
+        if let Some(back) = &self.back {
+            edits.extend(trash::gone(&[back.tag.build]));
+            edits.extend(self.back_partitioned.then_some(Edit::Partitioned(made.tag.uid)));
+        }
         edits.push(Edit::Put(Entry {
             name: build.name.clone(),
             kind: build.kind,
@@ -95,10 +153,28 @@ impl Engine {
         build: &Build,
         cancel: &CancellationToken,
     ) -> Result<Built, BuildError> {
-        sole_statement(&build.sql).map_err(not_one)?;
-        let claim = Arc::new(self.claim(build.tag.uid, Some(&build.name), cancel).await?);
+        let back = match build.step {
+            Step::TakeBack(back) => Some(back),
+            Step::Replace | Step::Into { .. } => {
+                sole_statement(&build.sql).map_err(not_one)?;
+                None
+            }
+        };
+        let claim = self.claim(build.tag.uid, Some(&build.name), back, cancel).await?;
+        let claim = Arc::new(claim);
         let mut attempts = 1;
         let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
+        let without_trash;
+        let mut build = build;
+        if build.replaced == Fate::Trash && is_tied(&made) {
+            // The engine renames no table that has an index. A build has always cost those that people made.
+            without_trash = Build {
+                replaced: Fate::Gone,
+                ..build.clone()
+            };
+            build = &without_trash;
+            made = self.try_build(build, &claim, Company::Others, cancel).await;
+        }
         if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &made {
             tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
             attempts += 1;
@@ -129,7 +205,8 @@ impl Engine {
         let claim = Arc::clone(claim);
         self.work(cancel, company, move |work| {
             let _claim = claim;
-            let plan = Plan::new(&engine.names(), &build)?;
+            let keeps = engine.trash_limits().bytes > 0;
+            let plan = Plan::new(&engine.names(), &build, keeps)?;
             let made = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
             engine.apply(plan.edits(&build, &made));
             Ok(made)
@@ -138,18 +215,27 @@ impl Engine {
     }
 }
 
+/// Returns whether something in the engine hangs on a table that was to get another name.
+fn is_tied(made: &Result<Made, BuildError>) -> bool {
+    matches!(made, Err(BuildError::Failed(Failure::Sql(error))) if error.class == "dependency")
+}
+
 /// The output after a transaction.
 struct Made {
     rows: Option<u64>,
     tag: Tag,
     record: Vec<u8>,
     verdicts: Vec<Verdict>,
+    /// What went to the trash, in the order of the plan.
+    thrown: Vec<Trashed>,
 }
 
 /// The steps within the transaction.
 fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildError> {
+    let thrown = make_way(work, plan)?;
     let (rows, brought) = match &build.step {
-        Step::Replace => (replace(work, plan, build)?, true),
+        Step::Replace => (replace(work, build)?, true),
+        Step::TakeBack(_) => (take_back(work, plan, build)?, true),
         Step::Into { .. } if plan.stands => {
             let brought = step::put_rows(work, build)?;
             (step::count_rows(work, &build.name)?, brought)
@@ -179,7 +265,7 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
     schema::write_record(work, tag, rows, &record, plan.before)?;
     if let Some(end) = &build.stage {
         partitions::publish(work, build.tag.uid, end)?;
-    } else if plan.forgets_partitions {
+    } else if plan.forgets_partitions && !plan.back_partitioned {
         partitions::forget(work, build.tag.uid)?;
     }
     Ok(Made {
@@ -187,17 +273,48 @@ fn carry_out(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Made, BuildE
         tag,
         record,
         verdicts,
+        thrown,
     })
 }
 
-/// Makes the output whole. Returns the number of rows of a table.
-fn replace(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
+/// Moves away what stands where the output is to stand. Returns what went to the trash.
+fn make_way(work: &Work<'_>, plan: &Plan) -> Result<Vec<Trashed>, BuildError> {
     if let Some((entry, tag)) = &plan.aside {
         schema::rename_object(work, entry, *tag, &schema::aside_name(tag.uid))?;
     }
+    trash::let_go(work, &plan.outdated)?;
+    let thrown = plan.throw.iter().map(|throw| throw.carry_out(work));
+    let thrown = thrown.collect::<Result<Vec<_>, Failure>>()?;
     if let Some(entry) = &plan.drop_first {
         schema::drop_object(work, entry)?;
     }
+    Ok(thrown)
+}
+
+/// Puts an output of the trash in its place. Returns the number of its rows.
+fn take_back(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>, BuildError> {
+    let back = plan.back.as_ref().ok_or(BuildError::Absent)?;
+    if plan.throw.is_empty() && plan.stands {
+        let standing = Entry {
+            name: build.name.clone(),
+            kind: build.kind,
+            tag: Some(build.tag),
+        };
+        schema::drop_object(work, &standing)?;
+    }
+    if plan.forgets_partitions {
+        // Before those of the one that comes back are its owner's.
+        partitions::forget(work, build.tag.uid)?;
+    }
+    trash::take_back(work, back, (&build.name, build.tag), plan.back_partitioned)?;
+    match back.rows {
+        None => Ok(step::count_rows(work, &build.name)?),
+        rows => Ok(rows),
+    }
+}
+
+/// Makes the output whole. Returns the number of rows of a table.
+fn replace(work: &Work<'_>, build: &Build) -> Result<Option<u64>, BuildError> {
     let sql = sole_statement(&build.sql).map_err(not_one)?;
     // On a line of its own: a comment at its end must not swallow what follows, nor ours what it begins with.
     let prefix = format!(

@@ -17,6 +17,7 @@ use super::proof::wal_path;
 use super::running::Running;
 use super::schema;
 use super::sys::Connection;
+use super::trash::now_ms;
 use super::work::Work;
 use crate::crash;
 use crate::olap::Failure;
@@ -80,7 +81,13 @@ impl Engine {
         let engine = self.clone();
         let running = Running::start(&CancellationToken::new(), None);
         let made = self
-            .work_with(pass, running, move |work| engine.checkpoint_here(work))
+            .work_with(pass, running, move |work| {
+                engine.checkpoint_here(work)?;
+                match engine.tidy_here(work, now_ms())? {
+                    false => Ok(()),
+                    true => engine.checkpoint_here(work),
+                }
+            })
             .await;
         if let Err(error) = made {
             tracing::warn!(%error, "no checkpoint could be made");

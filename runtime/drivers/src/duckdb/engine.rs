@@ -32,7 +32,7 @@ use super::sharing::Sharing;
 use super::sys::Connection;
 use super::work::Work;
 use crate::crash;
-use crate::olap::{Failure, OpenError, Session};
+use crate::olap::{Failure, OpenError, Session, TrashLimits};
 use crate::sync::Unpoisoned;
 
 /// DuckDB on one file. Clones are the same engine.
@@ -61,6 +61,8 @@ struct Shared {
     beginnings: Mutex<Beginnings>,
     sharing: Mutex<Sharing>,
     openings: Notify,
+    /// The bounds of the trash, once they are known.
+    trash: Mutex<Option<TrashLimits>>,
 }
 
 /// The mode of access: with others at the same time, or alone.
@@ -114,6 +116,7 @@ impl Engine {
             growth: Mutex::default(),
             changes: AtomicUsize::new(0),
             beginnings: Mutex::default(),
+            trash: Mutex::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -257,11 +260,12 @@ impl Engine {
         }
     }
 
-    /// Waits until an owner, and a name with whoever has it, are nobody else's work, and takes them.
+    /// Waits until an owner, a name with whoever has it, and an output of the trash are nobody else's work, and takes them.
     pub(super) async fn claim(
         &self,
         uid: Uuid,
         name: Option<&str>,
+        back: Option<Uuid>,
         cancel: &CancellationToken,
     ) -> Result<Claim, Failure> {
         if !self.is_open() {
@@ -272,7 +276,7 @@ impl Engine {
             tokio::pin!(released);
             // Before looking, so that no release is missed in between.
             released.as_mut().enable();
-            if let Some(keys) = self.names().try_claim(uid, name) {
+            if let Some(keys) = self.names().try_claim(uid, name, back) {
                 return Ok(Claim {
                     engine: self.clone(),
                     keys,
@@ -298,6 +302,10 @@ impl Engine {
 
     pub(super) fn growth(&self) -> MutexGuard<'_, Growth> {
         self.shared.growth.lock().unpoisoned()
+    }
+
+    pub(super) fn trash_lock(&self) -> &Mutex<Option<TrashLimits>> {
+        &self.shared.trash
     }
 
     pub(super) fn changes(&self) -> &AtomicUsize {
@@ -406,6 +414,9 @@ impl Engine {
             && self.options().access == Access::ReadWrite
         {
             self.write_log_into_file(connection);
+            if self.tidy_while_closing(connection) {
+                self.write_log_into_file(connection);
+            }
         }
         let done = before(self);
         *pool = Pool::Unopened;

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::olap::{Object, OutputKind, Tag};
+use crate::olap::{Object, OutputKind, Tag, Trashed};
 
 /// Views that the engine has by itself in every database, hidden by an output of the same name.
 pub const OWN_VIEWS: [&str; 14] = [
@@ -54,6 +54,8 @@ pub(super) struct Names {
     partitioned: BTreeSet<Uuid>,
     /// Stages that are known to stand: their owners, and the names of the columns that are not ours.
     staged: BTreeMap<Uuid, Arc<[String]>>,
+    /// Outputs in the trash, by their builds.
+    trash: BTreeMap<Uuid, Trashed>,
     claimed: BTreeSet<ClaimKey>,
 }
 
@@ -62,6 +64,7 @@ pub(super) struct Names {
 pub(super) struct Noted {
     pub(super) recorded: BTreeSet<Uuid>,
     pub(super) partitioned: BTreeSet<Uuid>,
+    pub(super) trash: Vec<Trashed>,
 }
 
 /// A name as the engine compares it: ASCII letters without case.
@@ -100,6 +103,10 @@ pub(super) enum Edit {
     Staged(Uuid, Arc<[String]>),
     /// It is gone.
     Unstaged(Uuid),
+    /// Is in the trash now, or known better there.
+    Thrown(Trashed),
+    /// The output of a build is in the trash no more.
+    TakenBack(Uuid),
 }
 
 impl Names {
@@ -110,6 +117,7 @@ impl Names {
         self.recorded = left.recorded;
         self.partitioned = left.partitioned;
         self.staged.clear();
+        self.trash = left.trash.into_iter().map(|it| (it.tag.build, it)).collect();
         for entry in entries {
             self.apply(Edit::Put(entry));
         }
@@ -165,6 +173,16 @@ impl Names {
         self.staged.get(&uid).cloned()
     }
 
+    /// Returns the outputs in the trash.
+    pub(super) fn trash(&self) -> impl Iterator<Item = &Trashed> {
+        self.trash.values()
+    }
+
+    /// Returns the output of a build that is in the trash.
+    pub(super) fn trashed(&self, build: Uuid) -> Option<&Trashed> {
+        self.trash.get(&build)
+    }
+
     /// Takes note of a commit.
     pub(super) fn apply(&mut self, edit: Edit) {
         match edit {
@@ -179,6 +197,8 @@ impl Names {
             }
             Edit::Staged(uid, columns) => drop(self.staged.insert(uid, columns)),
             Edit::Unstaged(uid) => drop(self.staged.remove(&uid)),
+            Edit::Thrown(trashed) => drop(self.trash.insert(trashed.tag.build, trashed)),
+            Edit::TakenBack(build) => drop(self.trash.remove(&build)),
         }
     }
 
@@ -201,9 +221,18 @@ impl Names {
         }
     }
 
-    /// Claims an owner with all that it has, and a name with whoever has it; `None` while another holds any of it.
-    pub(super) fn try_claim(&mut self, uid: Uuid, name: Option<&str>) -> Option<BTreeSet<ClaimKey>> {
+    /// Claims an owner with all that it has, a name with whoever has it, and an output of the trash with its last owner;
+    /// `None` while another holds any of it.
+    pub(super) fn try_claim(
+        &mut self,
+        uid: Uuid,
+        name: Option<&str>,
+        back: Option<Uuid>,
+    ) -> Option<BTreeSet<ClaimKey>> {
         let mut keys = BTreeSet::from([ClaimKey::Owner(uid)]);
+        if let Some(trashed) = back.and_then(|build| self.trashed(build)) {
+            keys.insert(ClaimKey::Owner(trashed.tag.uid));
+        }
         keys.extend(
             self.owned
                 .get(&uid)
@@ -266,14 +295,14 @@ mod tests {
             vec![entry("a", 1), entry("b", 2), entry("c", 3)],
             Noted::default(),
         );
-        let held = names.try_claim(Uuid::from_u128(1), Some("b")).unwrap();
-        assert!(names.try_claim(Uuid::from_u128(7), Some("A")).is_none());
-        assert!(names.try_claim(Uuid::from_u128(2), None).is_none());
-        assert!(names.try_claim(Uuid::from_u128(1), Some("z")).is_none());
-        let other = names.try_claim(Uuid::from_u128(3), Some("d")).unwrap();
+        let held = names.try_claim(Uuid::from_u128(1), Some("b"), None).unwrap();
+        assert!(names.try_claim(Uuid::from_u128(7), Some("A"), None).is_none());
+        assert!(names.try_claim(Uuid::from_u128(2), None, None).is_none());
+        assert!(names.try_claim(Uuid::from_u128(1), Some("z"), None).is_none());
+        let other = names.try_claim(Uuid::from_u128(3), Some("d"), None).unwrap();
         names.release(&held);
-        assert!(names.try_claim(Uuid::from_u128(2), None).is_some());
-        assert!(names.try_claim(Uuid::from_u128(4), Some("d")).is_none());
+        assert!(names.try_claim(Uuid::from_u128(2), None, None).is_some());
+        assert!(names.try_claim(Uuid::from_u128(4), Some("d"), None).is_none());
         names.release(&other);
     }
 }

@@ -223,6 +223,16 @@ pub(super) fn forget(work: &Work<'_>, uid: Uuid) -> Result<(), Failure> {
     drop_stage(work, uid)
 }
 
+/// Gives the notes of what an owner has published to a build that goes to the trash. What is staged stays.
+pub(super) fn lay_aside(work: &Work<'_>, from: Uuid, build: Uuid) -> Result<(), Failure> {
+    let (from, build) = (from.to_string(), build.to_string());
+    work.run(
+        "UPDATE _watershed.partitions SET uid = ? WHERE uid = ? AND stage = ''",
+        &[Param::Text(&build), Param::Text(&from)],
+    )
+    .map(drop)
+}
+
 /// Gives the partitions of an owner to another, but for what is staged.
 pub(super) fn give(work: &Work<'_>, from: Uuid, to: Uuid) -> Result<(), Failure> {
     let (old, new) = (from.to_string(), to.to_string());

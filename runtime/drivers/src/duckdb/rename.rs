@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::engine::{Claim, Company, Engine};
 use super::names::{Edit, Entry, Folded, Names};
@@ -107,7 +106,7 @@ impl Engine {
         rename: &Rename,
         cancel: &CancellationToken,
     ) -> Result<Renamed, RenameError> {
-        let claim = Arc::new(self.claim(rename.uid, Some(&rename.to), cancel).await?);
+        let claim = Arc::new(self.claim(rename.uid, Some(&rename.to), None, cancel).await?);
         match self
             .try_rename(rename, &claim, Indexes::NotExpected, cancel)
             .await
@@ -142,41 +141,6 @@ impl Engine {
         .await
     }
 
-    pub(super) async fn drop_owned(&self, uid: Uuid, cancel: &CancellationToken) -> Result<bool, Failure> {
-        let claim = self.claim(uid, None, cancel).await?;
-        let engine = self.clone();
-        let dropped = self
-            .work(cancel, Company::Others, move |work| {
-                let _claim = claim;
-                let (owned, partitioned) = {
-                    let names = engine.names();
-                    let owned: Vec<Entry> = names.owned_by(uid).cloned().collect();
-                    (owned, names.has_partitions(uid))
-                };
-                if owned.is_empty() && !partitioned {
-                    return Ok(false);
-                }
-                work.transaction(around!("drop"), || {
-                    owned
-                        .iter()
-                        .try_for_each(|entry| schema::drop_object(work, entry))?;
-                    if partitioned {
-                        partitions::forget(work, uid)?;
-                    }
-                    schema::delete_record(work, uid)
-                })?;
-                let gone = |entry: &Entry| Edit::Remove(Folded::new(&entry.name));
-                let forgotten = [Edit::Forgotten(uid), Edit::Whole(uid)];
-                engine.apply(owned.iter().map(gone).chain(forgotten).collect());
-                Ok::<_, Failure>(!owned.is_empty())
-            })
-            .await?;
-        if dropped {
-            self.after_change(cancel).await;
-        }
-        Ok(dropped)
-    }
-
     pub(super) async fn retag_output(
         &self,
         from: Tag,
@@ -184,7 +148,7 @@ impl Engine {
         record: &[u8],
         cancel: &CancellationToken,
     ) -> Result<bool, Failure> {
-        let claim = self.claim(from.uid, None, cancel).await?;
+        let claim = self.claim(from.uid, None, None, cancel).await?;
         let engine = self.clone();
         let record = record.to_vec();
         self.work(cancel, Company::Others, move |work| {

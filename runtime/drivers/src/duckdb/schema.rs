@@ -8,12 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::names::{Entry, Names, Noted};
+use super::{tidy, trash};
 use super::sys::Param;
 use super::work::Work;
-use crate::olap::{Failure, Output, OutputKind, Tag, Value, quote_identifier, quote_literal};
+use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash, quote_identifier, quote_literal};
 
 /// The schema of what is not an output.
-const SETUP: [&str; 3] = [
+const SETUP: [&str; 5] = [
     "CREATE SCHEMA IF NOT EXISTS _watershed",
     "CREATE TABLE IF NOT EXISTS _watershed.records \
      (uid UUID NOT NULL, build UUID NOT NULL, row_count BIGINT, record BLOB NOT NULL)",
@@ -21,6 +22,8 @@ const SETUP: [&str; 3] = [
      (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
       stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
       row_count UBIGINT, error VARCHAR)",
+    trash::TABLE,
+    tidy::TABLE,
 ];
 
 const OBJECTS: &str = "\
@@ -35,12 +38,13 @@ pub(super) fn set_up(work: &Work<'_>) -> Result<(), Failure> {
     SETUP.iter().try_for_each(|sql| work.run(sql, &[]).map(drop))
 }
 
-/// Everything in the schema of the outputs.
+/// Everything in the schema of the outputs but the trash.
 pub(super) fn read_entries(work: &Work<'_>) -> Result<Vec<Entry>, Failure> {
     let rows = work.run(OBJECTS, &[])?;
     Ok(rows
         .into_iter()
         .filter_map(|row| match <[Value; 3]>::try_from(row).ok()? {
+            [Value::Text(name), _, _] if is_in_trash(&name) => None,
             [Value::Text(name), Value::Text(kind), comment] => {
                 let kind = if kind == "view" {
                     OutputKind::View
@@ -142,7 +146,7 @@ impl Before {
     }
 }
 
-/// The owners of records, and of notes of partitions.
+/// The owners of records and of notes of partitions, and the trash.
 pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     let owners = |table: &str| -> Result<BTreeSet<Uuid>, Failure> {
         let rows = work.run(&format!("SELECT DISTINCT uid FROM _watershed.{table}"), &[])?;
@@ -154,6 +158,7 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     Ok(Noted {
         recorded: owners("records")?,
         partitioned: owners("partitions")?,
+        trash: trash::read(work)?,
     })
 }
 
@@ -162,6 +167,19 @@ pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failur
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
     let sql = "SELECT row_count FROM _watershed.records WHERE uid = ? AND build = ?";
     Ok(count(&work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?))
+}
+
+/// The rows that a build wrote, and its record.
+pub(super) fn read_record(work: &Work<'_>, tag: Tag) -> Result<Option<(Option<u64>, Vec<u8>)>, Failure> {
+    let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
+    let sql = "SELECT row_count, record FROM _watershed.records WHERE uid = ? AND build = ?";
+    let rows = work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?;
+    let count = count(&rows);
+    let record = rows.into_iter().flatten().find_map(|value| match value {
+        Value::Blob(record) => Some(record),
+        _ => None,
+    });
+    Ok(record.map(|record| (count, record)))
 }
 
 /// Forgets what an owner left.

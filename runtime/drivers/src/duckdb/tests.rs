@@ -15,6 +15,7 @@ mod queries;
 mod renames;
 mod sharing;
 mod steps;
+mod trash;
 mod values;
 
 use std::num::NonZeroUsize;
@@ -26,8 +27,8 @@ use uuid::Uuid;
 
 use super::{Engine, Options};
 use crate::olap::{
-    Build, BuildError, Built, Failure, Olap as _, Output, OutputKind, Query, QueryError, Rename, RenameError,
-    Renamed, Step, Tag,
+    Build, BuildError, Built, Dropped, Failure, Fate, Guard, Olap as _, Output, OutputKind, Query, QueryError,
+    Rename, RenameError, Renamed, Step, Tag,
 };
 
 /// An engine on a file of its own.
@@ -79,6 +80,7 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         },
         record: format!("record of {n}").into_bytes(),
         stage: None,
+        replaced: Fate::Gone,
         unless_rows: None,
     }
 }
@@ -109,8 +111,10 @@ impl Bench {
         self.engine.rename(&rename, &self.cancel).await
     }
 
+    /// Drops an output. Returns whether there was anything.
     async fn drop_output(&self, n: u128) -> Result<bool, Failure> {
-        self.engine.drop_output(uid(n), &self.cancel).await
+        let dropped = self.engine.drop_output(uid(n), Guard::Free, &self.cancel).await?;
+        Ok(dropped != Dropped::Nothing)
     }
 
     async fn outputs(&self) -> Vec<Output> {

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, OutputKind, SqlError, Tag, Value};
+use super::{Failure, Fate, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -26,6 +26,8 @@ pub struct Build {
     pub tag: Tag,
     /// The owner's record, stored beside the output; opaque here.
     pub record: Vec<u8>,
+    /// The fate of the output that it takes the place of.
+    pub replaced: Fate,
     /// The stage whose rows the statement reads, which ends with the build.
     pub stage: Option<StageEnd>,
     /// The number of the build before and its record, which stay where a step brings no rows.
@@ -37,6 +39,8 @@ pub struct Build {
 pub enum Step {
     /// They take the place of all.
     Replace,
+    /// None are made: the output of this build in the trash takes the place.
+    TakeBack(Uuid),
     /// They are put into the table that stands there.
     Into {
         /// The rows that they take the place of.
@@ -170,7 +174,7 @@ pub enum BuildError {
         /// The kind of the object that has it.
         kind: OutputKind,
     },
-    /// A step is to put rows into a table that is not there.
+    /// A step is to put rows into a table that is not there, or to take one back that is not in the trash.
     #[error("the table that rows are put into is not there")]
     Absent,
     /// The columns of the new rows are not those of the table.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use watershed_compilers::RenderError;
 use watershed_core::{Error, ErrorKind, Place, Ref};
 use watershed_drivers::olap::{BuildError, Failure, OpenError, RenameError, SqlError};
+use watershed_drivers::volume::Bytes;
 use watershed_proto::Fault;
 
 use super::{files::FilesError, plan::Reason, source::SourceError};
@@ -193,6 +194,22 @@ pub(crate) fn of_held(name: &str, reason: &Reason) -> Error {
     let hint = format!(
         "`watershed approve {name}` has them made anew; \
          `change_mode: patch` keeps them and goes on by the new definition; or take the edit back"
+    );
+    Error {
+        hint: Some(hint.into()),
+        ..Error::permanent(HELD_CODE, message)
+    }
+}
+
+/// The drop of an output that is protected, and that the trash has no room for.
+pub(super) fn of_held_drop(name: &str, needs: u64, room: u64) -> Error {
+    let (needs, room) = (Bytes(needs), Bytes(room));
+    let message = format!(
+        "held: its file is gone, and the trash has no room for its rows: they take {needs}, and {room} are left"
+    );
+    let hint = format!(
+        "`watershed approve {name}` drops them for good; `trash: {{size: ...}}` in the manifest makes room; \
+         or bring the file back"
     );
     Error {
         hint: Some(hint.into()),

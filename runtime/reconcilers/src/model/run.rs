@@ -7,6 +7,7 @@ mod act;
 mod build;
 mod partitions;
 mod standing;
+mod take_back;
 
 use std::{collections::BTreeSet, sync::Arc, time::SystemTime};
 
@@ -15,7 +16,7 @@ use uuid::Uuid;
 use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Timestamp};
-use watershed_drivers::olap::{BuildError, Failure, OutputKind};
+use watershed_drivers::olap::{BuildError, Failure, Fate, OutputKind};
 use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
@@ -50,6 +51,8 @@ enum Base {
     Nothing {
         /// The build id that it gets; if none, what stands for its kind of output.
         kept: Option<BuildId>,
+        /// The fate of the rows that are there.
+        replaced: Fate,
     },
     /// Rows are put into an output with this record.
     Rows(Box<Record>),
@@ -125,7 +128,8 @@ impl<'a> Run<'a> {
             match (self.decide(&plan, &standing).await?, &standing.record) {
                 (Decision::MakeViewAgain(Again::InputRenamed), Some(record)) => {
                     let kept = Some(record.build);
-                    let done = self.build(plan, Base::Nothing { kept }, None).await?;
+                    let replaced = Fate::Gone;
+                    let done = self.build(plan, Base::Nothing { kept, replaced }, None).await?;
                     Ok(Some(done.outcome))
                 }
                 _ => Ok(None),
@@ -178,15 +182,25 @@ impl<'a> Run<'a> {
                     .flatten();
                 let id = kept.map(|record| record.build);
                 self.context.progress("making the view again");
-                self.build(plan, Base::Nothing { kept: id }, standing.orphan)
-                    .await
+                let base = Base::Nothing {
+                    kept: id,
+                    replaced: Fate::Gone,
+                };
+                self.build(plan, base, standing.orphan).await
             }
             Decision::Build(reason) => {
+                let mut plan = plan;
+                if let Some(done) = self.take_back(&mut plan, &standing).await? {
+                    return Ok(done);
+                }
                 let why = plan.told(&reason);
                 self.context.progress(format!("building, because {why}"));
-                // A view that is made by time stands for other rows than before.
-                let kept = (reason == Reason::Scheduled).then(BuildId::fresh);
-                self.build_all(plan, Base::Nothing { kept }, standing).await
+                let base = Base::Nothing {
+                    // A view that is made by time stands for other rows than before.
+                    kept: (reason == Reason::Scheduled).then(BuildId::fresh),
+                    replaced: self.fate(&reason),
+                };
+                self.build_all(plan, base, standing).await
             }
             Decision::Add(reason) => {
                 let why = plan.told(&reason);
@@ -259,6 +273,26 @@ impl<'a> Run<'a> {
             made,
             looked_at_ns,
         })
+    }
+
+    /// The fate of the rows that a build takes the place of: what a later one would make just so again is kept, and what
+    /// only history could bring back.
+    fn fate(&self, reason: &Reason) -> Fate {
+        match reason {
+            Reason::ShapeChanged
+            | Reason::DefinitionChanged
+            | Reason::InputChanged(_)
+            | Reason::FileChanged(_)
+            | Reason::MadeChanged(_) => Fate::Trash,
+            Reason::FullRefresh if adds_rows(self.spec()) => Fate::Trash,
+            Reason::NeverBuilt
+            | Reason::Dropped
+            | Reason::Replaced
+            | Reason::Refresh
+            | Reason::FullRefresh
+            | Reason::Scheduled
+            | Reason::PartitionsLeft => Fate::Gone,
+        }
     }
 
     async fn decide(&self, wanted: &Plan, standing: &Standing) -> Result<Decision, Error> {

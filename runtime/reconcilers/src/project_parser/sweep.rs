@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Resource, message::Message};
-use watershed_drivers::olap::Failure;
+use watershed_drivers::olap::{Failure, Guard};
 use watershed_proto::ModelSpec;
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     outputs::Outputs,
 };
 
-/// Drops the outputs whose resource the catalog does not know. `resources` are all, deleted ones included, after a
+/// Drops, into the trash, the outputs whose resource the catalog does not know. `resources` are all, deleted ones included, after a
 /// parse was applied.
 ///
 /// An output under the name of a model that is there is left to that model, which adopts it or builds over it: after
@@ -38,7 +38,7 @@ pub(super) async fn sweep(
                 table = output.name,
                 "dropping an output that no resource stands for"
             );
-            outputs.drop_output(output.tag.uid, cancel).await?;
+            outputs.drop_output(output.tag.uid, Guard::Free, cancel).await?;
         }
     }
     Ok(())

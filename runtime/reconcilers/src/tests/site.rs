@@ -153,6 +153,7 @@ impl Site {
             let result = last.filter(|_| is_new).map(|run| run.result);
             let work = match result {
                 Some(RunResult::Done(Work::Built)) => "built",
+                Some(RunResult::Done(Work::Restored)) => "restored",
                 Some(RunResult::Done(Work::Renamed)) => "renamed",
                 Some(RunResult::Failed) => "failed",
                 _ => continue,
@@ -187,7 +188,8 @@ impl Site {
 
     /// What stands in the engine's main schema, in one line.
     pub(super) async fn objects(&self) -> String {
-        let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1";
+        let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
+             AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";
         self.rows(sql).await.join(" ")
     }
 }

@@ -4,6 +4,8 @@ use std::num::NonZeroUsize;
 use std::str::FromStr;
 use std::time::Duration;
 
+use watershed_compilers::parse_size;
+
 /// `KEY=VALUE` of `--env`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Variable {
@@ -82,36 +84,13 @@ impl FromStr for Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Size(pub u64);
 
-/// Units of sizes, longest names first where one ends like another.
-const UNITS: [(&str, u64); 9] = [
-    ("kib", 1 << 10),
-    ("mib", 1 << 20),
-    ("gib", 1 << 30),
-    ("tib", 1 << 40),
-    ("kb", 1_000),
-    ("mb", 1_000_000),
-    ("gb", 1_000_000_000),
-    ("tb", 1_000_000_000_000),
-    ("b", 1),
-];
-
 impl FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || "a size such as `512MB`, `4GB` or `2GiB` was expected".to_owned();
-        let lower = text.trim().to_ascii_lowercase();
-        let (digits, unit) = UNITS
-            .iter()
-            .find_map(|(name, unit)| Some((lower.strip_suffix(name)?, *unit)))
-            .ok_or_else(expected)?;
-        let number: f64 = digits.trim().parse().map_err(|_| expected())?;
-        let bytes = number * unit as f64;
-        // Beyond 2^53 a float has no exact bytes, and no machine has the memory.
-        if !(1.0..=9_007_199_254_740_992.0).contains(&bytes) {
-            return Err(expected());
-        }
-        Ok(Self(bytes as u64))
+        let size = parse_size(text).filter(|bytes| *bytes > 0);
+        size.map(Self)
+            .ok_or_else(|| "a size such as `512MB`, `4GB` or `2GiB` was expected".to_owned())
     }
 }
 

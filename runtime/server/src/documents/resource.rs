@@ -137,6 +137,8 @@ impl Health {
 pub enum Work {
     /// Made or replaced an output.
     Built,
+    /// Took an output back from the trash.
+    Restored,
     /// Renamed an output.
     Renamed,
     /// Dropped an output.
@@ -152,6 +154,7 @@ impl Work {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Built => "built",
+            Self::Restored => "restored",
             Self::Renamed => "renamed",
             Self::Dropped => "dropped",
             Self::Checked => "checked",

@@ -241,6 +241,7 @@ fn verdict(document: &RunDocument) -> String {
     let unsupported = never_run(document, Health::Unsupported).min(rest - never_built);
     let numbers = [
         (works_of(document, Work::Built), "built"),
+        (works_of(document, Work::Restored), "restored"),
         (works_of(document, Work::Renamed), "renamed"),
         (fixed, "fixed"),
         (checked, "checked"),
@@ -291,7 +292,7 @@ fn did_anything(document: &RunDocument) -> bool {
         || document
             .resources
             .iter()
-            .any(|r| matches!(r.work, Work::Built | Work::Renamed | Work::Dropped))
+            .any(|r| !matches!(r.work, Work::Checked | Work::None))
         || document.resources.iter().any(|r| {
             r.last_run
                 .as_ref()

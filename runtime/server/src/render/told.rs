@@ -103,6 +103,7 @@ fn word(work: Work, run: &LastRun, about: &Ended) -> (&'static str, Style) {
         (Outcome::Skipped, _) => ("skipped", WARN),
         (Outcome::Cancelled, _) => ("cancelled", WARN),
         (_, Work::Built) => ("built", GOOD),
+        (_, Work::Restored) => ("restored", GOOD),
         (_, Work::Renamed) => ("renamed", GOOD),
         (_, Work::Dropped) => ("removed", GOOD),
         (_, Work::Checked | Work::None) if about.fixed => ("fixed", GOOD),

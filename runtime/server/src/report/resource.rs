@@ -92,7 +92,7 @@ pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
         RunResult::Failed if error.is_some_and(is_dependency) => Outcome::Skipped,
         RunResult::Failed => Outcome::Failed,
         RunResult::Done(work) => match work_of(work) {
-            Work::Built | Work::Renamed | Work::Dropped => Outcome::Done,
+            Work::Built | Work::Restored | Work::Renamed | Work::Dropped => Outcome::Done,
             Work::Checked | Work::None => Outcome::Unchanged,
         },
     }
@@ -109,6 +109,7 @@ pub(crate) fn work(result: RunResult) -> Work {
 fn work_of(work: watershed_core::Work) -> Work {
     match work {
         watershed_core::Work::Built => Work::Built,
+        watershed_core::Work::Restored => Work::Restored,
         watershed_core::Work::Renamed => Work::Renamed,
         watershed_core::Work::Dropped => Work::Dropped,
         watershed_core::Work::Checked => Work::Checked,

@@ -31,7 +31,8 @@ impl Done {
             Work::None => 0,
             Work::Checked => 1,
             Work::Renamed | Work::Dropped => 2,
-            Work::Built => 3,
+            Work::Restored => 3,
+            Work::Built => 4,
         };
         if strength(work) > strength(entry.0) {
             entry.0 = work;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::*;
 use crate::CRASH_POINTS;
-use crate::olap::{Existing, Export, FileFormat, Migration};
+use crate::olap::{Existing, Export, FileFormat, Migration, TrashLimits};
 
 /// Tells this test's own program that it is the one to die, and in which folder.
 const FOLDER: &str = "WATERSHED_TEST_CRASH";
@@ -21,6 +21,8 @@ enum Step {
     Stage(u128),
     Publish(Box<Build>),
     Checkpoint,
+    /// Everything in the trash goes.
+    Tidy,
     GiveUp,
     Export(Existing),
     Close,
@@ -35,6 +37,15 @@ fn history() -> Vec<Step> {
     let mut again = table(1, "a", "select 11 as x");
     again.tag.build = Uuid::from_u128(111);
     again.record = b"again".to_vec();
+    // Another definition, which keeps the one before; that comes back, and both go.
+    let mut edited = table(5, "d", "select 5 as x");
+    (edited.tag.build, edited.replaced) = (Uuid::from_u128(500), Fate::Trash);
+    let mut back = table(5, "d", "");
+    (back.step, back.replaced) = (super::Step::TakeBack(back.tag.build), Fate::Trash);
+    let mut once_more = back.clone();
+    once_more.tag = edited.tag;
+    once_more.step = super::Step::TakeBack(edited.tag.build);
+    once_more.tag.uid = uid(6);
     vec![
         Step::Build(Box::new(table(1, "a", "select 1 as x"))),
         Step::Build(Box::new(view(2, "b", "select 2 as x"))),
@@ -54,6 +65,13 @@ fn history() -> Vec<Step> {
         Step::Migrate(1),
         Step::Stage(4),
         Step::Publish(Box::new(super::partitions::published(4, "c"))),
+        Step::Drop(4),
+        Step::Build(Box::new(table(5, "d", "select 55 as x"))),
+        Step::Build(Box::new(edited)),
+        Step::Build(Box::new(back)),
+        Step::Drop(5),
+        Step::Build(Box::new(once_more)),
+        Step::Tidy,
         Step::Close,
     ]
 }
@@ -70,7 +88,19 @@ async fn take(step: &Step, engine: &Engine) {
             };
             engine.rename(&rename, &cancel).await.unwrap();
         }
-        Step::Drop(n) => assert!(engine.drop_output(uid(*n), &cancel).await.unwrap()),
+        Step::Drop(n) => {
+            let dropped = engine.drop_output(uid(*n), Guard::Free, &cancel).await;
+            assert_eq!(dropped.unwrap(), Dropped::Done);
+        }
+        Step::Tidy => {
+            let limits = TrashLimits {
+                bytes: 0,
+                ..TrashLimits::default()
+            };
+            engine.limit_trash(limits);
+            assert!(engine.give_up_file().await);
+            engine.limit_trash(TrashLimits::default());
+        }
         Step::Retag(n) => {
             let from = table(*n, "", "").tag;
             let to = Tag {
@@ -133,6 +163,14 @@ async fn content(folder: &Path) -> Vec<String> {
             .await;
         lines.push(format!("{output:?} {rows}"));
     }
+    for trashed in bench.engine.trash(&bench.cancel).await.unwrap() {
+        let table = crate::olap::trash_table(trashed.tag.build);
+        let rows = bench.one(&format!("select x from {table}")).await;
+        let trashed = crate::olap::Trashed { at_ms: 0, ..trashed };
+        lines.push(format!("{trashed:?} {rows}"));
+    }
+    let notes = "select count(*) from _watershed.partitions";
+    lines.push(format!("notes {}", bench.one(notes).await));
     for run in bench.engine.partitions(uid(4), &bench.cancel).await.unwrap() {
         let rows = "select count(*) from duckdb_tables() where table_name like 'stage_%'";
         lines.push(format!(
@@ -159,8 +197,8 @@ async fn content(folder: &Path) -> Vec<String> {
 
 /// Returns the content of the file after each number of steps.
 async fn expected() -> Vec<Vec<String>> {
-    let mut states = vec![Vec::new()];
-    for length in 1..=history().len() {
+    let mut states = Vec::new();
+    for length in 0..=history().len() {
         let folder = tempfile::tempdir().unwrap();
         let engine = Engine::new(options(folder.path()));
         for step in &history()[..length] {

@@ -1,7 +1,7 @@
 //! What a run does in the engine and writes as state.
 
 use watershed_core::{Error, Outcome, Work};
-use watershed_drivers::olap::{Rename, RenameError, Tag};
+use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};
 use watershed_proto::{ModelState, TestResult};
 
 use super::{Plan, Run, standing::Standing};
@@ -202,10 +202,17 @@ impl Run<'_> {
         if nothing {
             return Ok(Outcome::default());
         }
-        let dropped = self.model.outputs.drop_output(self.uid(), self.cancel()).await;
-        match dropped.map_err(|failure| failure::of_failure(&failure))? {
-            true => Ok(done(Work::Dropped)),
-            false => Ok(Outcome::default()),
+        let state = self.context.state();
+        let is_incremental = state.is_some_and(|state| state.0.incremental);
+        let guard = match self.spec().protect.unwrap_or(is_incremental) {
+            true => Guard::Held,
+            false => Guard::Free,
+        };
+        let dropped = self.model.outputs.drop_output(self.uid(), guard, self.cancel());
+        match dropped.await.map_err(|failure| failure::of_failure(&failure))? {
+            Dropped::Done => Ok(done(Work::Dropped)),
+            Dropped::Nothing => Ok(Outcome::default()),
+            Dropped::NoRoom { needs, room } => Err(failure::of_held_drop(self.name(), needs, room)),
         }
     }
 

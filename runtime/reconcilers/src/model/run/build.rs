@@ -6,7 +6,8 @@ use uuid::Uuid;
 use watershed_compilers::Scope;
 use watershed_core::{Error, Work};
 use watershed_drivers::olap::{
-    Build, BuildError, Failure, NewColumns, Over, SqlError, StageEnd, StateQuery, Step, Tag,
+    Build, BuildError, Built, Failure, Fate, Guard, NewColumns, Over, SqlError, StageEnd, StateQuery, Step,
+    Tag,
 };
 use watershed_proto::{
     IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, PartitionCounts, TestResult,
@@ -39,6 +40,13 @@ pub(super) struct Publication {
 }
 
 impl Run<'_> {
+    /// Drops the output of a lost catalog that another one has taken the place of.
+    pub(super) async fn drop_orphan(&self, orphan: Uuid) -> Result<(), Error> {
+        let outputs = &self.model.outputs;
+        let dropped = outputs.drop_output(orphan, Guard::Free, self.cancel()).await;
+        dropped.map(drop).map_err(|failure| failure::of_failure(&failure))
+    }
+
     pub(super) async fn build(&self, plan: Plan, base: Base, orphan: Option<Uuid>) -> Result<Done, Error> {
         self.build_from(plan, base, orphan, None).await
     }
@@ -77,7 +85,7 @@ impl Run<'_> {
         let files = inputs::hashed(&self.model.root, plan.files, plan.looked_at_ns, self.cancel()).await?;
         let id = match (&base, plan.shape) {
             (Base::Rows(_), _) | (_, Shape::Table) => BuildId::fresh(),
-            (Base::Nothing { kept }, Shape::View) => kept.unwrap_or_else(|| {
+            (Base::Nothing { kept, .. }, Shape::View) => kept.unwrap_or_else(|| {
                 BuildId::of_view(&plan.meaning, &plan.inputs, &files, &plan.made, self.asked())
             }),
         };
@@ -119,8 +127,7 @@ impl Run<'_> {
         })
         .await?;
         if let Some(orphan) = orphan {
-            let dropped = self.model.outputs.drop_output(orphan, self.cancel()).await;
-            dropped.map_err(|failure| failure::of_failure(&failure))?;
+            self.drop_orphan(orphan).await?;
         }
         let work = if brought { Work::Built } else { Work::Checked };
         Ok(Done::at(now, done(work)))
@@ -211,6 +218,10 @@ impl Run<'_> {
                 build: record.build.0,
             },
             record: record.encode(),
+            replaced: match base {
+                Base::Nothing { replaced, .. } => *replaced,
+                Base::Rows(_) => Fate::Gone,
+            },
             stage: None,
             unless_rows,
         }
@@ -224,6 +235,21 @@ impl Run<'_> {
         }
     }
 
+    /// Has the engine carry out a build, within the time that it may take.
+    pub(super) async fn send(&self, build: &Build) -> Result<Built, BuildError> {
+        let cancel = self.cancel().child_token();
+        let work = self.model.outputs.build(build, &cancel);
+        tokio::pin!(work);
+        tokio::select! {
+            biased;
+            result = &mut work => result,
+            () = tokio::time::sleep(self.time_limit()) => {
+                cancel.cancel();
+                work.await
+            }
+        }
+    }
+
     /// The record of what stands there now, and what the tests came to.
     async fn build_in_engine(
         &self,
@@ -231,22 +257,8 @@ impl Run<'_> {
         asked: Record,
         tests: &Tests,
     ) -> Result<(Record, Vec<TestResult>), Error> {
-        let limit = self.time_limit();
-        let cancel = self.cancel().child_token();
-        let result = {
-            let work = self.model.outputs.build(build, &cancel);
-            tokio::pin!(work);
-            tokio::select! {
-                biased;
-                result = &mut work => result,
-                () = tokio::time::sleep(limit) => {
-                    cancel.cancel();
-                    work.await
-                }
-            }
-        };
         let secrets = self.model.outputs.secrets();
-        match result {
+        match self.send(build).await {
             Ok(built) => {
                 // What it asked for may have been written otherwise: with the state, or under the build of before.
                 let record = Record::decode(&built.record).unwrap_or(asked);
@@ -260,7 +272,7 @@ impl Run<'_> {
                 Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
             }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
-                Err(failure::of_timeout(limit.as_secs()))
+                Err(failure::of_timeout(self.time_limit().as_secs()))
             }
             Err(error) => Err(self.placed(&error, &build.sql)),
         }

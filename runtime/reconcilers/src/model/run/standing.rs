@@ -85,7 +85,7 @@ impl Run<'_> {
     }
 
     /// The resource with a uid, also one whose delete is unfinished.
-    fn owner(&self, uid: Uuid) -> Option<Resource> {
+    pub(super) fn owner(&self, uid: Uuid) -> Option<Resource> {
         self.context
             .controller()
             .get(Target::Uid(watershed_core::Uid(uid)))

@@ -125,7 +125,7 @@ async fn a_view_becomes_a_table_and_back() {
     world
         .declare("v", &view("select x + 1 as x from a", &["a"]))
         .await;
-    assert_eq!(world.works().await, ["built t", "built v"]);
+    assert_eq!(world.works().await, ["restored t", "built v"]);
     assert_eq!(world.rows("select x from t").await, ["20"]);
 }
 

@@ -406,6 +406,7 @@ impl World {
             let result = last.filter(|_| is_new).map(|run| run.result);
             match result {
                 Some(RunResult::Done(Work::Built)) => told.push(format!("built {name}")),
+                Some(RunResult::Done(Work::Restored)) => told.push(format!("restored {name}")),
                 Some(RunResult::Done(Work::Renamed)) => told.push(format!("renamed {name}")),
                 Some(RunResult::Done(Work::Checked)) => told.push(format!("checked {name}")),
                 Some(RunResult::Failed) => told.push(format!("failed {name}")),
@@ -468,7 +469,8 @@ impl World {
 
     /// What stands in the engine's main schema, by name.
     pub(super) async fn objects(&self) -> Vec<String> {
-        self.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' ORDER BY 1")
+        self.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
+             AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1")
             .await
     }
 }

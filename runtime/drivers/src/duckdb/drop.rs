@@ -1,0 +1,162 @@
+//! Dropping outputs: views are gone, tables go to the trash.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::engine::{Claim, Company, Engine};
+use super::names::{Edit, Entry, Folded};
+use super::partitions;
+use super::schema;
+use super::trash::{self, Throw};
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed, quote_identifier};
+
+/// Everything that an owner has, and what becomes of it.
+struct Plan {
+    throw: Vec<Throw>,
+    drop: Vec<Entry>,
+    /// What in the trash makes way.
+    outdated: Vec<Uuid>,
+    partitioned: bool,
+}
+
+/// The treatment of indexes that people made, with which the engine renames no table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Indexes {
+    Expected,
+    NotExpected,
+}
+
+impl Engine {
+    pub(super) async fn drop_owned(
+        &self,
+        uid: Uuid,
+        guard: Guard,
+        cancel: &CancellationToken,
+    ) -> Result<Dropped, Failure> {
+        let claim = Arc::new(self.claim(uid, None, None, cancel).await?);
+        let dropped = match self.try_drop(uid, guard, Indexes::NotExpected, &claim, cancel).await {
+            Err(Failure::Sql(error)) if error.class == "dependency" => {
+                self.try_drop(uid, guard, Indexes::Expected, &claim, cancel).await
+            }
+            dropped => dropped,
+        }?;
+        drop(claim);
+        if dropped == Dropped::Done {
+            self.after_change(cancel).await;
+        }
+        Ok(dropped)
+    }
+
+    async fn try_drop(
+        &self,
+        uid: Uuid,
+        guard: Guard,
+        indexes: Indexes,
+        claim: &Arc<Claim>,
+        cancel: &CancellationToken,
+    ) -> Result<Dropped, Failure> {
+        let engine = self.clone();
+        let claim = Arc::clone(claim);
+        self.work(cancel, Company::Others, move |work| {
+            let _claim = claim;
+            let mut plan = engine.plan_of_drop(uid, guard);
+            if plan.throw.is_empty() && plan.drop.is_empty() && !plan.partitioned {
+                return Ok(Dropped::Nothing);
+            }
+            if guard == Guard::Held
+                && let Some(refused) = engine.find_room(work, &mut plan)?
+            {
+                return Ok(refused);
+            }
+            let thrown = work.transaction(around!("drop"), || plan.carry_out(work, uid, indexes))?;
+            let found = !(plan.throw.is_empty() && plan.drop.is_empty());
+            engine.apply(plan.edits(uid, thrown));
+            Ok(if found { Dropped::Done } else { Dropped::Nothing })
+        })
+        .await
+    }
+
+    fn plan_of_drop(&self, uid: Uuid, guard: Guard) -> Plan {
+        let keeps = self.trash_limits().bytes > 0;
+        let names = self.names();
+        let partitioned = names.has_partitions(uid);
+        let (mut throw, mut drop) = (Vec::new(), Vec::new());
+        for entry in names.owned_by(uid) {
+            match entry.tag {
+                Some(tag) if entry.kind == OutputKind::Table && (keeps || guard == Guard::Held) => {
+                    throw.push(Throw {
+                        entry: entry.clone(),
+                        tag,
+                        why: Thrown::Deleted,
+                        bytes: None,
+                        protected: guard == Guard::Held,
+                        partitioned,
+                    });
+                }
+                _ => drop.push(entry.clone()),
+            }
+        }
+        Plan {
+            outdated: trash::doubles(&names, &throw),
+            throw,
+            drop,
+            partitioned,
+        }
+    }
+
+    /// Measures what is to go, and says so if the trash has no room for it: nothing in there makes way that is protected
+    /// too.
+    fn find_room(&self, work: &Work<'_>, plan: &mut Plan) -> Result<Option<Dropped>, Failure> {
+        if plan.throw.is_empty() {
+            return Ok(None);
+        }
+        let mut needs = 0;
+        for throw in &mut plan.throw {
+            let bytes = trash::measure(work, &throw.entry.name)?;
+            throw.bytes = Some(bytes);
+            needs += bytes;
+        }
+        let taken = self.names().trash().filter(|it| it.protected).filter_map(|it| it.bytes).sum();
+        let limit = self.trash_limits().bytes;
+        let room = limit.saturating_sub(taken);
+        Ok((limit == 0 || needs > room).then_some(Dropped::NoRoom { needs, room }))
+    }
+}
+
+impl Plan {
+    fn carry_out(&self, work: &Work<'_>, uid: Uuid, indexes: Indexes) -> Result<Vec<Trashed>, Failure> {
+        if indexes == Indexes::Expected {
+            for throw in &self.throw {
+                for index in schema::indexes(work, &throw.entry.name)? {
+                    work.run(&format!("DROP INDEX main.{}", quote_identifier(&index)), &[])?;
+                }
+            }
+        }
+        trash::let_go(work, &self.outdated)?;
+        let thrown = self.throw.iter().map(|throw| throw.carry_out(work));
+        let thrown = thrown.collect::<Result<Vec<_>, Failure>>()?;
+        self.drop
+            .iter()
+            .try_for_each(|entry| schema::drop_object(work, entry))?;
+        if self.partitioned {
+            partitions::forget(work, uid)?;
+        }
+        schema::delete_record(work, uid)?;
+        Ok(thrown)
+    }
+
+    fn edits(self, uid: Uuid, thrown: Vec<Trashed>) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = trash::gone(&self.outdated).collect();
+        for (throw, trashed) in self.throw.iter().zip(thrown) {
+            edits.extend(throw.edits(trashed));
+        }
+        let gone = self.drop.iter().map(|entry| Edit::Remove(Folded::new(&entry.name)));
+        edits.extend(gone);
+        edits.extend([Edit::Forgotten(uid), Edit::Whole(uid)]);
+        edits
+    }
+}

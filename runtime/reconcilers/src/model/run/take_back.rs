@@ -1,0 +1,227 @@
+//! Taking an output back from the trash instead of building it.
+//!
+//! What is there is held against what is wanted by the same decision as what stands: an output that would be left as it
+//! is, were it standing, is what a build would make. Rows of an incremental model come back too where new ones are to be
+//! put into them, for no build could make those.
+
+use watershed_core::{Error, Outcome, Timestamp, Work};
+use watershed_drivers::olap::{Build, BuildError, Failure, Fate, OutputKind, Step, Tag, Trashed};
+use watershed_proto::Message;
+
+use super::{Done, Plan, Run, act::done, standing::Standing};
+use crate::model::{
+    data_tests, failure, freshness, inputs,
+    plan::{self, Decision, FileNow, Object, OnEdit, Triggers, Wanted, plan},
+    record::{BuildId, Record, Shape},
+    triggers::{adds_rows, has_left, triggers},
+};
+
+/// An output of the trash that is wanted.
+struct Candidate {
+    record: Record,
+    fit: Fit,
+    /// This resource threw it away itself.
+    is_own: bool,
+}
+
+/// The use of an output of the trash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    /// It is what would be built.
+    Same,
+    /// Its rows are right, and new ones are to be put into them.
+    Base,
+}
+
+impl Run<'_> {
+    /// Puts the output of a table that is to be built in its place, if the trash has it. None: it is to be built.
+    pub(super) async fn take_back(
+        &self,
+        plan: &mut Plan,
+        standing: &Standing,
+    ) -> Result<Option<Done>, Error> {
+        if plan.shape != Shape::Table {
+            return Ok(None);
+        }
+        let trash = self.model.outputs.in_trash(self.uid(), &plan.table, self.cancel());
+        let trash = trash.await.map_err(|failure| failure::of_failure(&failure))?;
+        if trash.is_empty() {
+            return Ok(None);
+        }
+        self.hash_files(plan).await?;
+        for trashed in trash {
+            let Some(candidate) = self.candidate(plan, &trashed).await? else {
+                continue;
+            };
+            if let Some(done) = self.restore(plan, candidate, standing).await? {
+                return Ok(Some(done));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes the contents of the files known: their times differ from those of long ago.
+    async fn hash_files(&self, plan: &mut Plan) -> Result<(), Error> {
+        let files = std::mem::take(&mut plan.files);
+        let seen = inputs::hashed(&self.model.root, files, plan.looked_at_ns, self.cancel()).await?;
+        let known = seen.into_iter().map(|file| FileNow {
+            path: file.path,
+            modified_ns: file.modified_ns,
+            size: file.size,
+            content: file.content,
+        });
+        plan.files = known.collect();
+        Ok(())
+    }
+
+    /// Holds an output of the trash against what is wanted.
+    async fn candidate(&self, plan: &Plan, trashed: &Trashed) -> Result<Option<Candidate>, Error> {
+        let is_own = trashed.tag.uid == self.uid();
+        let decoded = trashed.record.as_deref().and_then(Record::decode);
+        let Some(record) = decoded.filter(|_| is_own || self.owner(trashed.tag.uid).is_none()) else {
+            return Ok(None);
+        };
+        let record = Record {
+            rows: trashed.rows,
+            ..record
+        };
+        let refingerprinted = self.refingerprint(plan, &record).await?;
+        let wanted = Wanted {
+            table: &plan.table,
+            shape: plan.shape,
+            meaning: &plan.meaning,
+            inputs: &plan.inputs,
+            files: &plan.files,
+            made: &plan.made.inputs,
+            // Another resource's counters mean nothing here.
+            asked: if is_own { self.asked() } else { record.answered },
+            triggers: Triggers {
+                inputs: true,
+                files: true,
+                ..triggers(self.spec(), &record, self.context.now())
+            },
+            incremental: adds_rows(self.spec()),
+            on_edit: OnEdit::Reset,
+            left: has_left(&record),
+        };
+        let object = Object::Standing {
+            table: &plan.table,
+            shape: Shape::Table,
+            build: BuildId(trashed.tag.build),
+        };
+        let found = plan::Found::Own(plan::Output {
+            record: &record,
+            refingerprinted: refingerprinted.as_ref(),
+            object,
+        });
+        let fit = match self::plan(&wanted, &found) {
+            Decision::Nothing => Fit::Same,
+            Decision::Add(_) => Fit::Base,
+            _ => return Ok(None),
+        };
+        Ok(Some(Candidate { record, fit, is_own }))
+    }
+
+    /// Puts an output in its place. None: it is there no more, or could not be moved.
+    async fn restore(
+        &self,
+        plan: &Plan,
+        candidate: Candidate,
+        standing: &Standing,
+    ) -> Result<Option<Done>, Error> {
+        self.refuse_shared_output().await?;
+        let tests = self.tests()?;
+        let (record, checks) = match candidate.fit {
+            Fit::Same => {
+                let seen = |file: &FileNow| inputs::seen(file.clone(), plan.looked_at_ns);
+                let record = Record {
+                    meaning: plan.meaning.clone(),
+                    inputs: plan.inputs.clone(),
+                    files: plan.files.iter().map(seen).collect(),
+                    made: plan.made.clone(),
+                    answered: self.asked(),
+                    tests: tests.digest.clone(),
+                    ..candidate.record
+                };
+                (record, tests.checks.clone())
+            }
+            // The rows are tested when the new ones are there.
+            Fit::Base => {
+                let record = Record {
+                    answered: match candidate.is_own {
+                        true => candidate.record.answered,
+                        false => self.asked(),
+                    },
+                    tests: Vec::new(),
+                    ..candidate.record
+                };
+                (record, Vec::new())
+            }
+        };
+        let record = Record {
+            table: plan.table.clone(),
+            definition: self.spec().encode_to_vec(),
+            ..record
+        };
+        self.context.progress("taking it back from the trash");
+        let build = Build {
+            name: record.table.clone(),
+            kind: OutputKind::Table,
+            sql: String::new(),
+            step: Step::TakeBack(record.build.0),
+            key: Vec::new(),
+            checks,
+            state: None,
+            tag: Tag {
+                uid: self.uid(),
+                build: record.build.0,
+            },
+            record: record.encode(),
+            replaced: Fate::Trash,
+            stage: None,
+            unless_rows: None,
+        };
+        let built = match self.send(&build).await {
+            Ok(built) => built,
+            Err(BuildError::Undone(verdicts)) => {
+                let results = tests.results(&verdicts, self.model.outputs.secrets());
+                let error = data_tests::error(&results, self.paths());
+                self.tell_results(results).await?;
+                return Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0));
+            }
+            Err(BuildError::Failed(Failure::Interrupted)) if self.context.is_cancelled() => {
+                return Err(failure::of_cancel());
+            }
+            Err(error) => {
+                tracing::warn!(%error, "not taken back from the trash, so it is built");
+                return Ok(None);
+            }
+        };
+        let results = tests.results(&built.verdicts, self.model.outputs.secrets());
+        let record = Record {
+            rows: built.rows,
+            results,
+            ..record
+        };
+        self.set_state(&record).await?;
+        if let Some(orphan) = standing.orphan {
+            self.drop_orphan(orphan).await?;
+        }
+        let restored = Done {
+            since: freshness::since(&record),
+            ..Done::at(Timestamp(record.built_at_ms), done(Work::Restored))
+        };
+        if candidate.fit == Fit::Same {
+            return Ok(Some(restored));
+        }
+        let further = Box::pin(self.converge()).await?;
+        let outcome = match further.outcome.work {
+            Work::None | Work::Checked => Outcome {
+                work: Work::Restored,
+                ..further.outcome
+            },
+            _ => further.outcome,
+        };
+        Ok(Some(Done { outcome, ..further }))
+    }
+}
