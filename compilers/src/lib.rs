@@ -30,8 +30,8 @@ mod template;
 mod text;
 mod yaml;
 
-pub use diagnostics::{Code, Diagnostic, Severity};
 pub use blocks::trash::Trash;
+pub use diagnostics::{Code, Diagnostic, Severity};
 pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use kinds::READER_OPTIONS;

@@ -19,7 +19,7 @@ blocks! {
 pub struct Trash {
     /// The most that is kept, in bytes.
     pub size_bytes: Option<u64>,
-    /// How long it is kept, in seconds.
+    /// The time for which it is kept, in seconds.
     pub keep_seconds: Option<u32>,
 }
 

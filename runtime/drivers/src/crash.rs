@@ -16,6 +16,8 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::drop::after_commit",
     "drivers::trash::before_commit",
     "drivers::trash::after_commit",
+    "drivers::retrieve::before_commit",
+    "drivers::retrieve::after_commit",
     "drivers::retag::before_commit",
     "drivers::retag::after_commit",
     "drivers::migrate::before_commit",

@@ -3,7 +3,7 @@
 //! [`Engine`] is one database file; [`Parser`] parses without one; [`FileProof`] says whether anybody has written to
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
-//! `trash` keeps what nothing stands for any more, `tidy` that within bounds,
+//! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
 //! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `sharing` lets other programs have it,
 //! `export` writes answers into files, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
@@ -31,6 +31,7 @@ mod pool;
 mod proof;
 mod query;
 mod rename;
+mod retrieve;
 mod running;
 mod schema;
 mod session;
@@ -39,6 +40,7 @@ mod step;
 mod sys;
 #[cfg(test)]
 mod tests;
+mod throw;
 mod tidy;
 mod trash;
 mod verify;

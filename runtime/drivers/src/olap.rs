@@ -37,7 +37,8 @@ pub use session::Session;
 pub(crate) use text::leading_words;
 pub use text::{SoleError, TextPosition, sole_statement};
 pub use trash::{
-    Dropped, Fate, Guard, TRASH_PREFIX, Thrown, TrashLimits, Trashed, is_in_trash, trash_table,
+    Dropped, Fate, Guard, RetrieveError, TRASH_PREFIX, Thrown, TrashDamage, TrashLimits, Trashed,
+    is_in_trash, trash_table,
 };
 pub use value::Value;
 

@@ -300,7 +300,10 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
     let broken_paths = project.broken_paths();
     let mut diagnostics = project.diagnostics().iter().map(to_proto).collect::<Vec<_>>();
     redact(&mut diagnostics, secrets);
+    let trash = trash_limits(project);
     let mut state = ProjectParserState {
+        trash_bytes: Some(trash.bytes),
+        trash_keep_ms: u64::try_from(trash.keep.as_millis()).ok(),
         display_name: project.display_name().to_owned(),
         files: u32::try_from(compilation.files()).unwrap_or(u32::MAX),
         ..ProjectParserState::default()
@@ -328,8 +331,17 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
         batch,
         state,
         sessions,
-        trash: trash_limits(project),
+        trash,
     }
+}
+
+/// Returns the bounds of the trash as the last parse had them.
+#[must_use]
+pub fn known_trash_limits(state: &ProjectParserState) -> Option<TrashLimits> {
+    Some(TrashLimits {
+        bytes: state.trash_bytes?,
+        keep: Duration::from_millis(state.trash_keep_ms?),
+    })
 }
 
 /// Returns the bounds of the trash that a project's manifest says, or the usual ones.

@@ -192,6 +192,7 @@ fn room_that_a_dropped_model_took_is_given_back_and_nothing_else_changes() {
     sandbox.run(0);
     sandbox.remove("models/huge.sql");
     sandbox.run(0);
+    assert_eq!(sandbox.call(&["trash", "empty", "--yes"]).code, Some(0));
     let before = sandbox.tables();
     let size = || {
         fs::metadata(sandbox.engine_file())

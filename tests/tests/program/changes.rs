@@ -117,10 +117,7 @@ fn a_file_that_begins_to_match_a_pattern_is_read() {
         json!([[4]])
     );
     shop.remove("data/orders_april.csv");
-    assert_eq!(
-        shop.run(0).get("orders").map(String::as_str),
-        Some("restored")
-    );
+    assert_eq!(shop.run(0).get("orders").map(String::as_str), Some("restored"));
     assert_eq!(
         shop.query("SELECT count(*)::INTEGER FROM orders")["rows"],
         json!([[3]])

@@ -54,7 +54,7 @@ fn a_plan_names_each_step_with_its_reason_and_touches_nothing() {
             "      - FROM a",
             "      + FROM a WHERE x > 1",
             "  build  model  c → d  `b` is built",
-            "  drop   model  other  its file is gone; its rows are lost",
+            "  drop   model  other  its file is gone; the trash keeps its rows for 7 days",
             "",
             shown[6],
         ]

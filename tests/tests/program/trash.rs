@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 
+use crate::going::Going;
 use crate::sandbox::Sandbox;
 use crate::world::World;
 
@@ -17,7 +18,10 @@ const PROJECT: &[(&str, &str)] = &[
         "type: source\nconnector: local_file\npath: data/a.csv\n",
     ),
     ("models/b.sql", "-- @materialize: true\nSELECT x FROM a\n"),
-    ("models/c.sql", "-- @materialize: true\nSELECT sum(x) AS x FROM b\n"),
+    (
+        "models/c.sql",
+        "-- @materialize: true\nSELECT sum(x) AS x FROM b\n",
+    ),
     ("models/d.sql", "SELECT x + 1 AS x FROM c\n"),
 ];
 
@@ -99,7 +103,10 @@ fn rows_that_no_build_could_make_come_back_and_go_on() {
     sandbox.write("data/a.csv", "x\n2\n");
     sandbox.run(0);
     let rows = |model: &str| {
-        sandbox.query(&format!("SELECT string_agg(x::VARCHAR, ' ' ORDER BY x) FROM {model}"))["rows"][0][0].clone()
+        sandbox.query(&format!(
+            "SELECT string_agg(x::VARCHAR, ' ' ORDER BY x) FROM {model}"
+        ))["rows"][0][0]
+            .clone()
     };
     assert_eq!((rows("kept"), rows("parts")), (json!("1 2"), json!("1 2")));
     sandbox.rename("models", "models.away");
@@ -120,6 +127,193 @@ fn rows_that_no_build_could_make_come_back_and_go_on() {
     sandbox.rename("models.away", "models");
     assert_eq!(sandbox.done(0), "kept:restored parts:restored");
     assert_eq!((rows("kept"), rows("parts")), (json!("1 2 3"), json!("1 2 3")));
+}
+
+/// Deletes a model of the project and runs it.
+fn without_c(sandbox: &Sandbox) {
+    sandbox.remove("models/d.sql");
+    sandbox.remove("models/c.sql");
+    sandbox.run(0);
+}
+
+#[test]
+fn the_trash_is_listed_and_a_table_of_it_becomes_a_persons() {
+    let sandbox = Sandbox::with(PROJECT);
+    let said = sandbox.call(&["trash", "list"]);
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    sandbox.run(0);
+    let said = sandbox.call(&["trash", "list"]);
+    assert!(said.stdout.contains("the trash is empty"), "{}", said.stdout);
+    without_c(&sandbox);
+    let document = sandbox.call(&["trash", "list", "--json"]).json();
+    assert_eq!(document["schema"], "watershed.trash/1");
+    assert_eq!(document["tables"][0]["name"], "c");
+    assert_eq!(document["tables"][0]["why"], "deleted");
+    assert_eq!(document["tables"][0]["rows"], 1);
+    assert_eq!(document["keep_ms"], 7 * 24 * 60 * 60 * 1_000);
+
+    let wrong = sandbox.call(&["trash", "restore", "cc"]);
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    assert!(wrong.stderr.contains("holds no table `cc`"), "{}", wrong.stderr);
+    let taken = sandbox.call(&["trash", "restore", "c", "--as", "B"]);
+    assert_eq!(taken.code, Some(2));
+    assert!(
+        taken.stderr.contains("is the table of model \"b\""),
+        "{}",
+        taken.stderr
+    );
+    let ours = sandbox.call(&["trash", "restore", "c", "--as", "_watershed_x"]);
+    assert_eq!(ours.code, Some(2));
+    let would = sandbox.call(&["trash", "restore", "c", "--dry-run"]);
+    assert_eq!(
+        (would.code, would.stdout.as_str()),
+        (Some(0), "would restore c (1 row)\n")
+    );
+    assert_eq!(sandbox.tables().len(), 2);
+    let done = sandbox.call(&["trash", "restore", "C"]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(
+        done.stdout.contains("c is a table again (1 row)"),
+        "{}",
+        done.stdout
+    );
+    assert_eq!(sandbox.query("SELECT x FROM c")["rows"], json!([[3]]));
+    assert_eq!(sandbox.done(0), "", "it is no output");
+    assert_eq!(sandbox.tables().len(), 3);
+    // The file comes back: a table of a person is in its way, and nothing touches that.
+    sandbox.write("models/c.sql", PROJECT[4].1);
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1));
+    assert!(
+        said.stderr.contains("that watershed did not make"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
+fn emptying_the_trash_has_to_be_agreed_to_and_gives_the_room_back() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    without_c(&sandbox);
+    sandbox.edit("models/b.sql", "SELECT x", "SELECT x + 10 AS x");
+    sandbox.run(0);
+    let refused = sandbox.call(&["trash", "empty"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stdout);
+    assert!(
+        refused.stderr.contains("throw 2 tables away for good"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("`--yes` agrees"), "{}", refused.stderr);
+    let would = sandbox.call(&["trash", "empty", "--dry-run", "--json"]).json();
+    assert_eq!(
+        (&would["dry_run"], would["tables"].as_array().map(Vec::len)),
+        (&json!(true), Some(2))
+    );
+    let some = sandbox.call(&["trash", "empty", "c", "--yes"]);
+    assert_eq!(some.code, Some(0), "{}", some.stderr);
+    let left = sandbox.call(&["trash", "list", "--json"]).json();
+    assert_eq!(left["tables"][0]["name"], "b");
+    assert_eq!(sandbox.call(&["trash", "empty", "-y"]).code, Some(0));
+    let said = sandbox.call(&["trash", "empty"]);
+    assert_eq!(
+        (said.code, said.stdout.as_str()),
+        (Some(0), "the trash is empty\n")
+    );
+    sandbox.write("models/c.sql", PROJECT[4].1);
+    assert_eq!(sandbox.done(0), "c:built");
+}
+
+#[test]
+fn under_start_the_trash_is_asked_for_like_everything_else() {
+    let sandbox = Sandbox::with(PROJECT);
+    let mut start = Going::settled(&sandbox);
+    sandbox.remove("models/d.sql");
+    start.round();
+    sandbox.remove("models/c.sql");
+    start.round();
+    let listed = sandbox.call(&["trash", "list", "--json"]).json();
+    assert_eq!(listed["tables"][0]["name"], "c", "{listed}");
+    sandbox.write("models/c.sql", PROJECT[4].1);
+    assert!(start.round().done().contains("c:restored"));
+    start.stop();
+}
+
+#[test]
+fn a_trash_that_was_meddled_with_is_found_and_mended() {
+    let sandbox = Sandbox::with(PROJECT);
+    sandbox.run(0);
+    without_c(&sandbox);
+    let engine = sandbox.engine();
+    let table = "SELECT table_name FROM duckdb_tables() WHERE starts_with(table_name, '_watershed_trash_')";
+    let table = engine.lines(table).remove(0);
+    engine.run(&format!(
+        "DROP TABLE {table}; CREATE TABLE _watershed_trash_x AS SELECT 7 AS x"
+    ));
+    drop(engine);
+    let found = sandbox.call(&["doctor", "--json"]);
+    assert_eq!(found.code, Some(4), "{}", found.stderr);
+    assert_eq!(found.json()["checks"][3]["what"], "trash");
+    assert_eq!(
+        found.json()["checks"][3]["findings"].as_array().map(Vec::len),
+        Some(2)
+    );
+    // The file comes back while the record lies: it is built.
+    sandbox.write("models/c.sql", PROJECT[4].1);
+    assert_eq!(sandbox.done(0), "c:built");
+    let mended = sandbox.call(&["doctor", "--repair"]);
+    assert_eq!(mended.code, Some(0), "{}", mended.stderr);
+    assert_eq!(sandbox.call(&["doctor"]).code, Some(0));
+    assert_eq!(
+        sandbox.call(&["trash", "restore", "found", "--as", "x"]).code,
+        Some(0)
+    );
+    assert_eq!(sandbox.query("SELECT x FROM x")["rows"], json!([[7]]));
+    assert_eq!(sandbox.done(0), "");
+}
+
+#[test]
+fn a_protected_model_whose_rows_find_no_room_waits_for_approval() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", "trash: {size: 100KB}\n"),
+        (
+            "models/precious.yaml",
+            "type: model\nmaterialize: true\nprotect: true\nsql: SELECT hash(i) AS x FROM range(100000) t(i)\n",
+        ),
+        ("models/other.sql", "-- @materialize: true\nSELECT 1 AS x\n"),
+    ]);
+    sandbox.run(0);
+    let text = std::fs::read_to_string(sandbox.path().join("models/precious.yaml")).expect("it is there");
+    sandbox.remove("models/precious.yaml");
+    let said = sandbox.call(&["run"]);
+    assert_eq!(said.code, Some(1), "{}{}", said.stdout, said.stderr);
+    assert!(said.stderr.contains("held-change"), "{}", said.stderr);
+    assert!(said.stderr.contains("the trash has no room"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("watershed approve precious"),
+        "{}",
+        said.stderr
+    );
+    assert_eq!(sandbox.tables().len(), 2, "nothing is dropped");
+    // The file comes back: nothing has happened.
+    sandbox.write("models/precious.yaml", &text);
+    assert_eq!(sandbox.done(0), "");
+    sandbox.remove("models/precious.yaml");
+    assert_eq!(sandbox.call(&["run"]).code, Some(1));
+    let approved = sandbox.call(&["approve", "precious"]);
+    assert_eq!(approved.code, Some(0), "{}{}", approved.stdout, approved.stderr);
+    assert_eq!(sandbox.tables().len(), 1);
+    assert_eq!(sandbox.done(0), "");
+
+    // With room it goes to the trash as everything else does.
+    sandbox.write("watershed.yaml", "");
+    sandbox.write("models/precious.yaml", &text);
+    assert_eq!(sandbox.done(0), "precious:built");
+    sandbox.remove("models/precious.yaml");
+    sandbox.run(0);
+    sandbox.write("models/precious.yaml", &text);
+    assert_eq!(sandbox.done(0), "precious:restored");
 }
 
 #[test]
@@ -155,7 +349,11 @@ fn dead_at_any_point_of_a_switch_and_of_the_way_back_nothing_is_lost() {
             assert_eq!(again, BTreeMap::new(), "{story}");
         }
     }
-    for point in ["drivers::build::before_commit", "drivers::trash::before_commit", "drivers::trash::after_commit"] {
+    for point in [
+        "drivers::build::before_commit",
+        "drivers::trash::before_commit",
+        "drivers::trash::after_commit",
+    ] {
         assert!(deaths.contains_key(point), "{deaths:?}");
     }
 }

@@ -152,7 +152,9 @@ impl World {
 
     /// Returns whether a model is a table.
     pub(crate) fn is_table(&self, name: &str) -> bool {
-        self.models.iter().any(|model| model.table && !model.gone && model.name == name)
+        self.models
+            .iter()
+            .any(|model| model.table && !model.gone && model.name == name)
     }
 
     /// A number below a bound.

@@ -12,7 +12,8 @@ use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, keyword, qualified};
 use super::step;
-use super::trash::{self, MOST_REPLACED, Throw};
+use super::throw::{self, MOST_REPLACED, Throw};
+use super::trash;
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{
@@ -102,7 +103,8 @@ impl Plan {
         self.throw = throw.collect();
         let goes = |entry: &Entry| self.throw.iter().any(|throw| throw.entry == *entry);
         self.drop_first = self.drop_first.take().filter(|entry| !goes(entry));
-        self.drop_after.retain(|entry| !self.throw.iter().any(|throw| throw.entry == *entry));
+        self.drop_after
+            .retain(|entry| !self.throw.iter().any(|throw| throw.entry == *entry));
         let back = self.back.as_ref().map(|back| back.tag.build);
         let replaced = names
             .trash()
@@ -111,7 +113,7 @@ impl Plan {
         replaced.sort_by_key(|it| (it.at_ms, it.tag));
         let outdated = (replaced.len() + self.throw.len()).saturating_sub(MOST_REPLACED);
         let outdated = replaced.into_iter().take(outdated).map(|it| it.tag.build);
-        self.outdated = outdated.chain(trash::doubles(names, &self.throw)).collect();
+        self.outdated = outdated.chain(throw::doubles(names, &self.throw)).collect();
     }
 
     /// Returns the edits of the schema once the plan and the build are committed.
@@ -226,7 +228,7 @@ struct Made {
     tag: Tag,
     record: Vec<u8>,
     verdicts: Vec<Verdict>,
-    /// What went to the trash, in the order of the plan.
+    /// The outputs that went to the trash, in the order of the plan.
     thrown: Vec<Trashed>,
 }
 
@@ -306,7 +308,7 @@ fn take_back(work: &Work<'_>, plan: &Plan, build: &Build) -> Result<Option<u64>,
         // Before those of the one that comes back are its owner's.
         partitions::forget(work, build.tag.uid)?;
     }
-    trash::take_back(work, back, (&build.name, build.tag), plan.back_partitioned)?;
+    throw::take_back(work, back, (&build.name, build.tag), plan.back_partitioned)?;
     match back.rows {
         None => Ok(step::count_rows(work, &build.name)?),
         rows => Ok(rows),

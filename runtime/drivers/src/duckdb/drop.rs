@@ -9,7 +9,8 @@ use super::engine::{Claim, Company, Engine};
 use super::names::{Edit, Entry, Folded};
 use super::partitions;
 use super::schema;
-use super::trash::{self, Throw};
+use super::throw::{self, Throw};
+use super::trash;
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed, quote_identifier};
@@ -18,7 +19,7 @@ use crate::olap::{Dropped, Failure, Guard, OutputKind, Thrown, Trashed, quote_id
 struct Plan {
     throw: Vec<Throw>,
     drop: Vec<Entry>,
-    /// What in the trash makes way.
+    /// Outputs of the trash that make way.
     outdated: Vec<Uuid>,
     partitioned: bool,
 }
@@ -38,7 +39,10 @@ impl Engine {
         cancel: &CancellationToken,
     ) -> Result<Dropped, Failure> {
         let claim = Arc::new(self.claim(uid, None, None, cancel).await?);
-        let dropped = match self.try_drop(uid, guard, Indexes::NotExpected, &claim, cancel).await {
+        let dropped = match self
+            .try_drop(uid, guard, Indexes::NotExpected, &claim, cancel)
+            .await
+        {
             Err(Failure::Sql(error)) if error.class == "dependency" => {
                 self.try_drop(uid, guard, Indexes::Expected, &claim, cancel).await
             }
@@ -101,7 +105,7 @@ impl Engine {
             }
         }
         Plan {
-            outdated: trash::doubles(&names, &throw),
+            outdated: throw::doubles(&names, &throw),
             throw,
             drop,
             partitioned,
@@ -120,7 +124,12 @@ impl Engine {
             throw.bytes = Some(bytes);
             needs += bytes;
         }
-        let taken = self.names().trash().filter(|it| it.protected).filter_map(|it| it.bytes).sum();
+        let taken = self
+            .names()
+            .trash()
+            .filter(|it| it.protected)
+            .filter_map(|it| it.bytes)
+            .sum();
         let limit = self.trash_limits().bytes;
         let room = limit.saturating_sub(taken);
         Ok((limit == 0 || needs > room).then_some(Dropped::NoRoom { needs, room }))
@@ -154,7 +163,10 @@ impl Plan {
         for (throw, trashed) in self.throw.iter().zip(thrown) {
             edits.extend(throw.edits(trashed));
         }
-        let gone = self.drop.iter().map(|entry| Edit::Remove(Folded::new(&entry.name)));
+        let gone = self
+            .drop
+            .iter()
+            .map(|entry| Edit::Remove(Folded::new(&entry.name)));
         edits.extend(gone);
         edits.extend([Edit::Forgotten(uid), Edit::Whole(uid)]);
         edits

@@ -30,6 +30,7 @@ use super::schema;
 use super::session::{Beginnings, Turn};
 use super::sharing::Sharing;
 use super::sys::Connection;
+use super::trash;
 use super::work::Work;
 use crate::crash;
 use crate::olap::{Failure, OpenError, Session, TrashLimits};
@@ -381,7 +382,7 @@ impl Engine {
         let mut noted = Noted::default();
         if self.options().access == Access::ReadWrite {
             schema::set_up(&work).map_err(unreadable)?;
-            noted = schema::read_noted(&work).map_err(unreadable)?;
+            noted = trash::read_noted(&work).map_err(unreadable)?;
         }
         let entries = schema::read_entries(&work).map_err(unreadable)?;
         self.names().reload(entries, noted);

@@ -9,6 +9,7 @@ use super::failure::Source;
 use super::left;
 use super::schema;
 use super::sys::Param;
+use super::trash;
 use super::work::Work;
 use crate::crash::around;
 use crate::olap::{Failure, Left, Migrated, Migration, SoleError, SqlError, Value, sole_statement};
@@ -38,7 +39,7 @@ impl Engine {
                 engine.renew();
             }
             // Tables may have come and gone.
-            let noted = schema::read_noted(work)?;
+            let noted = trash::read_noted(work)?;
             let entries = schema::read_entries(work)?;
             engine.names().reload(entries, noted);
             Ok(ran.left)

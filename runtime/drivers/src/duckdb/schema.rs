@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::names::{Entry, Names, Noted};
-use super::{tidy, trash};
 use super::sys::Param;
 use super::work::Work;
 use crate::olap::{Failure, Output, OutputKind, Tag, Value, is_in_trash, quote_identifier, quote_literal};
@@ -22,8 +21,10 @@ const SETUP: [&str; 5] = [
      (uid UUID NOT NULL, key VARCHAR NOT NULL, data VARCHAR NOT NULL, watermark VARCHAR, phase VARCHAR NOT NULL, \
       stage VARCHAR NOT NULL, number UBIGINT NOT NULL, at_ms BIGINT NOT NULL, took_ms UBIGINT NOT NULL, \
       row_count UBIGINT, error VARCHAR)",
-    trash::TABLE,
-    tidy::TABLE,
+    "CREATE TABLE IF NOT EXISTS _watershed.trash \
+     (build UUID NOT NULL, uid UUID NOT NULL, name VARCHAR NOT NULL, why VARCHAR NOT NULL, at_ms BIGINT NOT NULL, \
+      row_count BIGINT, size_bytes BIGINT, protected BOOLEAN NOT NULL, record BLOB)",
+    "CREATE TABLE IF NOT EXISTS _watershed.trash_sightings (at_ms BIGINT NOT NULL)",
 ];
 
 const OBJECTS: &str = "\
@@ -146,7 +147,7 @@ impl Before {
     }
 }
 
-/// The owners of records and of notes of partitions, and the trash.
+/// The owners of records and of notes of partitions.
 pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     let owners = |table: &str| -> Result<BTreeSet<Uuid>, Failure> {
         let rows = work.run(&format!("SELECT DISTINCT uid FROM _watershed.{table}"), &[])?;
@@ -158,7 +159,7 @@ pub(super) fn read_noted(work: &Work<'_>) -> Result<Noted, Failure> {
     Ok(Noted {
         recorded: owners("records")?,
         partitioned: owners("partitions")?,
-        trash: trash::read(work)?,
+        trash: Vec::new(),
     })
 }
 

@@ -27,8 +27,8 @@ use uuid::Uuid;
 
 use super::{Engine, Options};
 use crate::olap::{
-    Build, BuildError, Built, Dropped, Failure, Fate, Guard, Olap as _, Output, OutputKind, Query, QueryError,
-    Rename, RenameError, Renamed, Step, Tag,
+    Build, BuildError, Built, Dropped, Failure, Fate, Guard, Olap as _, Output, OutputKind, Query,
+    QueryError, Rename, RenameError, Renamed, Step, Tag,
 };
 
 /// An engine on a file of its own.

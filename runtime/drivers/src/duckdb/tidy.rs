@@ -25,9 +25,6 @@ const SIGHTING_MS: i64 = 24 * 60 * 60 * 1_000;
 /// Time between two looks that are noted.
 const NOTED_EVERY_MS: i64 = SIGHTING_MS / 2;
 
-pub(super) const TABLE: &str =
-    "CREATE TABLE IF NOT EXISTS _watershed.trash_sightings (at_ms BIGINT NOT NULL)";
-
 impl Engine {
     /// Lets go of what the bounds leave no room for, with nobody else at work. Does nothing before they are known.
     /// Returns whether anything was written.
@@ -110,7 +107,9 @@ fn used(work: &Work<'_>) -> Result<u64, Failure> {
         &[],
     )?;
     let log = work.connection().path().map(wal_path);
-    let log = log.and_then(|log| std::fs::metadata(log).ok()).map_or(0, |log| log.len());
+    let log = log
+        .and_then(|log| std::fs::metadata(log).ok())
+        .map_or(0, |log| log.len());
     Ok(schema::count(&rows).unwrap_or(u64::MAX).saturating_add(log))
 }
 

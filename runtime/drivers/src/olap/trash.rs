@@ -8,9 +8,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use thiserror::Error;
 use uuid::Uuid;
 
-use super::Tag;
+use super::{Failure, OutputKind, Tag};
 
 /// The beginning of the names of tables in the trash. They stand beside the outputs, for the engine moves no table to
 /// another schema.
@@ -110,7 +111,7 @@ pub enum Fate {
 /// The rule for a drop that the trash has no room for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
-    /// What does not fit is let go.
+    /// Rows that do not fit are let go.
     Free,
     /// Then nothing is dropped.
     Held,
@@ -130,6 +131,60 @@ pub enum Dropped {
         /// Bytes that the trash has for them.
         room: u64,
     },
+}
+
+/// The errors of giving a table of the trash to a person.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RetrieveError {
+    /// It is in the trash no more.
+    #[error("it is not in the trash any more")]
+    Absent,
+    /// Something has the name that it is to get.
+    #[error("a {kind} named `{name}` is there already")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// The kind of the object that has it.
+        kind: OutputKind,
+    },
+    /// The engine did not move it.
+    #[error(transparent)]
+    Failed(#[from] Failure),
+}
+
+/// A part of the trash that does not hold together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TrashDamage {
+    /// The table of a record is not there.
+    Missing {
+        /// The build that made it.
+        build: Uuid,
+        /// The name that it had.
+        name: String,
+    },
+    /// A table has no record.
+    Unknown {
+        /// Its name in the engine.
+        table: String,
+        /// Its tag, if it has one.
+        tag: Option<Tag>,
+    },
+}
+
+impl fmt::Display for TrashDamage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing { name, .. } => {
+                write!(
+                    f,
+                    "the table of `{name}` is not in the trash any more, where a record says it is"
+                )
+            }
+            Self::Unknown { table, .. } => {
+                write!(f, "the table `{table}` is in the trash without a record of it")
+            }
+        }
+    }
 }
 
 #[cfg(test)]

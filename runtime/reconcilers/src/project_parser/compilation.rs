@@ -10,6 +10,7 @@ use std::{
 
 use watershed_compilers::{Changes, FileEvent, MANIFESTS, Options, Project};
 use watershed_core::{Batch, Row, Timestamp};
+use watershed_drivers::olap::TrashLimits;
 use watershed_drivers::regular;
 use watershed_drivers::sandbox::Sandbox;
 
@@ -114,6 +115,19 @@ impl Compilation {
 /// # Errors
 /// When the folder can't be listed.
 pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, String>, FolderError> {
+    Ok(surroundings(root, options)?.variables().clone())
+}
+
+/// The bounds of the trash of the project below `root`, as its manifest has them. Blocks.
+///
+/// # Errors
+/// When the folder can't be listed.
+pub fn trash(root: &Path, options: Options) -> Result<TrashLimits, FolderError> {
+    Ok(super::trash_limits(&surroundings(root, options)?))
+}
+
+/// A project with its manifest and its `.env` files alone.
+fn surroundings(root: &Path, options: Options) -> Result<Project, FolderError> {
     let mut events = Folder::default().look(root, &Scope::Everything)?;
     events.retain(|event| {
         let path = match event {
@@ -124,7 +138,7 @@ pub fn variables(root: &Path, options: Options) -> Result<BTreeMap<String, Strin
     });
     let mut project = Project::new(options);
     project.apply(events, &EngineParser::default());
-    Ok(project.variables().clone())
+    Ok(project)
 }
 
 /// Writes a file that others may be reading: by rename, under a name that nobody else writes to.

@@ -6,11 +6,13 @@ use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use clap_complete::engine::ArgValueCompleter;
 
+mod kept;
 mod rows;
 
 use super::completions::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
+pub(super) use kept::{Consent, Empty, Restore, Trash, TrashAction};
 pub(super) use rows::{Partitions, Query, Show};
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
@@ -89,6 +91,8 @@ pub(super) enum Command {
     Debug(Debug),
     /// Look for damage in what the project keeps, and set it aside.
     Doctor(Doctor),
+    /// Look at tables that nothing stands for any more, take them back, or throw them away.
+    Trash(Trash),
     /// Give back the room that nothing uses.
     Gc(Gc),
     /// Print the JSON Schema of a kind's files, for editors.

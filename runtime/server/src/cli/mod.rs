@@ -4,6 +4,7 @@ mod args;
 mod care;
 mod compile;
 mod completions;
+mod consent;
 mod console;
 mod debug;
 mod failure;
@@ -23,6 +24,7 @@ mod rounds;
 mod session;
 mod signals;
 mod start;
+mod trash;
 mod values;
 mod work;
 
@@ -199,6 +201,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Stats(args) => operate::stats(console, shared, args),
         Command::Debug(args) => debug::debug(console, shared, args),
         Command::Doctor(args) => care::doctor(console, shared, args),
+        Command::Trash(args) => trash::trash(console, shared, args),
         Command::Gc(args) => care::gc(console, shared, args),
         Command::Schema(args) => compile::schema(console, shared, args),
         Command::Completions(args) => completions::run(console, args),

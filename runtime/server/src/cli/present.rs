@@ -23,7 +23,8 @@ use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table, units,
+    care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table, trash,
+    units,
 };
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
@@ -319,6 +320,13 @@ impl<'a> Presenter<'a> {
             Answer::Gc(document) => match self.format {
                 Format::Json => self.written(&document),
                 _ => self.text(&care::gc(&document)),
+            },
+            Answer::Trash(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => {
+                    let width = self.console.result_width();
+                    self.text(&trash::trash(&document, Time::now(), width))
+                }
             },
             Answer::Logs(document) => self.end_logs(*document),
             Answer::Operate(document) => match self.format {

@@ -22,6 +22,9 @@ pub struct DoctorDocument {
     pub checks: Vec<DoctorCheck>,
     /// What was set aside (`--repair`).
     pub repaired: Vec<SetAside>,
+    /// Things that were put right where they stand (`--repair`).
+    #[serde(default)]
+    pub mended: Vec<String>,
     /// What the program ends with.
     pub exit_code: u8,
 }
@@ -50,6 +53,8 @@ pub enum Checked {
     Catalog,
     /// The engine's file: every value of every table is read.
     Engine,
+    /// The trash: whether its tables and what is known of them agree.
+    Trash,
 }
 
 impl Checked {
@@ -59,6 +64,7 @@ impl Checked {
             Self::Folder => "state folder",
             Self::Catalog => "catalog",
             Self::Engine => "engine's file",
+            Self::Trash => "trash",
         }
     }
 }

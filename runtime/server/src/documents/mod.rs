@@ -26,6 +26,7 @@ mod run;
 mod show;
 mod stats;
 mod time;
+mod trash;
 
 pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
@@ -51,6 +52,7 @@ pub use run::{Changes, Command, Outcomes, Removed, RunDocument, Summary};
 pub use show::ShowDocument;
 pub use stats::{ProcessStats, StatsDocument};
 pub use time::Time;
+pub use trash::{TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 
 use schemars::Schema;
 use serde::Serialize;
@@ -80,6 +82,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("partitions", schemars::schema_for!(PartitionsDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
         ("doctor", schemars::schema_for!(DoctorDocument)),
+        ("trash", schemars::schema_for!(TrashDocument)),
         ("gc", schemars::schema_for!(GcDocument)),
         ("explain", schemars::schema_for!(ExplainDocument)),
         ("operate", schemars::schema_for!(OperateDocument)),

@@ -42,8 +42,12 @@ pub struct PlanStep {
     pub work: PlanWork,
     /// The reason, in words.
     pub reason: Option<String>,
-    /// Rows would be thrown away that a build may not bring back: a table is dropped.
+    /// Rows would be thrown away that a build may not bring back: a table is dropped, or that of an incremental model is
+    /// made anew.
     pub destructive: bool,
+    /// The time for which the trash keeps those rows, in milliseconds, while it has room for them; none if they are lost.
+    #[serde(default)]
+    pub kept_ms: Option<u64>,
     /// The time that it took last, in milliseconds; none if it was never built.
     pub estimate_ms: Option<u64>,
     /// The error that it would fail with.

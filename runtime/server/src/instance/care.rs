@@ -9,7 +9,7 @@ use watershed_drivers::duckdb::{Access, Compacted, Engine};
 use watershed_drivers::olap::{Failure, OpenError};
 use watershed_drivers::volume::{Bytes, Volume};
 
-use super::{Instance, Options, engine_options};
+use super::{Instance, Options, compiled, engine_options};
 use crate::documents::{CheckDocument, Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside, Time};
 use crate::exit::Exit;
 use crate::report::document::Project;
@@ -31,17 +31,17 @@ impl Instance {
         let Answer::Check(catalog) = self.check().await? else {
             return Err(Refusal::new(Exit::NotNow, "the catalog was not checked"));
         };
-        let engine = match state.engine().exists() {
-            true => verify(&self.engine).await?,
-            false => Vec::new(),
+        let looked = match state.engine().exists() {
+            true => look_at(&self.engine).await?,
+            false => Looked::default(),
         };
-        let checks = checks(&state, &catalog, engine);
-        Ok(doctored(&self.project, checks, Vec::new(), Life::Live))
+        let checks = checks(&state, &catalog, looked);
+        Ok(doctored(&self.project, checks, Repairs::default(), Life::Live))
     }
 
     /// Gives room back.
     pub(super) async fn gc(&self) -> Result<Answer, Refusal> {
-        let compacted = self.engine.compact(&CancellationToken::new()).await;
+        let compacted = collect(&self.engine).await;
         compacted
             .map(|done| collected(&self.project, done))
             .map_err(|failure| refusal(&failure))
@@ -55,7 +55,12 @@ pub(super) async fn doctor_at_rest(
     catalog: Option<&CheckDocument>,
 ) -> Result<Answer, Refusal> {
     let checks = checks_at_rest(options, state, catalog).await?;
-    Ok(doctored(&options.project(), checks, Vec::new(), Life::AtRest))
+    Ok(doctored(
+        &options.project(),
+        checks,
+        Repairs::default(),
+        Life::AtRest,
+    ))
 }
 
 async fn checks_at_rest(
@@ -63,19 +68,20 @@ async fn checks_at_rest(
     state: &StateFolder,
     catalog: Option<&CheckDocument>,
 ) -> Result<Vec<DoctorCheck>, Refusal> {
-    let mut findings = Vec::new();
+    let mut looked = Looked::default();
     if state.engine().exists() {
         let engine = Engine::new(engine_options(options, state, Access::ReadOnly));
-        findings = verify(&engine).await?;
+        looked = look_at(&engine).await?;
         if let Err(error) = engine.close().await {
             tracing::warn!(%error, "can't close the engine");
         }
     }
     Ok(match catalog {
-        Some(catalog) => checks(state, catalog, findings),
+        Some(catalog) => checks(state, catalog, looked),
         None => vec![
             check(Checked::Folder, of_folder(state)),
-            check(Checked::Engine, findings),
+            check(Checked::Engine, looked.engine),
+            check(Checked::Trash, looked.trash),
         ],
     })
 }
@@ -90,21 +96,25 @@ pub(super) async fn repair(
     catalog: &CheckDocument,
 ) -> Result<Answer, Refusal> {
     let checks = checks_at_rest(options, state, Some(catalog)).await?;
-    let mut repaired = Vec::new();
+    let mut repairs = Repairs::default();
     for check in checks.iter().filter(|check| !check.findings.is_empty()) {
         let file = match check.what {
             Checked::Folder => continue,
             Checked::Catalog if catalog.exit_code != Exit::StateFolder.code() => continue,
+            Checked::Trash => {
+                repairs.mended = mend_trash(options, state).await?;
+                continue;
+            }
             Checked::Catalog => (state.catalog(), BESIDE_CATALOG),
             Checked::Engine => (state.engine(), BESIDE_ENGINE),
         };
         let moved = set_aside(check.what, &file.0, &file.1);
-        repaired.push(moved.map_err(|error| {
+        repairs.set_aside.push(moved.map_err(|error| {
             let message = format!("`{}` can't be set aside: {error}", file.0.display());
             Refusal::new(Exit::NotNow, message)
         })?);
     }
-    Ok(doctored(&options.project(), checks, repaired, Life::AtRest))
+    Ok(doctored(&options.project(), checks, repairs, Life::AtRest))
 }
 
 /// Gives back the room of a folder that this process holds.
@@ -113,7 +123,8 @@ pub(super) async fn repair(
 /// When the engine's file can't be used, or there is no room for a copy of it.
 pub(crate) async fn gc_alone(options: &Options, state: &StateFolder) -> Result<Answer, Refusal> {
     let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
-    let compacted = engine.compact(&CancellationToken::new()).await;
+    engine.limit_trash(compiled::trash_limits(options).await);
+    let compacted = collect(&engine).await;
     let closed = engine.close().await;
     let compacted = compacted.and_then(|done| closed.map(|_| done));
     compacted
@@ -134,12 +145,58 @@ pub(super) fn refusal(failure: &Failure) -> Refusal {
     }
 }
 
-async fn verify(engine: &Engine) -> Result<Vec<String>, Refusal> {
-    let verified = engine.verify(&CancellationToken::new()).await;
-    verified.map_err(|failure| refusal(&failure))
+/// Lets go of what the trash keeps no longer, and makes the file anew.
+async fn collect(engine: &Engine) -> Result<Compacted, Failure> {
+    let cancel = CancellationToken::new();
+    if engine.options().path.exists() {
+        engine.tidy_trash(&cancel).await?;
+    }
+    engine.compact(&cancel).await
 }
 
-fn checks(state: &StateFolder, catalog: &CheckDocument, engine: Vec<String>) -> Vec<DoctorCheck> {
+/// The findings in the engine's file.
+#[derive(Default)]
+struct Looked {
+    engine: Vec<String>,
+    trash: Vec<String>,
+}
+
+/// The repairs that were made.
+#[derive(Default)]
+struct Repairs {
+    set_aside: Vec<SetAside>,
+    mended: Vec<String>,
+}
+
+/// Reads all of an engine's file, and the trash if that can be read.
+async fn look_at(engine: &Engine) -> Result<Looked, Refusal> {
+    let cancel = CancellationToken::new();
+    let verified = engine
+        .verify(&cancel)
+        .await
+        .map_err(|failure| refusal(&failure))?;
+    let trash = match verified.is_empty() {
+        true => engine.check_trash(&cancel).await,
+        false => Ok(Vec::new()),
+    };
+    let trash = trash.map_err(|failure| refusal(&failure))?;
+    Ok(Looked {
+        engine: verified,
+        trash: trash.iter().map(ToString::to_string).collect(),
+    })
+}
+
+async fn mend_trash(options: &Options, state: &StateFolder) -> Result<Vec<String>, Refusal> {
+    let engine = Engine::new(engine_options(options, state, Access::ReadWrite));
+    let mended = engine.mend_trash(&CancellationToken::new()).await;
+    if let Err(error) = engine.close().await {
+        tracing::warn!(%error, "can't close the engine");
+    }
+    let mended = mended.map_err(|failure| refusal(&failure))?;
+    Ok(mended.iter().map(ToString::to_string).collect())
+}
+
+fn checks(state: &StateFolder, catalog: &CheckDocument, looked: Looked) -> Vec<DoctorCheck> {
     let of_catalog = catalog.findings.iter().map(|finding| match &finding.resource {
         Some(resource) => format!("{}: {resource} {}", finding.rule, finding.message),
         None => format!("{}: {}", finding.rule, finding.message),
@@ -147,7 +204,8 @@ fn checks(state: &StateFolder, catalog: &CheckDocument, engine: Vec<String>) -> 
     vec![
         check(Checked::Folder, of_folder(state)),
         check(Checked::Catalog, of_catalog.collect()),
-        check(Checked::Engine, engine),
+        check(Checked::Engine, looked.engine),
+        check(Checked::Trash, looked.trash),
     ]
 }
 
@@ -193,12 +251,19 @@ fn set_aside(what: Checked, file: &Path, beside: &[&str]) -> io::Result<SetAside
     })
 }
 
-fn doctored(project: &Project, checks: Vec<DoctorCheck>, repaired: Vec<SetAside>, life: Life) -> Answer {
+fn doctored(project: &Project, checks: Vec<DoctorCheck>, repairs: Repairs, life: Life) -> Answer {
+    let Repairs {
+        set_aside: repaired,
+        mended,
+    } = repairs;
     let is_damaged = |check: &DoctorCheck| check.what != Checked::Folder && !check.findings.is_empty();
     let left = checks
         .iter()
         .filter(|check| is_damaged(check))
-        .any(|check| !repaired.iter().any(|file| file.what == check.what));
+        .any(|check| match check.what {
+            Checked::Trash => mended.is_empty(),
+            what => !repaired.iter().any(|file| file.what == what),
+        });
     let is_tight = checks
         .iter()
         .any(|check| !check.findings.is_empty() && !is_damaged(check));
@@ -216,6 +281,7 @@ fn doctored(project: &Project, checks: Vec<DoctorCheck>, repaired: Vec<SetAside>
         live: life == Life::Live,
         checks,
         repaired,
+        mended,
         exit_code: exit.code(),
     }))
 }

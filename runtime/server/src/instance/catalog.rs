@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use watershed_controller::store::{BoxFuture, Opened, SqliteStore, Store, StoreError};
 use watershed_core::Stored;
-use watershed_drivers::olap::Session;
+use watershed_drivers::olap::{Session, TrashLimits};
+use watershed_proto::{Message, ProjectParserState};
 use watershed_reconcilers::connector;
 use watershed_reconcilers::made::Version;
 use watershed_reconcilers::outputs::Outputs;
+use watershed_reconcilers::project_parser;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::{Found, Memory};
@@ -55,6 +57,9 @@ impl Store for Remembering {
             let found = found(&opened.stored);
             let sessions = sessions(&found.entries, &self.environment, self.outputs.secrets());
             self.outputs.begin_with(sessions);
+            if let Some(limits) = trash_limits(&found.entries) {
+                self.outputs.limit_trash(limits);
+            }
             *self.memory.lock().unpoisoned() = found;
             Ok(opened)
         })
@@ -65,6 +70,15 @@ impl Store for Remembering {
 pub(super) fn sessions(entries: &[Entry], environment: &str, secrets: &Secrets) -> Vec<(Session, Version)> {
     let rows = entries.iter().map(|entry| entry.row.as_ref());
     connector::sessions_of_rows(rows, environment, secrets)
+}
+
+/// The bounds of the trash, as the last parse had them.
+fn trash_limits(entries: &[Entry]) -> Option<TrashLimits> {
+    let parser = entries
+        .iter()
+        .find(|entry| entry.row.kind.as_str() == project_parser::KIND)?;
+    let state = ProjectParserState::decode(parser.row.state.as_deref()?).ok()?;
+    project_parser::known_trash_limits(&state)
 }
 
 /// The resources of a catalog that nobody runs, by kind and name.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
 use watershed_controller::{Error, ErrorKind, Key, Place, Ref, Row, SpecVersion, Timestamp, Uid};
+use watershed_drivers::olap::TrashLimits;
 use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 use watershed_reconcilers::project_parser::diff::labels;
 use watershed_reconcilers::project_parser::touched::Scope;
@@ -205,6 +206,13 @@ pub(super) async fn secrets_in_files(options: &Options) -> Secrets {
         secrets.learn(&variables);
     }
     secrets
+}
+
+/// The bounds of the trash that the manifest says, found without compiling what else the files say.
+pub(super) async fn trash_limits(options: &Options) -> TrashLimits {
+    let (root, compiler) = (options.root.clone(), compiler_options(options));
+    let found = tokio::task::spawn_blocking(move || compilation::trash(&root, compiler));
+    found.await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// The secrets of a project, for as long as it is looked at.

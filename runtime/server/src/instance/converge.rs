@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
-use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;
 use super::observer::Observer;
@@ -405,11 +404,8 @@ impl Instance {
                 settle(join_all(asked).await).await?;
             }
             Wish::Approve(names) => {
-                let uids = self.held(&names)?;
-                let asked = uids
-                    .iter()
-                    .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Full));
-                settle(join_all(asked).await).await?;
+                let asked = self.approve(&names).await?;
+                settle(asked).await?;
             }
             Wish::Retry(names) => self.retry(&names, began).await?,
         }
@@ -481,22 +477,6 @@ impl Instance {
             }
         }
         Ok(())
-    }
-
-    /// The resources of these names, each of which has an edit that is held.
-    fn held(&self, typed: &[String]) -> Result<Vec<Uid>, Refusal> {
-        let entries = self.entries();
-        let held = typed.iter().map(|name| {
-            let entry = names::resolve(&entries, name)?;
-            let code = entry.row.error.as_ref().map(|error| &*error.code);
-            if code == Some(HELD_CODE) {
-                self.choice.chosen.add([entry.row.uid]);
-                return Ok(entry.row.uid);
-            }
-            let message = format!("{} has no edit that waits for approval", entry.row.key());
-            Err(Refusal::new(Exit::Usage, message))
-        });
-        held.collect()
     }
 
     /// The resources of these names, which somebody asks for: a run for others does not pass them over.

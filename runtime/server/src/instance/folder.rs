@@ -13,11 +13,13 @@ use super::compiled::{self, Built};
 use super::read::{Reading, Shown};
 use super::{
     INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, partitions,
-    plan, read, stream_query,
+    plan, read, stream_query, trash,
 };
 use crate::exit::Exit;
 use crate::report::{Entry, Hidden, names};
-use crate::socket::{Answer, ExportRequest, Refusal, Replies, Reply, Request, Service, TestRequest};
+use crate::socket::{
+    Answer, ExportRequest, Refusal, Replies, Reply, Request, Service, TestRequest, TrashRequest,
+};
 use crate::state_folder::{Lock, StateFolder};
 
 /// A state folder that nobody owns; or none at all, where nothing was run yet.
@@ -92,7 +94,7 @@ impl Folder {
             }
             Request::Partitions(request) => {
                 let entries = self.entries().await?;
-                let engine = self.engine()?;
+                let engine = self.engine(Access::ReadOnly)?;
                 let listed = partitions::list(&engine, &self.options.project(), &entries, &request).await;
                 close(&engine).await;
                 listed?
@@ -121,6 +123,7 @@ impl Folder {
                 let (project, folder) = (self.options.project(), self.state.logs());
                 logs::logs_at_rest(&project, &folder, &entries, recent, &name, limit).await?
             }
+            Request::Trash(request) => self.trash(&request).await?,
             Request::Check => self.check().await?,
             Request::Doctor => self.doctor().await?,
             Request::Operate { operation, names } => {
@@ -241,6 +244,25 @@ impl Folder {
         }
     }
 
+    /// Looks at the trash, or does something with it; then the lock is to keep everybody else out.
+    pub(crate) async fn trash(&self, request: &TrashRequest) -> Result<Answer, Refusal> {
+        let engine = match request {
+            TrashRequest::List => self.engine(Access::ReadOnly)?,
+            TrashRequest::Restore { .. } | TrashRequest::Empty { .. } => self.engine(Access::ReadWrite)?,
+        };
+        let (entries, limits) = (self.entries().await?, compiled::trash_limits(&self.options).await);
+        engine.limit_trash(limits);
+        let hands = trash::Hands {
+            engine: &engine,
+            project: &self.options.project(),
+            entries: &entries,
+            limits,
+        };
+        let done = hands.carry_out(request).await;
+        close(&engine).await;
+        done
+    }
+
     fn catalog(&self) -> Option<SqliteReader> {
         self.lock
             .as_ref()
@@ -250,7 +272,7 @@ impl Folder {
     async fn test(&self, request: &TestRequest, replies: &Replies) -> Result<Answer, Refusal> {
         let entries = self.entries().await?;
         let rows = data_tests::chosen(&entries, &request.names)?;
-        let engine = self.engine()?;
+        let engine = self.engine(Access::ReadOnly)?;
         let compilation = compiled::compile(&self.options, &self.state).await?;
         // Templates of tests need the values, which rows have sealed.
         let secrets = super::secrets_of(&self.options, &self.state);
@@ -268,8 +290,8 @@ impl Folder {
         Ok(answer)
     }
 
-    /// The engine, for looking only.
-    fn engine(&self) -> Result<Engine, Refusal> {
+    /// The engine.
+    fn engine(&self, access: Access) -> Result<Engine, Refusal> {
         if self.lock.is_none() || !self.state.engine().exists() {
             let refusal = Refusal::new(
                 Exit::ProjectError,
@@ -277,11 +299,7 @@ impl Folder {
             );
             return Err(refusal.hint("`watershed run` builds the project"));
         }
-        Ok(Engine::new(engine_options(
-            &self.options,
-            &self.state,
-            Access::ReadOnly,
-        )))
+        Ok(Engine::new(engine_options(&self.options, &self.state, access)))
     }
 
     async fn query(
@@ -310,7 +328,7 @@ impl Folder {
 
     /// The engine for a statement of a person's, and the secrets that its errors must not quote.
     async fn asked_engine(&self, entries: &[Entry]) -> Result<(Engine, Secrets), Refusal> {
-        let engine = self.engine()?;
+        let engine = self.engine(Access::ReadOnly)?;
         let secrets = compiled::secrets_in_files(&self.options).await;
         let sessions = catalog::sessions(entries, &self.options.environment, &secrets);
         engine.begin_with(sessions.into_iter().map(|(session, _)| session).collect());

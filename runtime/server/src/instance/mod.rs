@@ -19,6 +19,7 @@
 //! Any number of instances live in one process, each on a state folder of its own. Their files are watched: what is
 //! saved converges until the instance is closed.
 
+mod approve;
 mod care;
 mod catalog;
 mod check;
@@ -40,6 +41,7 @@ mod read;
 mod service;
 mod sharing;
 mod stay;
+mod trash;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use watershed_controller::{Row, Timestamp, Uid};
-use watershed_drivers::olap::OutputKind;
-use watershed_proto::{Message, ModelSpec};
+use watershed_drivers::olap::{OutputKind, TrashLimits};
+use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
@@ -47,6 +47,7 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
             None => refusal,
         }
     };
+    let trash = project_parser::trash_limits(compilation.project());
     let parsed = project_parser::foresee(&compilation, &rows, asked.secrets).map_err(refused)?;
     let root: Arc<Path> = asked.options.root.as_path().into();
     let sandbox = super::sandbox(asked.options, asked.state);
@@ -60,10 +61,17 @@ pub(super) async fn plan(asked: Asked<'_>) -> Result<PlanDocument, Refusal> {
     let choice = asked.selection.chosen();
     let steps = forecast(parsed, &rows, &view, &choice.chosen).await;
     let (steps, chosen) = (steps.map_err(refused)?, choice.made()?);
-    Ok(document(&asked, &steps, chosen.as_ref()))
+    Ok(document(&asked, &steps, chosen.as_ref(), trash))
 }
 
-fn document(asked: &Asked<'_>, all: &[Step], chosen: Option<&BTreeSet<Uid>>) -> PlanDocument {
+fn document(
+    asked: &Asked<'_>,
+    all: &[Step],
+    chosen: Option<&BTreeSet<Uid>>,
+    trash: TrashLimits,
+) -> PlanDocument {
+    let keep = u64::try_from(trash.keep.as_millis()).unwrap_or(u64::MAX);
+    let kept_ms = (trash.bytes > 0).then_some(keep);
     let listed = all
         .iter()
         .filter(|step| !step.row.hidden && kinds::is_supported(step.row.kind.as_str()));
@@ -78,7 +86,7 @@ fn document(asked: &Asked<'_>, all: &[Step], chosen: Option<&BTreeSet<Uid>>) -> 
                 false => !matches!(step.work, Work::Nothing),
             },
         )
-        .map(|step| told(step, asked.secrets))
+        .map(|step| told(step, asked.secrets, kept_ms))
         .collect();
     let mut summary = summary(&steps, resources);
     summary.selected = chosen.is_some().then_some(selected as u64);
@@ -98,7 +106,7 @@ fn document(asked: &Asked<'_>, all: &[Step], chosen: Option<&BTreeSet<Uid>>) -> 
     }
 }
 
-fn told(step: &Step, secrets: &Secrets) -> PlanStep {
+fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
     let name = resource::name(&declared_as(&step.row), step.row.name.as_str());
     let error = match &step.work {
         Work::Fail(error) => Some(secrets.redact_error(error.clone())),
@@ -115,6 +123,11 @@ fn told(step: &Step, secrets: &Secrets) -> PlanStep {
         Work::Nothing => PlanWork::None,
     };
     let before = step.before.as_ref().map(|row| row.name.as_str());
+    let destructive = match work {
+        PlanWork::Drop => holds_rows(&step.row),
+        PlanWork::Build => step.before.as_deref().is_some_and(gathers_rows),
+        _ => false,
+    };
     PlanStep {
         kind: name.kind,
         renamed_from: before.filter(|before| *before != name.name).map(str::to_owned),
@@ -131,7 +144,8 @@ fn told(step: &Step, secrets: &Secrets) -> PlanStep {
             .reason
             .as_deref()
             .map(|reason| secrets.redact(reason).into_owned()),
-        destructive: work == PlanWork::Drop && holds_rows(&step.row),
+        destructive,
+        kept_ms: kept_ms.filter(|_| destructive),
         estimate_ms: step
             .took_ms
             .filter(|_| matches!(work, PlanWork::Build | PlanWork::Add)),
@@ -147,6 +161,15 @@ fn declared_as(row: &Row) -> String {
 /// Returns whether a model's output is a table.
 fn holds_rows(row: &Row) -> bool {
     model::claim(row).is_some_and(|claim| claim.kind == OutputKind::Table)
+}
+
+/// Returns whether a table holds rows of several builds.
+fn gathers_rows(row: &Row) -> bool {
+    let state = row
+        .state
+        .as_deref()
+        .and_then(|state| ModelState::decode(state).ok());
+    holds_rows(row) && state.is_some_and(|state| state.incremental)
 }
 
 fn sql_change(step: &Step, secrets: &Secrets) -> Option<SqlChange> {

@@ -20,6 +20,9 @@ pub(crate) fn doctor(document: &DoctorDocument) -> String {
             out.push_str(&format!("    {finding}\n"));
         }
     }
+    for mended in &document.mended {
+        out.push_str(&format!("  mended {mended}\n"));
+    }
     for file in &document.repaired {
         out.push_str(&format!("  set aside {DIM}as{DIM:#} {}\n", file.to));
     }
@@ -33,16 +36,18 @@ pub(crate) fn doctor(document: &DoctorDocument) -> String {
         return out;
     }
     let number = count(number as u64, "finding");
-    if document.repaired.is_empty() {
+    if document.repaired.is_empty() && document.mended.is_empty() {
         out.push_str(&format!("\n{BAD}✗{BAD:#} {name}: {number}\n"));
         out.push_str(&format!(
-            " {HINT}hint{HINT:#}: `watershed doctor --repair` sets a damaged file aside; nothing is deleted\n"
+            " {HINT}hint{HINT:#}: `watershed doctor --repair` sets a damaged file aside and mends the trash; nothing is deleted\n"
         ));
     } else {
         out.push_str(&format!("\n{GOOD}✓{GOOD:#} {name} is repaired: {number}\n"));
-        out.push_str(&format!(
-            " {HINT}hint{HINT:#}: `watershed run` makes anew what was set aside\n"
-        ));
+        if !document.repaired.is_empty() {
+            out.push_str(&format!(
+                " {HINT}hint{HINT:#}: `watershed run` makes anew what was set aside\n"
+            ));
+        }
     }
     out
 }

@@ -23,6 +23,7 @@ pub(crate) mod status;
 pub(crate) mod summary;
 pub(crate) mod table;
 pub(crate) mod told;
+pub(crate) mod trash;
 pub(crate) mod units;
 
 /// Whether colours are used.

@@ -5,7 +5,7 @@ use similar::{ChangeTag, TextDiff};
 
 use super::columns::{Cell, columns};
 use super::palette::{BAD, DIM, GOOD, STRONG, WARN};
-use super::units::{chosen_of, count, duration};
+use super::units::{chosen_of, count, duration, kept_for};
 use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
 
 /// Changed lines of SQL that are shown of one resource; documents have all.
@@ -41,9 +41,10 @@ fn line(step: &PlanStep) -> Vec<Cell> {
         (None, Some(reason)) => reason.clone(),
         (None, None) => String::new(),
     };
-    let why = match step.destructive {
-        true => format!("{why}; its rows are lost"),
-        false => why,
+    let why = match (step.destructive, step.kept_ms) {
+        (true, Some(kept)) => format!("{why}; the trash keeps its rows for {}", kept_for(kept)),
+        (true, None) => format!("{why}; its rows are lost"),
+        (false, _) => why,
     };
     let took = step.estimate_ms.map(|ms| format!("~{}", duration(ms)));
     vec![
@@ -138,6 +139,7 @@ mod tests {
             edit,
             work,
             reason: Some("its definition changed".into()),
+            kept_ms: None,
             destructive: false,
             estimate_ms: None,
             error: None,

@@ -76,6 +76,15 @@ pub(crate) fn ahead(then: Time, now: Time) -> String {
     }
 }
 
+/// `7 days`, `12 hours`, `5 minutes`.
+pub(crate) fn kept_for(ms: u64) -> String {
+    match ms / 60_000 {
+        minutes @ 0..120 => count(minutes, "minute"),
+        minutes @ 120..2_880 => count(minutes / 60, "hour"),
+        minutes => count(minutes / 1_440, "day"),
+    }
+}
+
 /// `850us`, `1.9ms`, `2.1s`.
 pub(crate) fn micros(us: u64) -> String {
     match us {

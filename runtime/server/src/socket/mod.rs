@@ -14,7 +14,7 @@ pub use client::{ConnectError, Connection};
 pub use listener::Listener;
 pub use protocol::{
     Activity, Answer, ExportRequest, Fault, Owner, PartitionChoice, PartitionsRequest, Refusal, Reply,
-    Request, Rows, RunRequest, Selection, StatsForm, TestRequest,
+    Request, Rows, RunRequest, Selection, StatsForm, TestRequest, TrashRequest,
 };
 
 use tokio::sync::mpsc;

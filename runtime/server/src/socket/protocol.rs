@@ -14,7 +14,7 @@ use crate::documents::{
     CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, ExportDocument,
     GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation,
     PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument,
-    StatsDocument, TestsDocument,
+    StatsDocument, TestsDocument, TrashDocument,
 };
 use crate::exit::Exit;
 
@@ -198,6 +198,8 @@ pub enum Request {
     Doctor,
     /// Give back the room that nothing uses.
     Gc,
+    /// Look at the trash, or do something with it.
+    Trash(TrashRequest),
     /// The numbers.
     Stats {
         /// In which form.
@@ -265,6 +267,30 @@ pub enum PartitionChoice {
     Errored,
     /// These: by key, by the beginning of one, or by a value of their data.
     Keys(Vec<String>),
+}
+
+/// A thing to do with the trash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrashRequest {
+    /// Say what is in it.
+    List,
+    /// Give a table back to the person who asks.
+    Restore {
+        /// Its name, or the beginning of its id.
+        name: String,
+        /// The name that it is to have, if another.
+        to: Option<String>,
+        /// Only say what would be done.
+        dry_run: bool,
+    },
+    /// Throw tables away for good.
+    Empty {
+        /// Names, or beginnings of ids; all without one.
+        names: Vec<String>,
+        /// Only say what would be done.
+        dry_run: bool,
+    },
 }
 
 /// The choice of tests to run.
@@ -379,6 +405,8 @@ pub enum Answer {
     Doctor(Box<DoctorDocument>),
     /// Of `gc`.
     Gc(GcDocument),
+    /// Of `trash`.
+    Trash(Box<TrashDocument>),
     /// Of `stats`.
     Stats(Box<StatsDocument>),
     /// Of `stats --format prometheus`.

@@ -23,6 +23,8 @@ enum Step {
     Checkpoint,
     /// Everything in the trash goes.
     Tidy,
+    /// A table of the trash becomes a person's.
+    Retrieve(u128, &'static str),
     GiveUp,
     Export(Existing),
     Close,
@@ -71,6 +73,7 @@ fn history() -> Vec<Step> {
         Step::Build(Box::new(back)),
         Step::Drop(5),
         Step::Build(Box::new(once_more)),
+        Step::Retrieve(5 << 64 | 1, "mine"),
         Step::Tidy,
         Step::Close,
     ]
@@ -91,6 +94,12 @@ async fn take(step: &Step, engine: &Engine) {
         Step::Drop(n) => {
             let dropped = engine.drop_output(uid(*n), Guard::Free, &cancel).await;
             assert_eq!(dropped.unwrap(), Dropped::Done);
+        }
+        Step::Retrieve(build, name) => {
+            engine
+                .retrieve(Uuid::from_u128(*build), name, &cancel)
+                .await
+                .unwrap();
         }
         Step::Tidy => {
             let limits = TrashLimits {
@@ -169,6 +178,8 @@ async fn content(folder: &Path) -> Vec<String> {
         let trashed = crate::olap::Trashed { at_ms: 0, ..trashed };
         lines.push(format!("{trashed:?} {rows}"));
     }
+    let mine = "select count(*) from duckdb_tables() where table_name = 'mine' and comment is null";
+    lines.push(format!("mine {}", bench.one(mine).await));
     let notes = "select count(*) from _watershed.partitions";
     lines.push(format!("notes {}", bench.one(notes).await));
     for run in bench.engine.partitions(uid(4), &bench.cancel).await.unwrap() {

@@ -173,7 +173,11 @@ async fn partitions_go_with_their_output_and_with_their_owner() {
     assert_eq!(bench.stages().await, "0");
     assert!(bench.drop_output(9).await.unwrap());
     let notes = "select count(*) from _watershed.partitions";
-    assert_eq!(bench.one(notes).await, "1", "the one that is in the trash with its rows");
+    assert_eq!(
+        bench.one(notes).await,
+        "1",
+        "the one that is in the trash with its rows"
+    );
 
     // Never published, and then built as a whole.
     bench.stage(&step(2, "a", "select 1 as x", 0)).await.unwrap();

@@ -1,7 +1,7 @@
 //! The trash: what goes there, what comes back, what goes for good.
 
 use super::*;
-use crate::olap::{PartitionRun, TrashLimits, Trashed};
+use crate::olap::{PartitionRun, RetrieveError, TrashLimits, Trashed};
 
 /// The build `number` of the resource `n`, which keeps what it takes the place of.
 fn keeping(n: u128, number: u128, name: &str, sql: &str) -> Build {
@@ -58,7 +58,12 @@ impl Bench {
         let age = format!("update _watershed.trash set at_ms = {}", now - days * day);
         let looks: Vec<String> = looks
             .iter()
-            .map(|ago| format!("insert into _watershed.trash_sightings values ({})", now - ago * day))
+            .map(|ago| {
+                format!(
+                    "insert into _watershed.trash_sightings values ({})",
+                    now - ago * day
+                )
+            })
             .collect();
         self.engine
             .work(&self.cancel, super::super::engine::Company::Alone, move |work| {
@@ -83,7 +88,10 @@ async fn a_dropped_table_is_no_output_and_comes_back_for_whoever_takes_it() {
     assert_eq!(bench.outputs().await, []);
     assert_eq!(bench.thrown().await, ["10 a deleted"]);
     assert_eq!(bench.trash().await[0].record.as_deref(), Some(&b"record 10"[..]));
-    assert!(!bench.drop_output(1).await.unwrap(), "what is in the trash is nobody's");
+    assert!(
+        !bench.drop_output(1).await.unwrap(),
+        "what is in the trash is nobody's"
+    );
     let built = bench.build(back(7, 10, "A")).await.unwrap();
     assert_eq!((built.rows, built.tag.uid), (Some(1), uid(7)));
     assert_eq!(bench.one("select x from a").await, "1");
@@ -183,9 +191,8 @@ async fn notes_of_partitions_go_and_come_with_their_rows() {
     published.tag.build = Uuid::from_u128(10);
     bench.build(published).await.unwrap();
     bench.build(keeping(1, 11, "a", "select 5 as x")).await.unwrap();
-    let notes = async || -> Vec<PartitionRun> {
-        bench.engine.partitions(uid(1), &bench.cancel).await.unwrap()
-    };
+    let notes =
+        async || -> Vec<PartitionRun> { bench.engine.partitions(uid(1), &bench.cancel).await.unwrap() };
     assert_eq!(notes().await, [], "they are those of the table before");
     bench.build(back(1, 10, "a")).await.unwrap();
     assert_eq!(notes().await[0].partition.key, "k");
@@ -213,7 +220,10 @@ async fn the_trash_stays_within_its_bounds_once_they_are_known() {
     let bench = bench();
     for n in 1..=4 {
         let sql = format!("select hash(i + {n}) as x from range(200000) t(i)");
-        bench.build(keeping(n, 10 + n, &format!("t{n}"), &sql)).await.unwrap();
+        bench
+            .build(keeping(n, 10 + n, &format!("t{n}"), &sql))
+            .await
+            .unwrap();
         assert!(bench.drop_output(n).await.unwrap());
     }
     let bench = bench.reopened().await;
@@ -253,7 +263,10 @@ async fn a_guarded_drop_for_which_there_is_no_room_drops_nothing() {
     bench.bound(3_000_000);
     for n in 1..=3 {
         let sql = format!("select hash(i + {n}) as x from range(200000) t(i)");
-        bench.build(keeping(n, 10 + n, &format!("t{n}"), &sql)).await.unwrap();
+        bench
+            .build(keeping(n, 10 + n, &format!("t{n}"), &sql))
+            .await
+            .unwrap();
     }
     bench.engine.checkpoint(&bench.cancel).await.unwrap();
     assert_eq!(bench.guarded(1).await, Dropped::Done);
@@ -282,4 +295,64 @@ async fn trash_needs(bench: &Bench) -> u64 {
             super::super::trash::measure(work, "t3")
         });
     bytes.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_table_that_a_person_takes_is_the_persons_from_then_on() {
+    let bench = bench();
+    bench.build(keeping(1, 10, "a", "select 1 as x")).await.unwrap();
+    assert!(bench.drop_output(1).await.unwrap());
+    bench.build(keeping(2, 20, "b", "select 2 as x")).await.unwrap();
+    let retrieve = async |name: &str| {
+        bench
+            .engine
+            .retrieve(Uuid::from_u128(10), name, &bench.cancel)
+            .await
+    };
+    assert!(matches!(
+        retrieve("B").await,
+        Err(RetrieveError::NameTaken { .. })
+    ));
+    retrieve("mine").await.unwrap();
+    assert_eq!(retrieve("again").await, Err(RetrieveError::Absent));
+    assert_eq!(bench.one("select x from mine").await, "1");
+    assert_eq!(bench.listed().await, ["b table 2"]);
+    let taken = bench.build(keeping(3, 30, "mine", "select 3 as x")).await;
+    assert!(matches!(taken, Err(BuildError::NameTaken { .. })));
+    assert_eq!(bench.after_a_kill().one("select x from mine").await, "1");
+}
+
+#[tokio::test]
+async fn records_without_tables_and_tables_without_records_are_found_and_mended() {
+    let bench = bench();
+    for n in 1..=2 {
+        bench
+            .build(keeping(n, 10 + n, &format!("t{n}"), "select 1 as x"))
+            .await
+            .unwrap();
+        assert!(bench.drop_output(n).await.unwrap());
+    }
+    assert_eq!(bench.engine.check_trash(&bench.cancel).await, Ok(Vec::new()));
+    bench
+        .by_hand(&[
+            "drop table _watershed_trash_0000000000000000000000000000000b",
+            "delete from _watershed.trash where name = 't2'",
+            "create table _watershed_trash_mine as select 3 as x",
+        ])
+        .await;
+    let bench = bench.reopened().await;
+    assert_eq!(
+        bench.thrown().await,
+        [] as [&str; 0],
+        "nothing is offered that is not sure"
+    );
+    let found = bench.engine.check_trash(&bench.cancel).await.unwrap();
+    assert_eq!(found.len(), 3, "{found:?}");
+    assert_eq!(bench.engine.mend_trash(&bench.cancel).await.unwrap(), found);
+    assert_eq!(bench.engine.check_trash(&bench.cancel).await, Ok(Vec::new()));
+    let names: Vec<String> = bench.trash().await.into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["found", "found"]);
+    let all = bench.trash().await.into_iter().map(|it| it.tag.build).collect();
+    assert_eq!(bench.engine.empty_trash(all, &bench.cancel).await, Ok(2));
+    assert_eq!(bench.trash_tables().await, "0");
 }

@@ -43,7 +43,10 @@ impl Run<'_> {
         if plan.shape != Shape::Table {
             return Ok(None);
         }
-        let trash = self.model.outputs.in_trash(self.uid(), &plan.table, self.cancel());
+        let trash = self
+            .model
+            .outputs
+            .in_trash(self.uid(), &plan.table, self.cancel());
         let trash = trash.await.map_err(|failure| failure::of_failure(&failure))?;
         if trash.is_empty() {
             return Ok(None);

@@ -110,10 +110,7 @@ async fn a_failed_partition_that_is_listed_no_more_holds_nothing_up() {
         change(&mut world, "1,1,a\n2,1,x\n").await,
         ["built a", "failed m"]
     );
-    assert_eq!(
-        change(&mut world, "1,1,a\n").await,
-        ["restored a", "checked m"]
-    );
+    assert_eq!(change(&mut world, "1,1,a\n").await, ["restored a", "checked m"]);
     assert_eq!(
         world.partitions("m").await,
         ["{\"day\":1} done 1", "{\"day\":2} gone -"]

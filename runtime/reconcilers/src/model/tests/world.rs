@@ -469,9 +469,11 @@ impl World {
 
     /// What stands in the engine's main schema, by name.
     pub(super) async fn objects(&self) -> Vec<String> {
-        self.rows("SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
-             AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1")
-            .await
+        self.rows(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
+             AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1",
+        )
+        .await
     }
 }
 

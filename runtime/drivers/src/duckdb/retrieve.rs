@@ -1,0 +1,264 @@
+//! The trash by hand: looked at, given back to a person, emptied, mended.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::Access;
+use super::engine::{Company, Engine};
+use super::names::{Edit, Entry};
+use super::schema;
+use super::sys::Param;
+use super::throw;
+use super::trash;
+use super::work::Work;
+use crate::crash::around;
+use crate::olap::{
+    Failure, OutputKind, RetrieveError, TRASH_PREFIX, Tag, Thrown, TrashDamage, TrashLimits, Trashed, Value,
+    trash_table,
+};
+use crate::sync::Unpoisoned;
+
+/// The name of what was found without any record of it.
+const FOUND: &str = "found";
+
+impl Engine {
+    /// Everything in the trash, the latest last.
+    pub(super) async fn list_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
+        if self.options().access == Access::ReadOnly {
+            return self.work(cancel, Company::Others, |work| trash::read(work)).await;
+        }
+        if !self.is_open() {
+            self.open(cancel).await?;
+        }
+        let mut all: Vec<Trashed> = self.names().trash().cloned().collect();
+        all.sort_by_key(|it| (it.at_ms, it.tag));
+        Ok(all)
+    }
+
+    /// Sets the bounds of the trash, by which it is tidied from now on.
+    pub fn limit_trash(&self, limits: TrashLimits) {
+        *self.trash_lock().lock().unpoisoned() = Some(limits);
+    }
+
+    /// The bounds of the trash: those that were set, or the usual ones.
+    pub(super) fn trash_limits(&self) -> TrashLimits {
+        self.set_trash_limits().unwrap_or_default()
+    }
+
+    pub(super) fn set_trash_limits(&self) -> Option<TrashLimits> {
+        *self.trash_lock().lock().unpoisoned()
+    }
+
+    /// Everything in the trash with its size, the latest last.
+    ///
+    /// # Errors
+    /// When the file can't be opened or looked at.
+    pub async fn weighed_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
+        let all = self.list_trash(cancel).await?;
+        self.work(cancel, Company::Others, move |work| {
+            let weigh = |it: Trashed| {
+                let bytes = match it.bytes {
+                    Some(bytes) => bytes,
+                    None => trash::measure(work, &trash_table(it.tag.build))?,
+                };
+                Ok(Trashed {
+                    bytes: Some(bytes),
+                    ..it
+                })
+            };
+            all.into_iter().map(weigh).collect()
+        })
+        .await
+    }
+
+    /// Returns the bounds of the trash, those in use where none were set.
+    pub fn trash_bounds(&self) -> TrashLimits {
+        self.trash_limits()
+    }
+
+    /// Gives a table of the trash to a person: it gets a name, and is nobody's output any more.
+    ///
+    /// # Errors
+    /// [`RetrieveError`]; the table is in the trash then as it was.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves it in the trash or given.
+    pub async fn retrieve(
+        &self,
+        build: Uuid,
+        name: &str,
+        cancel: &CancellationToken,
+    ) -> Result<(), RetrieveError> {
+        let claim = Arc::new(self.claim(build, Some(name), Some(build), cancel).await?);
+        let (engine, name) = (self.clone(), name.to_owned());
+        self.work(cancel, Company::Others, move |work| {
+            let _claim = claim;
+            let (there, known) = {
+                let names = engine.names();
+                (names.at(&name).cloned(), names.trashed(build).cloned())
+            };
+            if let Some(Entry { name, kind, .. }) = there {
+                return Err(RetrieveError::NameTaken { name, kind });
+            }
+            let trashed = known.ok_or(RetrieveError::Absent)?;
+            work.transaction(around!("retrieve"), || {
+                throw::take_back(work, &trashed, (&name, trashed.tag), false)?;
+                forget_notes(work, build)?;
+                let place = schema::qualified(&name);
+                work.run(&format!("COMMENT ON TABLE {place} IS NULL"), &[])
+            })?;
+            let given = Entry {
+                name,
+                kind: OutputKind::Table,
+                tag: None,
+            };
+            engine.apply(trash::gone(&[build]).chain([Edit::Put(given)]).collect());
+            Ok(())
+        })
+        .await
+    }
+
+    /// Lets go of tables of the trash for good. Returns how many there were.
+    ///
+    /// # Errors
+    /// When one can't be dropped; those before it are gone.
+    ///
+    /// # Cancel safety
+    /// Dropping the future leaves some of them gone.
+    pub async fn empty_trash(&self, builds: Vec<Uuid>, cancel: &CancellationToken) -> Result<usize, Failure> {
+        let engine = self.clone();
+        // Alone: nobody takes one back meanwhile.
+        self.work(cancel, Company::Alone, move |work| {
+            let there: Vec<Uuid> = {
+                let names = engine.names();
+                builds
+                    .into_iter()
+                    .filter(|build| names.trashed(*build).is_some())
+                    .collect()
+            };
+            engine.let_go_of(work, &there)?;
+            Ok(there.len())
+        })
+        .await
+    }
+
+    /// Tidies the trash now, with nobody else at work.
+    ///
+    /// # Errors
+    /// When something can't be dropped.
+    pub async fn tidy_trash(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+        let engine = self.clone();
+        self.work(cancel, Company::Alone, move |work| {
+            engine.tidy_here(work, trash::now_ms()).map(drop)
+        })
+        .await
+    }
+
+    /// Says what of the trash does not hold together.
+    ///
+    /// # Errors
+    /// When the file can't be opened or looked at.
+    pub async fn check_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
+        self.work(cancel, Company::Others, |work| damage(work)).await
+    }
+
+    /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back.
+    ///
+    /// # Errors
+    /// When the file can't be opened or written to; then nothing was changed.
+    pub async fn mend_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
+        if self.options().access == Access::ReadOnly {
+            return self.check_trash(cancel).await;
+        }
+        let engine = self.clone();
+        self.work(cancel, Company::Alone, move |work| {
+            let found = damage(work)?;
+            if found.is_empty() {
+                return Ok(found);
+            }
+            work.transaction(around!("trash"), || {
+                found.iter().try_for_each(|it| mend(work, it))
+            })?;
+            let noted = trash::read_noted(work)?;
+            let entries = schema::read_entries(work)?;
+            engine.names().reload(entries, noted);
+            Ok(found)
+        })
+        .await
+    }
+}
+
+fn forget_notes(work: &Work<'_>, owner: Uuid) -> Result<(), Failure> {
+    work.run(
+        "DELETE FROM _watershed.partitions WHERE uid = ?",
+        &[Param::Text(&owner.to_string())],
+    )
+    .map(drop)
+}
+
+fn damage(work: &Work<'_>) -> Result<Vec<TrashDamage>, Failure> {
+    let known = trash::builds(work)?;
+    let tables = format!(
+        "SELECT table_name, comment FROM duckdb_tables() WHERE database_name = current_database() \
+         AND schema_name = 'main' AND starts_with(table_name, '{TRASH_PREFIX}') ORDER BY 1"
+    );
+    let (mut standing, mut found) = (BTreeSet::new(), Vec::new());
+    for row in work.run(&tables, &[])? {
+        let Ok([Value::Text(table), comment]) = <[Value; 2]>::try_from(row) else {
+            continue;
+        };
+        let tag = match comment {
+            Value::Text(comment) => Tag::parse(&comment),
+            _ => None,
+        };
+        let build = table
+            .get(TRASH_PREFIX.len()..)
+            .and_then(|rest| Uuid::try_parse(rest).ok());
+        match build.filter(|build| known.iter().any(|(known, _)| known == build)) {
+            Some(build) => drop(standing.insert(build)),
+            None => found.push(TrashDamage::Unknown { table, tag }),
+        }
+    }
+    let gone = known.into_iter().filter(|(build, _)| !standing.contains(build));
+    found.extend(gone.map(|(build, name)| TrashDamage::Missing { build, name }));
+    Ok(found)
+}
+
+fn mend(work: &Work<'_>, damage: &TrashDamage) -> Result<(), Failure> {
+    match damage {
+        TrashDamage::Missing { build, .. } => {
+            forget_notes(work, *build)?;
+            trash::forget_row(work, *build)
+        }
+        TrashDamage::Unknown { table, tag } => {
+            let tag = tag.unwrap_or_else(|| Tag {
+                uid: Uuid::nil(),
+                build: Uuid::now_v7(),
+            });
+            let entry = Entry {
+                name: table.clone(),
+                kind: OutputKind::Table,
+                tag: Some(tag),
+            };
+            let name = trash_table(tag.build);
+            if name != *table {
+                schema::rename_object(work, &entry, tag, &name)?;
+            }
+            schema::write_tag(work, OutputKind::Table, &name, tag)?;
+            let trashed = Trashed {
+                tag,
+                name: FOUND.to_owned(),
+                why: Thrown::Deleted,
+                at_ms: trash::now_ms(),
+                rows: super::step::count_rows(work, &name)?,
+                bytes: None,
+                record: None,
+                protected: false,
+            };
+            trash::write(work, &trashed)
+        }
+    }
+}

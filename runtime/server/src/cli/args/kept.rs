@@ -1,0 +1,57 @@
+//! Options of the commands for what a project keeps.
+
+use clap::{Args, Subcommand};
+
+/// `trash`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Trash {
+    /// The thing to do.
+    #[command(subcommand)]
+    pub action: TrashAction,
+}
+
+/// The things to do with the trash.
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum TrashAction {
+    /// Show what is in it, since when and until when.
+    List,
+    /// Make a table of it yours: an ordinary table, which no file of the project makes.
+    Restore(Restore),
+    /// Throw tables away for good.
+    Empty(Empty),
+}
+
+/// `trash restore`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Restore {
+    /// The name that the table had, or the beginning of its id; of several of a name, the one that came last.
+    #[arg(value_name = "TABLE")]
+    pub table: String,
+    /// The name to give it instead.
+    #[arg(long = "as", value_name = "NAME")]
+    pub to: Option<String>,
+    /// Say what would be done, and do nothing.
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// `trash empty`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Empty {
+    /// Only these, by name or by the beginning of an id.
+    #[arg(value_name = "TABLE")]
+    pub tables: Vec<String>,
+    #[command(flatten)]
+    pub consent: Consent,
+}
+
+/// The way in which a command that loses something is agreed to.
+#[derive(Debug, Clone, Copy, Args)]
+pub(in crate::cli) struct Consent {
+    /// Do it without asking.
+    #[arg(short = 'y', long)]
+    pub yes: bool,
+    /// Say what would be done, and do nothing.
+    #[arg(long, conflicts_with = "yes")]
+    pub dry_run: bool,
+}

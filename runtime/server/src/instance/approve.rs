@@ -1,0 +1,48 @@
+//! Letting through what is held because it loses rows.
+
+use futures::future::join_all;
+use watershed_controller::{Refresh, Request, RequestError, Target};
+use watershed_reconcilers::model::HELD_CODE;
+
+use super::Instance;
+use super::converge::refused;
+use crate::exit::Exit;
+use crate::report::names;
+use crate::socket::Refusal;
+
+impl Instance {
+    /// Lets the held edits of resources through, and the drops of those whose files are gone. Returns the builds that were
+    /// asked for.
+    pub(super) async fn approve(
+        &self,
+        typed: &[String],
+    ) -> Result<Vec<Result<Request, RequestError>>, Refusal> {
+        let entries = self.entries();
+        let (mut edited, mut gone) = (Vec::new(), Vec::new());
+        for name in typed {
+            let entry = names::resolve_with_deleted(&entries, name)?;
+            let code = entry.row.error.as_ref().map(|error| &*error.code);
+            if code != Some(HELD_CODE) {
+                let message = format!("{} has no edit that waits for approval", entry.row.key());
+                return Err(Refusal::new(Exit::Usage, message));
+            }
+            match entry.row.marks.is_deleted() {
+                true => gone.push(entry.row.uid),
+                false => edited.push(entry.row.uid),
+            }
+        }
+        for uid in gone {
+            self.outputs.approve_drop(uid.0);
+            match self.controller.retry(Target::Uid(uid)).await {
+                // It is gone by now.
+                Ok(()) | Err(RequestError::Refused(watershed_controller::Refusal::Unknown(_))) => {}
+                Err(error) => return Err(refused(&error)),
+            }
+        }
+        self.choice.chosen.add(edited.iter().copied());
+        let asked = edited
+            .iter()
+            .map(|uid| self.controller.refresh(Target::Uid(*uid), Refresh::Full));
+        Ok(join_all(asked).await)
+    }
+}
