@@ -32,6 +32,16 @@ pub const CRASH_POINTS: &[&str] = &[
     "drivers::close::after",
 ];
 
+/// Crash points of whoever copies or replaces the files of a state folder.
+pub const BACKUP_CRASH_POINTS: &[&str] = &[
+    "backup::before_rename",
+    "backup::after_rename",
+    "restore::before_commit",
+    "restore::after_commit",
+    "restore::between_files",
+    "restore::before_end",
+];
+
 /// A transaction's commit: which points stand around it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
@@ -51,8 +61,11 @@ macro_rules! around {
 pub(crate) use around;
 
 /// Ends the process on the spot if the point is armed.
-pub(crate) fn point(name: &'static str) {
-    debug_assert!(CRASH_POINTS.contains(&name), "crash point `{name}` is not listed");
+pub fn point(name: &'static str) {
+    debug_assert!(
+        CRASH_POINTS.contains(&name) || BACKUP_CRASH_POINTS.contains(&name),
+        "crash point `{name}` is not listed"
+    );
     #[cfg(feature = "crash-points")]
     fail::fail_point!(name, |_| std::process::abort());
 }

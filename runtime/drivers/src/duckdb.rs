@@ -4,7 +4,7 @@
 //! a file since. How an output comes to be: `engine` lets the work in and hands it a connection, `build`, `drop` and
 //! `rename` plan it from what `names` knows, `schema` writes tags and records, `work` is the transaction around it,
 //! `trash` keeps what nothing stands for any more, `throw` brings it there and back, `tidy` that within bounds, `retrieve` is it by hand,
-//! `checkpoint` keeps the file small, `compact` makes it anew, `verify` reads all of it, `sharing` lets other programs have it,
+//! `checkpoint` keeps the file small, `compact` makes it anew, `closed` lets others at the file, `verify` reads all of it, `sharing` lets other programs have it,
 //! `export` writes answers into files, `confine` closes what lies outside a sandbox, `give_back` is about memory. `sys` is the only place that calls the C interface.
 
 mod build;
@@ -12,6 +12,7 @@ mod build;
 mod by_hand;
 mod check;
 mod checkpoint;
+mod closed;
 mod compact;
 mod confine;
 mod csv_error;

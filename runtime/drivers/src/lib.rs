@@ -19,4 +19,4 @@ pub mod watch;
 mod crash;
 mod sync;
 
-pub use crash::CRASH_POINTS;
+pub use crash::{BACKUP_CRASH_POINTS, CRASH_POINTS, point as crash_point};

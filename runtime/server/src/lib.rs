@@ -10,6 +10,7 @@
 //! | [`socket`] | how commands talk to the process that owns a state folder |
 //! | [`exit`] | the exit codes |
 
+mod backup;
 pub mod cli;
 pub mod documents;
 pub mod exit;

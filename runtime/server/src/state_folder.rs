@@ -4,6 +4,8 @@
 //! lock on an open file, so it is gone with its process however that ends. One process owns the folder exclusively
 //! (`run`); any number may look at it together while nobody owns it (`status`, `query`).
 
+mod swap;
+
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
@@ -152,7 +154,11 @@ impl StateFolder {
     /// When the folder can't be made or its lock can't be tried.
     pub fn try_own(&self) -> Result<Option<Lock>, Error> {
         self.create()?;
-        self.try_lock(File::try_lock)
+        let lock = self.try_lock(File::try_lock)?;
+        if lock.is_some() {
+            self.finish_swap()?;
+        }
+        Ok(lock)
     }
 
     /// Tries once to look at the folder together with others. `None` while a process owns it. A folder that can't be
@@ -161,6 +167,10 @@ impl StateFolder {
     /// # Errors
     /// When the folder's lock can't be tried.
     pub fn try_share(&self) -> Result<Option<Lock>, Error> {
+        // What was about to be replaced is looked at by nobody.
+        if self.is_being_swapped() && self.try_own()?.is_none() {
+            return Ok(None);
+        }
         let path = self.path().join("lock");
         match File::open(&path) {
             Ok(file) => locked(file, path, File::try_lock_shared),

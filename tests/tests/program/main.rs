@@ -6,6 +6,7 @@
 //! | `flights` | right answers on real data, and that only what changed is built |
 //! | `answers` | answers of single commands: places, lines, tables |
 //! | `assertions` | tests of models that change while nothing else does |
+//! | `backups` | everything that an environment keeps, in one file and back |
 //! | `bad_data` | rows of data that can not be read |
 //! | `broken` | one of each common mistake, and what is said about it |
 //! | `care` | full disks, damaged files, room given back |
@@ -43,6 +44,7 @@
 
 mod answers;
 mod assertions;
+mod backups;
 mod bad_data;
 mod broken;
 mod care;

@@ -12,7 +12,7 @@ mod rows;
 use super::completions::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
-pub(super) use kept::{Consent, Empty, Restore, Trash, TrashAction};
+pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};
 pub(super) use rows::{Partitions, Query, Show};
 
 /// Builds the tables that a folder of SQL and YAML declares, and keeps them up to date: in the right order, rebuilt when
@@ -93,6 +93,10 @@ pub(super) enum Command {
     Doctor(Doctor),
     /// Look at tables that nothing stands for any more, take them back, or throw them away.
     Trash(Trash),
+    /// Write everything that an environment keeps into one file, also while it runs.
+    Backup(Backup),
+    /// Put a backup in the place of what an environment keeps.
+    Restore(RestoreBackup),
     /// Give back the room that nothing uses.
     Gc(Gc),
     /// Print the JSON Schema of a kind's files, for editors.

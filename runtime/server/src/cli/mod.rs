@@ -1,6 +1,7 @@
 //! The program: command line, output, exit codes.
 
 mod args;
+mod backup;
 mod care;
 mod compile;
 mod completions;
@@ -202,6 +203,8 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Debug(args) => debug::debug(console, shared, args),
         Command::Doctor(args) => care::doctor(console, shared, args),
         Command::Trash(args) => trash::trash(console, shared, args),
+        Command::Backup(args) => backup::backup(console, shared, args),
+        Command::Restore(args) => backup::restore(console, shared, args),
         Command::Gc(args) => care::gc(console, shared, args),
         Command::Schema(args) => compile::schema(console, shared, args),
         Command::Completions(args) => completions::run(console, args),

@@ -23,8 +23,8 @@ use crate::render::repeats::Repeats;
 use crate::render::summary;
 use crate::render::told::{self, Begin};
 use crate::render::{
-    care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table, trash,
-    units,
+    backup, care, check, data_tests, explain, fields, logs, operate, partitions, plan, rows, status, table,
+    trash, units,
 };
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
@@ -320,6 +320,10 @@ impl<'a> Presenter<'a> {
             Answer::Gc(document) => match self.format {
                 Format::Json => self.written(&document),
                 _ => self.text(&care::gc(&document)),
+            },
+            Answer::Backup(document) => match self.format {
+                Format::Json => self.written(&document),
+                _ => self.text(&backup::backup(&document, Time::now())),
             },
             Answer::Trash(document) => match self.format {
                 Format::Json => self.written(&document),

@@ -4,6 +4,7 @@
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be
 //! added; none is renamed or removed.
 
+mod backup;
 mod care;
 mod check;
 mod compile;
@@ -28,6 +29,7 @@ mod stats;
 mod time;
 mod trash;
 
+pub use backup::{BackupAction, BackupDocument};
 pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
@@ -82,6 +84,7 @@ pub fn schemas() -> Vec<(&'static str, Schema)> {
         ("partitions", schemars::schema_for!(PartitionsDocument)),
         ("check", schemars::schema_for!(CheckDocument)),
         ("doctor", schemars::schema_for!(DoctorDocument)),
+        ("backup", schemars::schema_for!(BackupDocument)),
         ("trash", schemars::schema_for!(TrashDocument)),
         ("gc", schemars::schema_for!(GcDocument)),
         ("explain", schemars::schema_for!(ExplainDocument)),

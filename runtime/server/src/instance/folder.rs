@@ -135,6 +135,7 @@ impl Folder {
             | Request::Refresh { .. }
             | Request::Approve { .. }
             | Request::Retry { .. }
+            | Request::Backup { .. }
             | Request::Gc => {
                 return Err(Refusal::new(
                     Exit::NotNow,

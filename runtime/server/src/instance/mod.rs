@@ -20,6 +20,7 @@
 //! saved converges until the instance is closed.
 
 mod approve;
+mod backup;
 mod care;
 mod catalog;
 mod check;
@@ -63,6 +64,7 @@ use watershed_reconcilers::project_parser::touched::{Scope, Touched};
 use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{Setup, model, project_parser};
 
+pub(crate) use self::backup::{backup_alone, restore_alone};
 pub(crate) use self::care::gc_alone;
 pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
 pub(crate) use self::converge::{Stop, Stopping};

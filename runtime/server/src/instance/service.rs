@@ -59,6 +59,7 @@ impl Instance {
             Request::Check => end(replies, self.check().await?).await,
             Request::Doctor => end(replies, self.doctor().await?).await,
             Request::Gc => end(replies, self.gc().await?).await,
+            Request::Backup { file, force } => end(replies, self.backup(&file, force).await?).await,
             Request::Trash(request) => end(replies, self.trash(&request).await?).await,
             Request::Stats { form } => end(replies, self.stats(form)).await,
             Request::Query {

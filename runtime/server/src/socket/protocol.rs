@@ -11,9 +11,9 @@ use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LinesCodec, LinesCodecError};
 
 use crate::documents::{
-    CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument, ExportDocument,
-    GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument, Operation,
-    PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument,
+    BackupDocument, CheckDocument, Column, Command, CompileDocument, DoctorDocument, Event, ExplainDocument,
+    ExportDocument, GcDocument, GraphDocument, HistoryDocument, LogLine, LogsDocument, OperateDocument,
+    Operation, PartitionsDocument, PlanDocument, ResourceDocument, ResourceName, RunDocument, ShowDocument,
     StatsDocument, TestsDocument, TrashDocument,
 };
 use crate::exit::Exit;
@@ -200,6 +200,13 @@ pub enum Request {
     Gc,
     /// Look at the trash, or do something with it.
     Trash(TrashRequest),
+    /// Write everything that is kept into a file.
+    Backup {
+        /// The file, with its whole path.
+        file: PathBuf,
+        /// Replace a file that is there.
+        force: bool,
+    },
     /// The numbers.
     Stats {
         /// In which form.
@@ -405,6 +412,8 @@ pub enum Answer {
     Doctor(Box<DoctorDocument>),
     /// Of `gc`.
     Gc(GcDocument),
+    /// Of `backup` and `restore`.
+    Backup(Box<BackupDocument>),
     /// Of `trash`.
     Trash(Box<TrashDocument>),
     /// Of `stats`.

@@ -90,6 +90,24 @@ impl SqliteReader {
         .await
     }
 
+    /// Writes a copy of the catalog into a file that is not there yet, as it is at one moment, also while its owner writes.
+    /// The copy has no journal.
+    ///
+    /// # Errors
+    /// When the file can't be read, or the copy can't be written; what there is of that is left.
+    pub async fn copy_into(&self, to: &Path) -> Result<(), StoreError> {
+        let failed = database("copy the catalog");
+        let journal = open::has_journal(&self.path);
+        let options = open::reading(&self.path).immutable(!journal);
+        let mut connection = options.connect().await.map_err(&failed)?;
+        let copied = sqlx::query("VACUUM INTO ?")
+            .bind(to.to_string_lossy().into_owned())
+            .execute(&mut connection)
+            .await;
+        connection.close().await.map_err(&failed)?;
+        copied.map(drop).map_err(failed)
+    }
+
     /// Reads through a connection that can't write; `read` is told of which version the catalog is.
     ///
     /// Without a journal the file is all there is, and SQLite is told so, for it would make side files otherwise.

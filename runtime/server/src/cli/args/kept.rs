@@ -1,6 +1,8 @@
 //! Options of the commands for what a project keeps.
 
-use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueHint};
 
 /// `trash`
 #[derive(Debug, Args)]
@@ -54,4 +56,25 @@ pub(in crate::cli) struct Consent {
     /// Say what would be done, and do nothing.
     #[arg(long, conflicts_with = "yes")]
     pub dry_run: bool,
+}
+
+/// `backup`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Backup {
+    /// The file to write, which appears whole or not at all.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    /// Replaces the file if it is there.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// `restore`
+#[derive(Debug, Args)]
+pub(in crate::cli) struct RestoreBackup {
+    /// The backup.
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub consent: Consent,
 }

@@ -1,0 +1,126 @@
+//! Replacing everything that a state folder keeps by other files, all of them or none.
+//!
+//! The new files come into a folder beside, which gets another name when they are whole: that rename decides. From then on
+//! whoever owns the folder next moves them to their places first, however often that is interrupted.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use watershed_drivers::crash_point;
+
+use super::{Error, FOLDER_MODE, StateFolder};
+
+/// The folder of new files that are not whole yet, and of those that are.
+const PARTIAL: &str = "restore.part";
+const READY: &str = "restore.ready";
+/// The list of the new files among them.
+const LIST: &str = "files";
+
+impl StateFolder {
+    /// The files that are replaced: whatever else is known of them goes.
+    pub(crate) const SWAPPED: [&str; 3] = ["catalog.db", "main.duckdb", "key"];
+    /// Files beside those that belong to the old ones.
+    const BESIDE: [&str; 4] = [
+        "catalog.db-wal",
+        "catalog.db-shm",
+        "main.duckdb.wal",
+        "main.duckdb.proof",
+    ];
+
+    /// Makes an empty folder for new files. The lock of the state folder is held.
+    ///
+    /// # Errors
+    /// When it can't be made.
+    pub(crate) fn begin_swap(&self) -> io::Result<PathBuf> {
+        let partial = self.path().join(PARTIAL);
+        remove_folder(&partial)?;
+        DirBuilder::new().mode(FOLDER_MODE).create(&partial)?;
+        Ok(partial)
+    }
+
+    /// Throws the new files away.
+    pub(crate) fn give_swap_up(&self) {
+        if let Err(error) = remove_folder(&self.path().join(PARTIAL)) {
+            tracing::warn!(%error, "what was to be restored could not be removed");
+        }
+    }
+
+    /// Puts the new files, which are whole and on disk, in the places of the old ones.
+    ///
+    /// # Errors
+    /// When one can't be moved. If the folder was renamed by then, the next owner goes on.
+    pub(crate) fn commit_swap(&self, names: &[String]) -> Result<(), Error> {
+        let (partial, ready) = (self.path().join(PARTIAL), self.path().join(READY));
+        let committed = || {
+            fs::write(partial.join(LIST), names.join("\n"))?;
+            File::open(partial.join(LIST))?.sync_all()?;
+            File::open(&partial)?.sync_all()?;
+            crash_point("restore::before_commit");
+            fs::rename(&partial, &ready)?;
+            File::open(self.path())?.sync_all()?;
+            crash_point("restore::after_commit");
+            Ok(())
+        };
+        committed().map_err(|source| Error::Write {
+            path: ready.clone(),
+            source,
+        })?;
+        self.finish_swap()
+    }
+
+    /// Returns whether new files are to be put in their places.
+    pub(super) fn is_being_swapped(&self) -> bool {
+        self.path().join(READY).is_dir()
+    }
+
+    /// Moves what is still to be moved. The lock is held.
+    pub(super) fn finish_swap(&self) -> Result<(), Error> {
+        let ready = self.path().join(READY);
+        if !ready.is_dir() {
+            return Ok(());
+        }
+        let moved = move_all(&self.path(), &ready);
+        moved.map_err(|source| Error::Write { path: ready, source })
+    }
+}
+
+/// Each step may have been done before: a file that is listed and not in the folder is in its place.
+fn move_all(folder: &Path, ready: &Path) -> io::Result<()> {
+    let list = fs::read_to_string(ready.join(LIST))?;
+    for name in StateFolder::BESIDE {
+        remove_file(&folder.join(name))?;
+    }
+    for name in StateFolder::SWAPPED {
+        if !list.lines().any(|listed| listed == name) {
+            remove_file(&folder.join(name))?;
+            continue;
+        }
+        match fs::rename(ready.join(name), folder.join(name)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => crash_point("restore::between_files"),
+        }
+    }
+    File::open(folder)?.sync_all()?;
+    crash_point("restore::before_end");
+    // Under a name that means nothing, so that a half-removed one is not gone on with.
+    let done = folder.join(PARTIAL);
+    remove_folder(&done)?;
+    fs::rename(ready, &done)?;
+    remove_folder(&done)
+}
+
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn remove_folder(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
