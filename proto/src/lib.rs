@@ -20,3 +20,48 @@ pub mod v1 {
 
 pub use prost::Message;
 pub use v1::*;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_glance_reads_what_the_whole_message_says() {
+        let spec = ModelSpec {
+            defined_as_source: true,
+            freshness: Some(Freshness {
+                warn_seconds: Some(7),
+                ..Freshness::default()
+            }),
+            inputs: vec!["a".into()],
+            timeout_seconds: 9,
+            ..ModelSpec::default()
+        };
+        let glance = ModelSpecGlance::decode(spec.encode_to_vec().as_slice()).unwrap();
+        assert_eq!(
+            (glance.defined_as_source, glance.freshness),
+            (true, spec.freshness)
+        );
+        let state = ModelState {
+            result_connector: "duckdb".into(),
+            result_table: "daily".into(),
+            result_kind: OutputKind::View.into(),
+            build_id: "7".into(),
+            rows: Some(3),
+            test_results: vec![TestResult {
+                name: "small".into(),
+                ..TestResult::default()
+            }],
+            ..ModelState::default()
+        };
+        let glance = ModelStateGlance::decode(state.encode_to_vec().as_slice()).unwrap();
+        assert_eq!(
+            (glance.result_connector, glance.result_table, glance.result_kind),
+            (state.result_connector, state.result_table, state.result_kind)
+        );
+        assert_eq!(
+            (glance.rows, glance.test_results),
+            (state.rows, state.test_results)
+        );
+    }
+}

@@ -16,7 +16,7 @@ use crate::{
     diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
     draft::{Body, Draft, Purpose, SqlBlock},
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
-    sql::{Outcome, SqlAnalysis, TokenKind, digest, tokens},
+    sql::{Outcome, SqlAnalysis, TokenKind, Tokens, digest, tokens},
     template::NEUTRAL,
 };
 
@@ -238,8 +238,7 @@ fn statement_word(sql: &str) -> Option<String> {
         "USE",
         "VACUUM",
     ];
-    let tokens = tokens(sql);
-    let first = tokens.iter().find(|token| token.kind != TokenKind::Comment)?;
+    let first = Tokens::of(sql).find(|token| token.kind != TokenKind::Comment)?;
     let word = first.text.to_uppercase();
     (first.kind == TokenKind::Word && STATEMENTS.contains(&word.as_str())).then_some(word)
 }

@@ -1,6 +1,6 @@
 //! SQL as a sequence of tokens, template actions among them.
 
-use std::ops::Range;
+use std::{collections::VecDeque, ops::Range};
 
 /// What a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,31 +56,54 @@ impl Token<'_> {
 /// Cuts SQL into tokens; never fails. An action inside a comment or a text is a token of its own only in a comment,
 /// where it acts all the same; a text that holds one is one token.
 pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while let Some(rest) = sql.get(at..).filter(|rest| !rest.is_empty()) {
-        let blank = rest.len() - rest.trim_start().len();
-        if blank > 0 {
-            at += blank;
-            continue;
+    Tokens::of(sql).collect()
+}
+
+/// The [`tokens`] of a text one by one, for readers that need but the first of them.
+#[derive(Debug)]
+pub(crate) struct Tokens<'a> {
+    sql: &'a str,
+    at: usize,
+    /// Actions of a comment, then the comment.
+    waiting: VecDeque<Token<'a>>,
+}
+
+impl<'a> Tokens<'a> {
+    pub(crate) fn of(sql: &'a str) -> Self {
+        Self {
+            sql,
+            at: 0,
+            waiting: VecDeque::new(),
         }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        if let Some(token) = self.waiting.pop_front() {
+            return Some(token);
+        }
+        let rest = self.sql.get(self.at..)?;
+        let at = self.at + rest.len() - rest.trim_start().len();
+        let rest = self.sql.get(at..).filter(|rest| !rest.is_empty())?;
         let (kind, length) = first(rest);
         let length = length.clamp(1, rest.len());
         let length = (length..=rest.len())
             .find(|end| rest.is_char_boundary(*end))
             .unwrap_or(rest.len());
         let text = rest.get(..length).unwrap_or(rest);
-        if kind == TokenKind::Comment {
-            found.extend(actions(text, at));
+        self.at = at + length;
+        let range = at..self.at;
+        let token = Token { kind, text, range };
+        if kind != TokenKind::Comment {
+            return Some(token);
         }
-        found.push(Token {
-            kind,
-            text,
-            range: at..at + length,
-        });
-        at += length;
+        self.waiting.extend(actions(text, at));
+        self.waiting.push_back(token);
+        self.waiting.pop_front()
     }
-    found
 }
 
 fn first(rest: &str) -> (TokenKind, usize) {

@@ -101,7 +101,8 @@ pub fn read(path: &Path, most: usize) -> Result<Vec<u8>, ReadError> {
     if size > most {
         return Err(ReadError::TooLarge(size));
     }
-    let mut content = Vec::new();
+    // One more than it seems to hold, so that its end is met without a larger buffer.
+    let mut content = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     file.take(most + 1).read_to_end(&mut content)?;
     match content.len() as u64 {
         length if length > most => Err(ReadError::TooLarge(length)),

@@ -136,12 +136,12 @@ impl Reconciler for ModelReconciler {
     }
 
     async fn rename(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        let done = Run::new(self, &context).rename().await;
+        let done = Box::pin(Run::new(self, &context).rename()).await;
         done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        let done = Run::new(self, &context).delete().await;
+        let done = Box::pin(Run::new(self, &context).delete()).await;
         done.map_err(|error| self.outputs.secrets().redact_error(error))
     }
 }

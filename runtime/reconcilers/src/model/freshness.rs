@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watershed_core::{Row, Timestamp};
-use watershed_proto::{Freshness, Message, ModelSpec, ModelState, Spot};
+use watershed_proto::{Freshness, Message, ModelSpecGlance, ModelState, Spot};
 
 use super::{
     KIND,
@@ -29,7 +29,7 @@ pub fn old(row: &Row, now: Timestamp) -> Option<Old> {
     if row.kind.as_str() != KIND {
         return None;
     }
-    let freshness = ModelSpec::decode(row.spec.as_ref()).ok()?.freshness?;
+    let freshness = ModelSpecGlance::decode(row.spec.as_ref()).ok()?.freshness?;
     let record = Record::from_state(&ModelState::decode(row.state.as_deref()?).ok()?)?;
     let age = u64::try_from(now.0.saturating_sub(since(&record).0)).unwrap_or_default();
     let age = Duration::from_millis(age);

@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
 
     pub(super) async fn reconcile(&self) -> Result<Outcome, Error> {
         if !self.model.outputs.chosen().holds(self.context.uid()) {
-            return Ok(self.follow_names().await);
+            return Ok(Box::pin(self.follow_names()).await);
         }
         let result = self.converge().await;
         let schedule = schedule::of(self.spec());
@@ -161,6 +161,16 @@ impl<'a> Run<'a> {
                 since,
                 ..Done::at(mark, self.keep(plan, standing).await?)
             }),
+            // Beside what most runs do, a look: its future is made anew for each, and moved.
+            decision => Box::pin(self.act(decision, plan, standing)).await,
+        }
+    }
+
+    /// Does what was decided.
+    async fn act(&self, decision: Decision, plan: Plan, standing: Standing) -> Result<Done, Error> {
+        let mark = standing.mark();
+        match decision {
+            Decision::Nothing => Ok(Done::at(mark, self.keep(plan, standing).await?)),
             Decision::Accept => Ok(Done::at(mark, self.accept(plan, standing).await?)),
             Decision::Rename { .. } => {
                 let (outcome, record) = self.give_name(standing).await?;

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use watershed_compilers::Kind;
 use watershed_core::Row;
 use watershed_proto::{
-    Message, ModelSpec, ModelState, OutputKind, ProjectParserSpec, ProjectParserState, TestResult,
+    Message, ModelSpec, ModelSpecGlance, ModelState, ModelStateGlance, OutputKind, ProjectParserSpec,
+    ProjectParserState, TestResult,
 };
 
 use super::resource;
@@ -27,7 +28,7 @@ pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
         return declared::result(row);
     }
-    let state = model_state(row)?;
+    let state = glance(row)?;
     if state.result_table.is_empty() {
         return None;
     }
@@ -41,7 +42,7 @@ pub(crate) fn result(row: &Row) -> Option<Value> {
 
 /// The name of a model's output, if it has one.
 pub(crate) fn output(row: &Row) -> Option<String> {
-    model_state(row)
+    glance(row)
         .map(|state| state.result_table)
         .filter(|table| !table.is_empty())
 }
@@ -51,15 +52,13 @@ pub(crate) fn declared_as(row: &Row) -> Option<String> {
     if row.kind.as_str() != MODEL {
         return None;
     }
-    let spec = ModelSpec::decode(row.spec.as_ref()).ok()?;
+    let spec = ModelSpecGlance::decode(row.spec.as_ref()).ok()?;
     spec.defined_as_source.then(|| "source".to_owned())
 }
 
 /// Returns the results of a model's tests.
 pub(super) fn test_results(row: &Row) -> Vec<TestResult> {
-    model_state(row)
-        .map(|state| state.test_results)
-        .unwrap_or_default()
+    glance(row).map(|state| state.test_results).unwrap_or_default()
 }
 
 /// Returns the mistakes in a row, each with its place: failing tests, fields that can't be computed. Nothing where
@@ -76,6 +75,14 @@ pub(crate) fn problems(row: &Row) -> Vec<Diagnostic> {
         }
         _ => declared::problems(row),
     }
+}
+
+/// Returns the parts of a model's state that listings show.
+fn glance(row: &Row) -> Option<ModelStateGlance> {
+    if row.kind.as_str() != MODEL {
+        return None;
+    }
+    ModelStateGlance::decode(row.state.as_deref()?).ok()
 }
 
 fn model_state(row: &Row) -> Option<ModelState> {
