@@ -21,29 +21,25 @@ const fn inert(key: &'static str, instead: &'static str) -> Inert {
     Inert { key, instead }
 }
 
-const NO_STATEMENTS: &str = "these statements are not run; a connector's `init_sql` and migrations are";
 const NOBODY_SERVES: &str = "nothing is served yet, so nobody is kept out of anything";
 const OWN_LIMITS: &str = "`--memory-limit`, `--engine-threads` and `--jobs` set limits";
 
 /// Of models and sources.
-const MODEL: [Inert; 7] = [
+const MODEL: [Inert; 3] = [
     inert("stage", "rows are not staged"),
-    inert("pre_exec", NO_STATEMENTS),
-    inert("post_exec", NO_STATEMENTS),
-    inert("init_queries", NO_STATEMENTS),
     inert("create_secrets_from_connectors", "no secret is made"),
-    inert("output.order_by", "write ORDER BY into the query"),
     inert("output.*", "the table is made without it"),
 ];
 
 /// Keys of `output` that act.
-const OUTPUT: [&str; 7] = [
+const OUTPUT: [&str; 8] = [
     "connector",
     "table",
     "materialize",
     "incremental_strategy",
     "unique_key",
     "partition_by",
+    "order_by",
     "on_schema_change",
 ];
 
@@ -159,7 +155,7 @@ mod tests {
     use crate::kinds::{COMMON, model::keys::MODEL as KEYS};
 
     /// Keys of models that act, or are there for people.
-    const ACTS: [&str; 47] = [
+    const ACTS: [&str; 50] = [
         "args",
         "batch_size",
         "change_mode",
@@ -180,6 +176,7 @@ mod tests {
         "freshness",
         "glob",
         "incremental",
+        "init_queries",
         "invalidate_on_change",
         "kind",
         "materialize",
@@ -191,6 +188,8 @@ mod tests {
         "partitions_concurrency",
         "partitions_watermark",
         "path",
+        "post_exec",
+        "pre_exec",
         "prod",
         "project_id",
         "protect",

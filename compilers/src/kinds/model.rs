@@ -1,6 +1,7 @@
 //! Models and sources: from settings and SQL to a spec.
 
 mod data_tests;
+mod hooks;
 mod incremental;
 mod inputs;
 pub(crate) mod keys;
@@ -23,9 +24,6 @@ use crate::{
     resource::Spec,
     yaml::{Data, Fields, Map, Node},
 };
-
-/// Keys of inputs whose values are SQL.
-const SQL_KEYS: [&str; 3] = ["pre_exec", "post_exec", "init_queries"];
 
 /// Reads a model or source.
 pub(super) fn read(reader: &mut Reader<'_, '_>) -> Declared {
@@ -58,7 +56,7 @@ impl Reader<'_, '_> {
         if driver != "duckdb" && driver != spec.input_connector {
             spec.input_driver = driver.to_owned();
         }
-        let materialize_at = self.output(&mut spec, is_source);
+        let (materialize_at, order_by_at) = self.output(&mut spec, is_source);
         self.stage(&mut spec);
         self.main_sql(&mut spec);
         self.state(&mut spec, declared);
@@ -69,6 +67,7 @@ impl Reader<'_, '_> {
         self.input_properties(&mut spec);
         self.partition_files(&mut spec);
         self.output_kind(&mut spec, materialize_at);
+        self.order_by(&mut spec, order_by_at);
         spec
     }
 
@@ -195,13 +194,16 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> Option<At> {
+    /// Reads the output. Returns where it says whether it is a table, and the order of its rows.
+    fn output(&mut self, spec: &mut ModelSpec, is_source: bool) -> (Option<At>, Option<At>) {
         let (connector, settings) = self.connector_and_settings("output").unwrap_or_default();
         spec.output_connector = match connector {
             Some(node) => self.connector_name(&node),
             None => self.context.olap.to_owned(),
         };
         self.incremental_output(spec, &settings);
+        let order_by_at = settings.get("order_by").filter(|entry| !entry.value.is_null());
+        let order_by_at = order_by_at.map(|entry| entry.value.at);
         let mut properties = self.properties(settings);
         let materialize_at = self.fields.key_at("materialize");
         if let Some(materialize) = self.fields.bool("materialize") {
@@ -212,7 +214,7 @@ impl Reader<'_, '_> {
                 .or_insert_with(|| Value::from(true));
         }
         spec.output_properties = Some(MapValue { fields: properties });
-        materialize_at
+        (materialize_at, order_by_at)
     }
 
     fn stage(&mut self, spec: &mut ModelSpec) {

@@ -1,10 +1,13 @@
 //! The files of one stem, compiled to what they declare.
 
+use watershed_proto::ModelSpec;
+
 use crate::{
     blocks::refs,
     diagnostics::{At, Code, Findings, Role},
     draft::{
-        Body, Compiled, Context, Draft, Purpose, RawRef, SqlText, TextPlace, Uses, block::read_template,
+        Body, Compiled, Context, Draft, Purpose, RawRef, SqlBlock, SqlText, TextPlace, Uses,
+        block::read_template,
     },
     file::FileProblem,
     kinds::{self, COMMON, PARSER},
@@ -453,6 +456,9 @@ impl Group<'_> {
     /// Says in a spec which file its SQL stands in.
     fn fill_path(&self, draft: &mut Draft) {
         let Body::Spec(spec) = &mut draft.body else { return };
+        if let Spec::Model(spec) = spec.as_mut() {
+            self.fill_paths_of_hooks(spec, &draft.blocks);
+        }
         let sql = match spec.as_mut() {
             Spec::Model(spec) => spec.sql.as_mut(),
             Spec::Migration(spec) => spec.sql.as_mut(),
@@ -472,6 +478,26 @@ impl Group<'_> {
                 path
             };
             path.clone_into(&mut sql.path);
+        }
+    }
+
+    /// Those of the manifest's defaults get no path.
+    fn fill_paths_of_hooks(&self, spec: &mut ModelSpec, blocks: &[SqlBlock]) {
+        let hooks = spec
+            .init_queries
+            .iter_mut()
+            .chain(&mut spec.pre_exec)
+            .chain(&mut spec.post_exec);
+        for source in hooks {
+            let is_it = |block: &&SqlBlock| block.purpose == Purpose::Around && block.text == source.text;
+            let file = match blocks.iter().find(is_it).map(|block| block.place.role()) {
+                Some(Role::Sql) => self.files.sql,
+                Some(Role::Yaml) => self.files.yaml,
+                _ => None,
+            };
+            if let Some((path, _)) = file {
+                path.clone_into(&mut source.path);
+            }
         }
     }
 

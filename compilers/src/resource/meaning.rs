@@ -137,6 +137,11 @@ fn settings(spec: &ModelSpec) -> ModelSpec {
     // Read from the output's settings, which count.
     spec.incremental_output = None;
     spec.tests.clear();
+    // They are among the input's settings, whose meaning counts.
+    spec.init_queries.clear();
+    spec.pre_exec.clear();
+    spec.post_exec.clear();
+    spec.order_by_at = None;
     if let Some(freshness) = &mut spec.freshness {
         freshness.at = None;
     }
@@ -281,9 +286,14 @@ impl Print<'_> {
         };
         for key in SQL_KEYS {
             match properties.get(key) {
-                Some(value) => match value.as_str() {
-                    Some(text) => self.text(text, is_template(text)),
-                    None => self.value(value),
+                Some(value) => match (value.as_str(), value.as_list()) {
+                    (Some(text), _) => self.text(text, is_template(text)),
+                    (None, Some(list)) if list.iter().all(|item| item.as_str().is_some()) => {
+                        self.bytes(&(list.len() as u64).to_le_bytes());
+                        let texts = list.iter().filter_map(Value::as_str);
+                        texts.for_each(|text| self.text(text, is_template(text)));
+                    }
+                    (None, _) => self.value(value),
                 },
                 None => self.bytes(b""),
             }

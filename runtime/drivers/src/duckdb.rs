@@ -21,6 +21,7 @@ mod engine;
 mod export;
 mod failure;
 mod give_back;
+mod hooks;
 mod left;
 mod migrate;
 mod moment;

@@ -9,6 +9,7 @@
 mod build;
 mod export;
 mod failure;
+mod hooks;
 mod migration;
 mod output;
 mod partition;
@@ -25,6 +26,7 @@ pub use build::{
 };
 pub use export::{Existing, Export, ExportError, Exported, FileFormat};
 pub use failure::{DataPlace, Failure, OpenError, SqlError};
+pub use hooks::{HookError, Hooks};
 pub use migration::{Left, Migrated, Migration, Thing, ThingKind};
 pub use output::{Object, Output, OutputKind, Tag};
 pub use partition::{

@@ -24,6 +24,7 @@ pub mod due;
 pub mod files;
 pub mod forecast;
 pub mod freshness;
+mod hooks;
 pub mod pattern;
 pub mod plan;
 pub mod record;

@@ -350,9 +350,29 @@ impl Outputs {
                 });
             }),
             Err(BuildError::Failed(failure)) if leaves_doubt(failure) => {}
+            // The output is another, and what it is was not told.
+            Err(BuildError::After { build: None, .. }) => {}
             Err(_) => unlearned.learn(|_| ()),
         }
         result
+    }
+
+    /// Replaces the record beside an output. Says whether it was there.
+    ///
+    /// # Errors
+    /// As [`Olap::retag`].
+    pub async fn note(&self, tag: Tag, record: Vec<u8>, cancel: &CancellationToken) -> Result<bool, Failure> {
+        let unlearned = Unlearned::new(self, tag.uid);
+        let was_there = self.olap.retag(tag, tag, &record, cancel).await?;
+        unlearned.learn(|known| {
+            if let Some(output) = known.get(tag.uid).cloned() {
+                known.put(Output {
+                    record: Some(record),
+                    ..output
+                });
+            }
+        });
+        Ok(was_there)
     }
 
     /// Gives an output another name.

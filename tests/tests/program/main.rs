@@ -22,6 +22,7 @@
 //! | `habits` | how editors save, folders that move, branches that are switched |
 //! | `histories` | random edits, against an independent reference |
 //! | `honest` | nothing is ignored without a word |
+//! | `hooks` | statements around a build, and the order of its rows |
 //! | `live` | edits while `start` goes on |
 //! | `looks` | commands that look leave everything as it is |
 //! | `kills` | the program killed at random moments |
@@ -60,6 +61,7 @@ mod going;
 mod habits;
 mod histories;
 mod honest;
+mod hooks;
 mod incremental;
 mod kills;
 mod live;

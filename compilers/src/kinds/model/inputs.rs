@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 
 use watershed_proto::{LocalFiles, MapValue, ModelSpec, OutputKind, Value};
 
-use super::{MODEL, SQL_KEYS};
+use super::{MODEL, keys::HOOKS};
 use crate::{
     diagnostics::{At, Code, Role},
-    draft::{Purpose, TextPlace},
     kinds::{common::COMMON, reader::Reader},
     sql::is_local,
     template::{Scope, is_template, render_text},
     text::names,
+    yaml::Map,
 };
 
 /// Variables that decide whether a model that does not say so is a table.
@@ -72,14 +72,18 @@ impl Reader<'_, '_> {
                     .findings()
                     .add_with_hint(entry.key_at, Code::MisspelledKey, message, hint);
             }
-            if SQL_KEYS.contains(&key.as_str())
-                && let Some(text) = entry.value.as_str()
-            {
-                let place = TextPlace::of_node(&entry.value);
-                self.add_block(Purpose::Around, text.trim(), place, false);
-            }
         }
+        self.hooks(spec, &rest);
+        // Templates in them are read already.
+        let (hooks, rest): (Map, Map) = rest
+            .into_iter()
+            .partition(|(key, _)| HOOKS.contains(&key.as_str()));
         let mut properties = self.properties(rest);
+        properties.extend(
+            hooks
+                .into_iter()
+                .map(|(key, entry)| (key, entry.value.to_value())),
+        );
         if let Some(sql) = sql {
             properties.insert("sql".to_owned(), Value::from(sql));
         }

@@ -11,6 +11,9 @@ pub(super) const STRATEGIES: [&str; 4] = ["append", "merge", "overwrite", "parti
 /// The fates of columns that a table does not have.
 pub(super) const SCHEMA_CHANGES: [&str; 3] = ["fail", "ignore", "append_new_columns"];
 
+/// Keys whose values are SQL that is run around a build, in the order in which it is run.
+pub(super) const HOOKS: [&str; 3] = ["init_queries", "pre_exec", "post_exec"];
+
 blocks! {
     /// Keys of a model. Others are settings of its input.
     pub(crate) static MODEL = "model" Kept {
@@ -34,9 +37,9 @@ blocks! {
         "freshness": Block(&FRESHNESS), "How old the rows may become.";
         "unit_tests": List(&Block(&UNIT_TEST)), "Checks of the query: the rows that it yields from given ones.";
         "defined_as_source": Bool, "Whether the model is shown as a source.";
-        "pre_exec": Sql, "SQL that is run before each build.";
-        "post_exec": Sql, "SQL that is run after each build.";
-        "init_queries": Sql, "SQL that is run when the connection is made.";
+        "pre_exec": Texts, "SQL that is run before each build, on its connection.";
+        "post_exec": Texts, "SQL that is run after each build, on its connection.";
+        "init_queries": Texts, "SQL that is run before `pre_exec`.";
         "path": Any, "The file or files that are read.";
         "uri": Any, "The place of the files that are read.";
         "format": Text, "The format of the files.";
@@ -62,6 +65,7 @@ blocks! {
         "incremental_strategy": Word(&STRATEGIES), "What new rows do to those that are there.";
         "unique_key": Texts, "The column, or several, whose values no two rows share.";
         "partition_by": Text, "The expression whose value tells the groups of rows apart that new ones take the place of.";
+        "order_by": Texts, "The order in which rows of a table are written, as ORDER BY takes it.";
         "on_schema_change": Word(&SCHEMA_CHANGES), "What becomes of columns of new rows that the table does not have.";
     }
 

@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::check::verdicts;
 use super::engine::{Claim, Company, Engine};
 use super::failure::{Source, not_one};
+use super::hooks;
 use super::names::{Edit, Entry, Folded, Names};
 use super::partitions;
 use super::schema::{self, Before, keyword, qualified};
@@ -166,18 +167,9 @@ impl Engine {
         let claim = Arc::new(claim);
         let mut attempts = 1;
         let mut made = self.try_build(build, &claim, Company::Others, cancel).await;
-        let without_trash;
-        let mut build = build;
-        if build.replaced == Fate::Trash && is_tied(&made) {
-            // The engine renames no table that has an index. A build has always cost those that people made.
-            without_trash = Build {
-                replaced: Fate::Gone,
-                ..build.clone()
-            };
-            build = &without_trash;
-            made = self.try_build(build, &claim, Company::Others, cancel).await;
-        }
-        if let Err(BuildError::Failed(Failure::OutOfMemory { limit, peak, .. })) = &made {
+        if let Err(error) = &made
+            && let BuildError::Failed(Failure::OutOfMemory { limit, peak, .. }) = error.of_build()
+        {
             tracing::info!(output = %build.name, limit, peak, "out of memory: building once more, alone");
             attempts += 1;
             made = self.try_build(build, &claim, Company::Alone, cancel).await;
@@ -205,16 +197,34 @@ impl Engine {
         let engine = self.clone();
         let build = build.clone();
         let claim = Arc::clone(claim);
+        let turn = self.turn_of(&build.hooks, cancel).await?;
         self.work(cancel, company, move |work| {
-            let _claim = claim;
-            let keeps = engine.trash_limits().bytes > 0;
-            let plan = Plan::new(&engine.names(), &build, keeps)?;
-            let made = work.transaction(around!("build"), || carry_out(work, &plan, &build))?;
-            engine.apply(plan.edits(&build, &made));
-            Ok(made)
+            let _held = (claim, turn);
+            hooks::around(&engine, work, &build.hooks, || {
+                let made = try_here(&engine, work, &build);
+                if build.replaced != Fate::Trash || !is_tied(&made) {
+                    return made;
+                }
+                // The engine renames no table that has an index. A build has always cost those that people made.
+                let without_trash = Build {
+                    replaced: Fate::Gone,
+                    ..build.clone()
+                };
+                work.resume_interrupts();
+                try_here(&engine, work, &without_trash)
+            })
         })
         .await
     }
+}
+
+/// The steps in a transaction, with what is then known of the schema.
+fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, BuildError> {
+    let keeps = engine.trash_limits().bytes > 0;
+    let plan = Plan::new(&engine.names(), build, keeps)?;
+    let made = work.transaction(around!("build"), || carry_out(work, &plan, build))?;
+    engine.apply(plan.edits(build, &made));
+    Ok(made)
 }
 
 /// Returns whether something in the engine hangs on a table that was to get another name.
@@ -324,7 +334,7 @@ fn replace(work: &Work<'_>, build: &Build) -> Result<Option<u64>, BuildError> {
         keyword(build.kind),
         qualified(&build.name)
     );
-    let made = work.run_theirs(Source { prefix: &prefix, sql })?;
+    let made = step::run_ordered(work, Source { prefix: &prefix, sql }, build.order_by.as_deref())?;
     step::refuse_same_key(work, &build.key, &qualified(&build.name))?;
     Ok(match build.kind {
         OutputKind::Table => schema::count(&made),

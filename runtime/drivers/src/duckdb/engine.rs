@@ -64,6 +64,8 @@ struct Shared {
     openings: Notify,
     /// The bounds of the trash, once they are known.
     trash: Mutex<Option<TrashLimits>>,
+    /// Held by the one build with statements around it that is at work.
+    hooks: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The mode of access: with others at the same time, or alone.
@@ -118,6 +120,7 @@ impl Engine {
             changes: AtomicUsize::new(0),
             beginnings: Mutex::default(),
             trash: Mutex::default(),
+            hooks: Arc::default(),
         };
         Self {
             shared: Arc::new(shared),
@@ -360,6 +363,19 @@ impl Engine {
         Ok(connection)
     }
 
+    /// Returns the lock of the build with statements around it that is at work.
+    pub(super) fn hooks_lock(&self) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.shared.hooks)
+    }
+
+    /// A connection to the open file on which nothing was run: it sees what holds for everybody.
+    pub(super) fn bare_connection(&self) -> Result<Connection, Failure> {
+        match &*self.pool() {
+            Pool::Open { database, .. } => Ok(pool::connect(database, &self.options().path)?),
+            Pool::Unopened | Pool::Closed => Err(Failure::Closed),
+        }
+    }
+
     /// Learns what stands in a file that has just been opened, and runs what its first connection begins with.
     fn begin_with_file(&self, connection: &Connection) -> Result<(), Failure> {
         self.read_file(connection)?;
@@ -408,9 +424,13 @@ impl Engine {
     /// go. The gate is held whole.
     pub(super) fn forget_file_and<T>(&self, before: impl FnOnce(&Self) -> T) -> Option<T> {
         let mut pool = self.pool();
-        let Pool::Open { idle, .. } = &*pool else {
+        let Pool::Open { database, idle, .. } = &mut *pool else {
             return None;
         };
+        if idle.is_empty() {
+            // Each was spent.
+            idle.extend(pool::connect(database, &self.options().path).ok());
+        }
         if let Some(connection) = idle.first()
             && self.options().access == Access::ReadWrite
         {

@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 use super::engine::{Company, Engine};
 use super::failure::not_one;
+use super::hooks;
 use super::names::Edit;
 use super::schema::count;
 use super::step;
@@ -78,11 +79,19 @@ impl Engine {
         sole_statement(&step.sql).map_err(not_one)?;
         let engine = self.clone();
         let step = step.clone();
+        let turn = self.turn_of(&step.hooks, cancel).await?;
         self.work(cancel, Company::Others, move |work| {
-            let known = engine.names().staged(step.uid);
-            let (note, columns) = work.transaction(around!("stage"), || stage(work, &step, known))?;
-            engine.apply(vec![Edit::Partitioned(step.uid), Edit::Staged(step.uid, columns)]);
-            Ok(note)
+            let _turn = turn;
+            let done = hooks::around(&engine, work, &step.hooks, || {
+                let known = engine.names().staged(step.uid);
+                let (note, columns) = work.transaction(around!("stage"), || stage(work, &step, known))?;
+                engine.apply(vec![Edit::Partitioned(step.uid), Edit::Staged(step.uid, columns)]);
+                Ok(note)
+            });
+            if let Err(BuildError::After { build: None, .. }) = &done {
+                work.transaction(around!("stage"), || unstage(work, &step))?;
+            }
+            done
         })
         .await
     }
@@ -141,6 +150,22 @@ fn stage(
     };
     write_note(work, step.uid, &note)?;
     Ok((note, columns))
+}
+
+/// Takes the rows and the note of a partition out of the stage again.
+fn unstage(work: &Work<'_>, step: &StageStep) -> Result<(), Failure> {
+    let note = &step.note;
+    let key = quote_literal(&note.partition.key);
+    let delete = format!(
+        "DELETE FROM {} WHERE {PARTITION_COLUMN} = {key}",
+        stage_table(step.uid)
+    );
+    work.run(&delete, &[])?;
+    let forget = format!(
+        "DELETE FROM _watershed.partitions WHERE uid = ? AND key = {key} AND number = {}",
+        note.number
+    );
+    work.run(&forget, &[Param::Text(&step.uid.to_string())]).map(drop)
 }
 
 fn stands(work: &Work<'_>, uid: Uuid) -> Result<bool, Failure> {

@@ -93,7 +93,7 @@ pub(super) fn open(options: &Options) -> Result<(Pool, Connection), OpenError> {
     Ok((opened, connection))
 }
 
-fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
+pub(super) fn connect(database: &Arc<Database>, path: &Path) -> Result<Connection, OpenError> {
     Connection::new(database).map_err(|raw| classify_open(&raw, path))
 }
 

@@ -106,11 +106,11 @@ pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildErro
     if !needs_a_look && let Some(new) = described(work, sql)? {
         match_columns(work, &new, &columns_of(work, &table)?, &table, *columns)?;
         let prefix = format!("INSERT INTO {table} BY NAME\n");
-        let inserted = work.run_theirs(Source { prefix: &prefix, sql })?;
+        let inserted = run_ordered(work, Source { prefix: &prefix, sql }, build.order_by.as_deref())?;
         return Ok(count(&inserted) != Some(0));
     }
     let prefix = format!("CREATE OR REPLACE TEMPORARY TABLE {NEW_ROWS} AS\n");
-    let made = work.run_theirs(Source { prefix: &prefix, sql })?;
+    let made = run_ordered(work, Source { prefix: &prefix, sql }, build.order_by.as_deref())?;
     // No rows: what the engine takes for their columns may be wrong, as for an empty file.
     let brought = count(&made) != Some(0);
     if brought {
@@ -133,6 +133,36 @@ pub(super) fn put_rows(work: &Work<'_>, build: &Build) -> Result<bool, BuildErro
     work.run(&format!("DROP TABLE {NEW_ROWS}"), &[])?;
     Ok(brought)
 }
+
+/// Runs a statement that writes the rows of a query, in an order if one is asked for.
+pub(super) fn run_ordered(
+    work: &Work<'_>,
+    source: Source<'_>,
+    order_by: Option<&str>,
+) -> Result<Vec<Vec<Value>>, BuildError> {
+    let Some(order_by) = order_by else {
+        return Ok(work.run_theirs(source)?);
+    };
+    let prefix = format!("{}SELECT * FROM (\n", source.prefix);
+    let ordered = Source {
+        prefix: &prefix,
+        ..source
+    };
+    let ran = work.run_within(ordered, &format!("\n) ORDER BY {order_by}\n"));
+    ran.map_err(|failure| match failure {
+        // The query by itself is right.
+        Failure::Sql(error)
+            if SHAPE_CLASSES.contains(&error.class.as_str())
+                && work.connection().prepare(source.sql).is_ok() =>
+        {
+            BuildError::Order(error)
+        }
+        failure => failure.into(),
+    })
+}
+
+/// Classes of errors that are about the form of a statement, and not about rows.
+const SHAPE_CLASSES: [&str; 3] = ["binder", "catalog", "parser"];
 
 /// Deletes the rows of the partitions that are staged. Those that have none any more lose theirs too.
 fn delete_partitions(work: &Work<'_>, build: &Build) -> Result<(), Failure> {

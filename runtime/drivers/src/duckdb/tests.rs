@@ -7,6 +7,7 @@ mod exports;
 mod failures;
 mod give_back;
 mod growth;
+mod hooks;
 mod interrupts;
 mod opening;
 mod parsing;
@@ -27,7 +28,7 @@ use uuid::Uuid;
 
 use super::{Engine, Options};
 use crate::olap::{
-    Build, BuildError, Built, Dropped, Failure, Fate, Guard, Olap as _, Output, OutputKind, Query,
+    Build, BuildError, Built, Dropped, Failure, Fate, Guard, Hooks, Olap as _, Output, OutputKind, Query,
     QueryError, Rename, RenameError, Renamed, Step, Tag,
 };
 
@@ -70,6 +71,8 @@ fn build(n: u128, name: &str, kind: OutputKind, sql: &str) -> Build {
         name: name.to_owned(),
         kind,
         sql: sql.to_owned(),
+        order_by: None,
+        hooks: Hooks::default(),
         step: Step::Replace,
         key: Vec::new(),
         checks: Vec::new(),

@@ -152,6 +152,13 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Lets interrupts reach the connection again, after a transaction has kept them from it.
+    pub(super) fn resume_interrupts(&self) {
+        if let Some(running) = self.running {
+            running.arm(self.connection.interrupt());
+        }
+    }
+
     fn hold_interrupts(&self) {
         if let Some(running) = self.running {
             running.disarm();

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Failure, Fate, OutputKind, SqlError, Tag, Value};
+use super::{Failure, Fate, HookError, Hooks, OutputKind, SqlError, Tag, Value};
 
 /// An output to make, or rows to put into one.
 #[derive(Debug, Clone)]
@@ -14,6 +14,10 @@ pub struct Build {
     pub kind: OutputKind,
     /// One SELECT.
     pub sql: String,
+    /// The order in which the rows of a table are written, as ORDER BY takes it.
+    pub order_by: Option<String>,
+    /// The statements around it.
+    pub hooks: Hooks,
     /// The effect of its rows on those that are there.
     pub step: Step,
     /// Columns of which no two rows of the statement have the same values; empty for none.
@@ -189,12 +193,39 @@ pub enum BuildError {
     /// The query of the state can't be run.
     #[error("the query of the state fails: {}", .0.message)]
     State(SqlError),
+    /// The order of the rows can't be had.
+    #[error("the rows can't be ordered: {}", .0.message)]
+    Order(SqlError),
+    /// A statement before the build failed, and the build did not begin.
+    #[error("a statement before the build failed: {}", .0.error.message)]
+    Before(HookError),
+    /// A statement after the build failed.
+    #[error("a statement after the build failed: {}", .hook.error.message)]
+    After {
+        /// The statement.
+        hook: HookError,
+        /// The error of the build itself. If there is none, the output is the new one.
+        build: Option<Box<BuildError>>,
+    },
     /// Checks undo it: what each came to, in their order.
     #[error("checks undo the build")]
     Undone(Vec<Verdict>),
     /// The engine did not make it.
     #[error(transparent)]
     Failed(#[from] Failure),
+}
+
+impl BuildError {
+    /// Returns the error of the build itself, whatever became of the statements after it.
+    #[must_use]
+    pub fn of_build(&self) -> &Self {
+        match self {
+            Self::After {
+                build: Some(build), ..
+            } => build.of_build(),
+            error => error,
+        }
+    }
 }
 
 /// The columns in which new rows and the table differ.

@@ -6,7 +6,7 @@
 
 use uuid::Uuid;
 
-use super::NewColumns;
+use super::{Hooks, NewColumns};
 
 /// A part of an output, as its list has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub struct StageStep {
     pub uid: Uuid,
     /// One SELECT.
     pub sql: String,
+    /// The statements around it. Its rows are taken out of the stage again when one after it fails.
+    pub hooks: Hooks,
     /// The fate of columns that the stage does not have.
     pub columns: NewColumns,
     /// Columns of which no two of its rows have the same values; empty for none.

@@ -232,6 +232,13 @@ pub(super) fn of_build(error: &BuildError) -> (Error, Option<usize>) {
         BuildError::Absent => (Error::transient("output-missing", error.to_string()), None),
         BuildError::Columns(_) => (of_columns(error.to_string()), None),
         BuildError::SameKey { .. } => (of_same_key(error.to_string()), None),
+        BuildError::Order(sql) => (of_sql(sql), None),
+        // Told by callers that know the texts.
+        BuildError::Before(hook) => (of_sql(&hook.error), None),
+        BuildError::After { hook, build } => match build {
+            Some(build) => of_build(build),
+            None => (of_sql(&hook.error), None),
+        },
         BuildError::State(sql) => {
             let message = format!("the query of `state` fails: {}", sql.message);
             let hint = sql.hint.as_deref().map(Arc::from);

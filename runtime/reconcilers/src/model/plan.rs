@@ -16,7 +16,8 @@
 //! 7. An output of a lost catalog is adopted if it is what would be built now, else built over.
 //! 8. Rows of an incremental model are added to: what else would build it again has it take new rows. Only what makes
 //!    its rows wrong (another definition, a full refresh) throws them away, and what protects them holds that back.
-//! 9. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
+//! 9. A build whose statements afterwards failed, or were cut off, is made again.
+//! 10. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
 //!    what it names has changed.
 
 use std::collections::BTreeMap;
@@ -176,6 +177,8 @@ pub enum Reason {
     MadeChanged(String),
     /// Partitions failed in the last build.
     PartitionsLeft,
+    /// The statements after the last build failed, or were not run.
+    Unfinished,
 }
 
 /// Why a view is made again.
@@ -265,6 +268,9 @@ fn plan_own(wanted: &Wanted<'_>, output: &Output<'_>) -> Decision {
             return Decision::MakeViewAgain(Again::InputRenamed);
         }
         (Shape::View | Shape::Table, _) => {}
+    }
+    if record.unfinished {
+        return again(wanted, Reason::Unfinished);
     }
     if wanted.left && wanted.incremental {
         return again(wanted, Reason::PartitionsLeft);
@@ -415,6 +421,7 @@ impl std::fmt::Display for Reason {
             Self::ShapeChanged => f.write_str("it changed between view and table"),
             Self::DefinitionChanged => f.write_str("its definition changed"),
             Self::InputChanged(ordinal) => write!(f, "its input {} was built again", ordinal + 1),
+            Self::Unfinished => f.write_str("`post_exec` of its last build failed or was not run"),
             Self::PartitionsLeft => f.write_str("partitions failed in its last build"),
             Self::FileChanged(path) if is_list(path) => f.write_str("the files of its partitions changed"),
             Self::FileChanged(path) => write!(f, "the file `{path}` changed"),

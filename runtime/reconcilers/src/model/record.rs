@@ -110,6 +110,8 @@ pub struct Record {
     pub steps: u64,
     /// Its partitions; none for a model without any.
     pub partitions: Option<PartitionCounts>,
+    /// The statements after the build are to be run still, or failed.
+    pub unfinished: bool,
     /// The first row of the state's query after the last build; none if there is no such query, or no row.
     pub state: Option<MapValue>,
 }
@@ -163,6 +165,7 @@ impl Record {
             incremental: state.incremental,
             steps: state.steps,
             partitions: state.partitions,
+            unfinished: state.unfinished,
             state: state.incremental_state.clone(),
         })
     }
@@ -203,6 +206,7 @@ impl Record {
             incremental: self.incremental,
             steps: self.steps,
             partitions: self.partitions,
+            unfinished: self.unfinished,
         }
     }
 }
@@ -370,6 +374,7 @@ mod tests {
             incremental: true,
             steps: 2,
             partitions: Some(PartitionCounts { done: 3, failed: 1 }),
+            unfinished: true,
             state: Some(MapValue {
                 fields: BTreeMap::from([("top".into(), 3_i64.into())]),
             }),

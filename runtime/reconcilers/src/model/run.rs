@@ -16,13 +16,13 @@ use uuid::Uuid;
 use watershed_compilers::sql::names_in;
 use watershed_controller::Context;
 use watershed_core::{Error, Outcome, Timestamp};
-use watershed_drivers::olap::{BuildError, Failure, Fate, OutputKind};
+use watershed_drivers::olap::{BuildError, Failure, Fate, Hooks, OutputKind};
 use watershed_proto::{ConnectorSpec, Message, ModelSpec, SqlSource};
 
 use super::{
     KIND, ModelReconciler,
     data_tests::Tests,
-    failure, files, freshness, inputs,
+    failure, files, freshness, hooks, inputs,
     plan::{self, Again, Decision, FileNow, Object, Reason, Wanted, plan},
     record::{BuildId, Input, Meaning, Record, Refreshes, Shape},
     retries, schedule, statement,
@@ -301,7 +301,8 @@ impl<'a> Run<'a> {
             | Reason::Refresh
             | Reason::FullRefresh
             | Reason::Scheduled
-            | Reason::PartitionsLeft => Fate::Gone,
+            | Reason::PartitionsLeft
+            | Reason::Unfinished => Fate::Gone,
         }
     }
 
@@ -426,7 +427,20 @@ impl Run<'_> {
         })
     }
 
-    fn placed(&self, error: &BuildError, sent: &str) -> Error {
+    /// The error of a build that was sent with these statements.
+    fn placed(&self, error: &BuildError, sent: &str, hooks: &Hooks) -> Error {
+        match error {
+            BuildError::Before(hook) => return hooks::of_before(self.spec(), self.paths(), hooks, hook),
+            BuildError::After { hook, build: None } => {
+                return hooks::of_after(self.spec(), self.paths(), hooks, hook);
+            }
+            BuildError::After {
+                hook,
+                build: Some(build),
+            } => return hooks::joined(self.placed(build, sent, hooks), hook),
+            BuildError::Order(error) => return hooks::of_order(self.spec(), self.paths(), error),
+            _ => {}
+        }
         let about_sql = matches!(error, BuildError::Failed(Failure::Sql(_)));
         let data = failure::data_place(error, &self.model.root);
         let (error, offset) = failure::of_build(error);
@@ -445,7 +459,8 @@ impl Run<'_> {
             .context
             .state()
             .and_then(|state| Record::from_state(&state.0));
-        let Some(last) = last.filter(|_| *error.code != *failure::PARTITIONS_CODE) else {
+        let speaks_of_rows = [failure::PARTITIONS_CODE, hooks::AFTER_CODE].contains(&&*error.code);
+        let Some(last) = last.filter(|_| !speaks_of_rows) else {
             return error;
         };
         let stays = format!("the {} of the last good build stays", kind(last.shape));
@@ -489,6 +504,10 @@ fn text_of(spec: &ModelSpec) -> ModelSpec {
         output_meaning: None,
         fault: None,
         incremental_output: None,
+        init_queries: Vec::new(),
+        pre_exec: Vec::new(),
+        post_exec: Vec::new(),
+        order_by_at: None,
         ..spec.clone()
     }
 }

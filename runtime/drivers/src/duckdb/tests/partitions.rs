@@ -11,6 +11,7 @@ pub(super) fn step(n: u128, key: &str, sql: &str, number: u64) -> StageStep {
     StageStep {
         uid: uid(n),
         sql: sql.to_owned(),
+        hooks: Hooks::default(),
         columns: NewColumns::Refuse,
         key: Vec::new(),
         again: false,

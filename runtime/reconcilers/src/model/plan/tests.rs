@@ -88,6 +88,7 @@ impl Case {
             incremental: false,
             steps: 0,
             partitions: None,
+            unfinished: false,
             state: None,
         };
         Self {

@@ -6,8 +6,8 @@ use uuid::Uuid;
 use watershed_compilers::Scope;
 use watershed_core::{Error, Work};
 use watershed_drivers::olap::{
-    Build, BuildError, Built, Failure, Fate, Guard, NewColumns, Over, SqlError, StageEnd, StateQuery, Step,
-    Tag,
+    Build, BuildError, Built, Failure, Fate, Guard, Hooks, NewColumns, Over, SqlError, StageEnd, StateQuery,
+    Step, Tag,
 };
 use watershed_proto::{
     IncrementalStrategy, MapValue, Message, ModelSpec, OnSchemaChange, PartitionCounts, TestResult,
@@ -18,7 +18,7 @@ use crate::{
     asking::Asking,
     model::{
         data_tests::{self, Tests},
-        failure, inputs,
+        failure, hooks, inputs,
         record::{BuildId, Record, Shape},
         state, statement,
         triggers::adds_rows,
@@ -76,6 +76,15 @@ impl Run<'_> {
             Some(staged) => staged.sql.clone(),
             None => statement::sql_in(&spec, &scope, self.paths())?,
         };
+        // Those of partitions were run with each of them.
+        let hooks = match &staged {
+            Some(_) => Hooks::default(),
+            None => hooks::hooks(&spec, &scope, self.paths())?,
+        };
+        let order_by = match plan.shape {
+            Shape::Table => hooks::order_by(&spec, &scope, self.paths())?,
+            Shape::View => None,
+        };
         let (tests, state) = (self.tests()?, state::query(&spec, &scope)?);
         // Outside of the time that a build may take.
         let opened = self.model.outputs.open(self.cancel()).await;
@@ -108,13 +117,19 @@ impl Run<'_> {
             incremental: adds_rows(&spec),
             steps: base.steps(),
             partitions: staged.as_ref().map(|staged| staged.counts),
+            unfinished: !hooks.after.is_empty(),
             state: None,
         };
-        let mut build = self.build_of(&base, &record, (sql, state), &tests);
+        let mut build = Build {
+            order_by,
+            hooks,
+            ..self.build_of(&base, &record, (sql, state), &tests)
+        };
         if let Some(staged) = staged {
             staged.put_into(&mut build);
         }
         let (record, results) = self.build_in_engine(&build, record, &tests).await?;
+        let record = self.finish(record).await?;
         let brought = record.build == id;
         let files = inputs::confirmed(&self.model.root, record.files, self.cancel()).await;
         let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -131,6 +146,43 @@ impl Run<'_> {
         }
         let work = if brought { Work::Built } else { Work::Checked };
         Ok(Done::at(now, done(work)))
+    }
+
+    /// Notes in the engine that the statements after a build were run too.
+    async fn finish(&self, record: Record) -> Result<Record, Error> {
+        if !record.unfinished {
+            return Ok(record);
+        }
+        let record = Record {
+            unfinished: false,
+            ..record
+        };
+        let tag = Tag {
+            uid: self.uid(),
+            build: record.build.0,
+        };
+        let outputs = &self.model.outputs;
+        let noted = outputs.note(tag, record.encode(), self.cancel()).await;
+        match noted.map_err(|failure| failure::of_failure(&failure))? {
+            true => Ok(record),
+            false => Err(Error::transient("output-missing", "the output is gone")),
+        }
+    }
+
+    /// Writes the state of an output whose last statements failed as the engine's record has it.
+    async fn tell_unfinished(&self) -> Result<(), Error> {
+        let output = self.look_up().await?;
+        let record = output.and_then(|output| {
+            let record = Record::decode(output.record.as_deref()?)?;
+            Some(Record {
+                rows: output.rows,
+                ..record
+            })
+        });
+        match record {
+            Some(record) => self.set_state(&record).await,
+            None => Ok(()),
+        }
     }
 
     /// Returns the values that the templates of a build see.
@@ -206,6 +258,8 @@ impl Run<'_> {
             name: record.table.clone(),
             kind: kind(record.shape),
             sql,
+            order_by: None,
+            hooks: Hooks::default(),
             step: match onto {
                 Some(_) => Step::Into { over, columns },
                 None => Step::Replace,
@@ -265,16 +319,25 @@ impl Run<'_> {
                 let rows = built.rows;
                 Ok((Record { rows, ..record }, tests.results(&built.verdicts, secrets)))
             }
-            Err(BuildError::Undone(verdicts)) => {
-                let results = tests.results(&verdicts, secrets);
-                let error = data_tests::error(&results, self.paths());
-                self.tell_results(results).await?;
-                Err(error.unwrap_or_else(|| failure::of_build(&BuildError::Undone(verdicts)).0))
-            }
             Err(BuildError::Failed(Failure::Interrupted)) if !self.context.is_cancelled() => {
                 Err(failure::of_timeout(self.time_limit().as_secs()))
             }
-            Err(error) => Err(self.placed(&error, &build.sql)),
+            Err(error) => {
+                if let BuildError::After { build: None, .. } = &error {
+                    self.tell_unfinished().await?;
+                }
+                let BuildError::Undone(verdicts) = error.of_build() else {
+                    return Err(self.placed(&error, &build.sql, &build.hooks));
+                };
+                let results = tests.results(verdicts, secrets);
+                let undone = data_tests::error(&results, self.paths());
+                self.tell_results(results).await?;
+                let undone = undone.unwrap_or_else(|| failure::of_build(&error).0);
+                Err(match &error {
+                    BuildError::After { hook, .. } => hooks::joined(undone, hook),
+                    _ => undone,
+                })
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ use super::{Base, Done, Plan, Run, build::Publication, standing::Standing};
 use crate::{
     asking::Asking,
     model::{
-        failure, files, inputs,
+        failure, files, hooks, inputs,
         partitions::{self, Listed, MAX_PARTITIONS, Notes, Source, Stamped},
         statement,
         triggers::adds_rows,
@@ -429,13 +429,16 @@ impl Stager<'_> {
             partition: one.data,
             ..self.scope.clone()
         };
-        let error = match statement::sql_in(self.spec, &scope, run.paths()) {
+        let sql = statement::sql_in(self.spec, &scope, run.paths());
+        let hooks = hooks::hooks(self.spec, &scope, run.paths());
+        let error = match sql.and_then(|sql| Ok((sql, hooks?))) {
             Err(error) => error,
-            Ok(sql) => {
+            Ok((sql, hooks)) => {
                 let earlier = self.agenda.notes.by_key.get(&note.partition.key);
                 let step = StageStep {
                     uid: run.uid(),
                     sql,
+                    hooks,
                     columns: run.columns(),
                     key: self.key.clone(),
                     again: earlier.is_some_and(|run| run.phase == PartitionPhase::Staged),
@@ -443,10 +446,10 @@ impl Stager<'_> {
                 };
                 match olap.stage(&step, self.cancel).await {
                     Ok(_) => return Ok(Ok(())),
-                    Err(BuildError::Failed(failure)) if !is_its_own(&failure) => {
-                        return Err(failure::of_failure(&failure));
-                    }
-                    Err(error) => run.placed(&error, &step.sql),
+                    Err(error) => match of_engine(&error) {
+                        Some(failure) => return Err(failure::of_failure(failure)),
+                        None => run.placed(&error, &step.sql, &step.hooks),
+                    },
                 }
             }
         };
@@ -472,9 +475,13 @@ impl Stager<'_> {
     }
 }
 
-/// Returns whether a failure is one of the partition, and not of the engine.
-fn is_its_own(failure: &Failure) -> bool {
-    matches!(failure, Failure::Sql(_) | Failure::OutOfMemory { .. })
+/// Returns the failure of an engine that no other partition will do better with.
+fn of_engine(error: &BuildError) -> Option<&Failure> {
+    match error.of_build() {
+        BuildError::Failed(Failure::Sql(_) | Failure::OutOfMemory { .. }) => None,
+        BuildError::Failed(failure) => Some(failure),
+        _ => None,
+    }
 }
 
 impl Failures {

@@ -5,7 +5,7 @@
 //! put into them, for no build could make those.
 
 use watershed_core::{Error, Outcome, Timestamp, Work};
-use watershed_drivers::olap::{Build, BuildError, Failure, Fate, OutputKind, Step, Tag, Trashed};
+use watershed_drivers::olap::{Build, BuildError, Failure, Fate, Hooks, OutputKind, Step, Tag, Trashed};
 use watershed_proto::Message;
 
 use super::{Done, Plan, Run, act::done, standing::Standing};
@@ -171,6 +171,8 @@ impl Run<'_> {
             name: record.table.clone(),
             kind: OutputKind::Table,
             sql: String::new(),
+            order_by: None,
+            hooks: Hooks::default(),
             step: Step::TakeBack(record.build.0),
             key: Vec::new(),
             checks,

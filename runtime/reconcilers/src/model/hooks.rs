@@ -1,0 +1,175 @@
+//! The statements of a model around its builds, and the order in which these write rows.
+
+use std::sync::Arc;
+
+use watershed_compilers::{Scope, render_text};
+use watershed_core::{Error, Place};
+use watershed_drivers::olap::{HookError, Hooks, SqlError, sole_statement};
+use watershed_proto::{ModelSpec, SqlSource, Value, value::Kind};
+
+use super::{failure, place};
+use crate::places;
+
+/// The code of statements before a build that fail.
+const BEFORE_CODE: &str = "pre-exec-failed";
+/// The code of statements after a build that fail.
+pub(super) const AFTER_CODE: &str = "post-exec-failed";
+/// The code of an order that rows can't have.
+const ORDER_CODE: &str = "bad-order";
+
+/// Returns the statements around a build, templates executed.
+///
+/// # Errors
+/// When a template can't be executed.
+pub(super) fn hooks(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> Result<Hooks, Error> {
+    let rendered = |source: &SqlSource| {
+        if !source.templated {
+            return Ok(source.text.clone());
+        }
+        render_text(&source.text, scope).map_err(|error| Error {
+            place: place_of(source, paths, &source.text, None),
+            ..failure::of_render(&error)
+        })
+    };
+    Ok(Hooks {
+        before: before(spec)
+            .map(|(_, source)| rendered(source))
+            .collect::<Result<_, _>>()?,
+        after: spec.post_exec.iter().map(rendered).collect::<Result<_, _>>()?,
+    })
+}
+
+/// The texts that are run before a build, each with its key.
+fn before(spec: &ModelSpec) -> impl Iterator<Item = (&'static str, &SqlSource)> {
+    let init = spec.init_queries.iter().map(|source| ("init_queries", source));
+    init.chain(spec.pre_exec.iter().map(|source| ("pre_exec", source)))
+}
+
+/// Returns the error of a statement before a build.
+pub(super) fn of_before(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
+    let (key, source) = before(spec).nth(hook.text).unzip();
+    let sent = hooks.before.get(hook.text).map_or("", String::as_str);
+    let message = format!("`{}` failed: {}", key.unwrap_or("pre_exec"), hook.error.message);
+    Error {
+        message: message.into(),
+        ..of_hook(BEFORE_CODE, source, paths, sent, &hook.error)
+    }
+}
+
+/// Returns the error of a statement after a build that was well.
+pub(super) fn of_after(spec: &ModelSpec, paths: &[Arc<str>], hooks: &Hooks, hook: &HookError) -> Error {
+    let source = spec.post_exec.get(hook.text);
+    let sent = hooks.after.get(hook.text).map_or("", String::as_str);
+    let error = of_hook(AFTER_CODE, source, paths, sent, &hook.error);
+    let stays = "the new rows are published and stay; the next run builds again";
+    let hint = match &error.hint {
+        Some(hint) => format!("{hint} ({stays})"),
+        None => stays.to_owned(),
+    };
+    Error {
+        message: format!("`post_exec` failed: {}", hook.error.message).into(),
+        hint: Some(hint.into()),
+        ..error
+    }
+}
+
+/// Joins the error of a statement after a build to that of the build.
+pub(super) fn joined(build: Error, hook: &HookError) -> Error {
+    Error {
+        message: format!(
+            "{}; and `post_exec` failed: {}",
+            build.message, hook.error.message
+        )
+        .into(),
+        ..build
+    }
+}
+
+fn of_hook(
+    code: &str,
+    source: Option<&SqlSource>,
+    paths: &[Arc<str>],
+    sent: &str,
+    error: &SqlError,
+) -> Error {
+    let known = failure::of_sql(error);
+    Error {
+        place: source.and_then(|source| place_of(source, paths, sent, error.offset)),
+        hint: known.hint,
+        details: known.details,
+        ..Error::permanent(code, error.message.as_str())
+    }
+}
+
+/// Files move without an edit of the spec, so what is known of them now counts. The manifest's defaults have no place.
+fn place_of(source: &SqlSource, paths: &[Arc<str>], sent: &str, offset: Option<usize>) -> Option<Place> {
+    if source.path.is_empty() {
+        return None;
+    }
+    let extension = |path: &str| path.rsplit_once('.').map(|(_, extension)| extension.to_owned());
+    let same = paths.iter().find(|path| ***path == *source.path);
+    let alike = || {
+        paths
+            .iter()
+            .find(|path| extension(path) == extension(&source.path))
+    };
+    let path = same.or_else(alike).map_or(source.path.as_str(), AsRef::as_ref);
+    Some(place::in_file(source, path, sent, offset))
+}
+
+/// Returns the order in which the rows of a table are written.
+///
+/// # Errors
+/// When it is no list of expressions.
+pub(super) fn order_by(spec: &ModelSpec, scope: &Scope, paths: &[Arc<str>]) -> Result<Option<String>, Error> {
+    let said = spec
+        .output_properties
+        .as_ref()
+        .and_then(|all| all.get("order_by"));
+    let text = |value: &Value| match &value.kind {
+        Some(Kind::String(text)) => Some(text.clone()),
+        Some(Kind::Int(column)) => Some(column.to_string()),
+        _ => None,
+    };
+    let texts: Vec<String> = match said {
+        None => return Ok(None),
+        Some(said) => match said.as_list() {
+            Some(list) => list.iter().filter_map(text).collect(),
+            None => text(said).into_iter().collect(),
+        },
+    };
+    let text = texts.join(", ");
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    let text = render_text(&text, scope).map_err(|error| Error {
+        place: Some(places::of_spot(paths, spec.order_by_at.as_ref())),
+        ..failure::of_render(&error)
+    })?;
+    match sole_statement(&text) {
+        Ok(order) => Ok(Some(order.to_owned())),
+        Err(error) => Err(of_order(
+            spec,
+            paths,
+            &SqlError {
+                message: error.to_string(),
+                ..SqlError::default()
+            },
+        )),
+    }
+}
+
+/// Returns the error of an order that the rows can't have.
+pub(super) fn of_order(spec: &ModelSpec, paths: &[Arc<str>], error: &SqlError) -> Error {
+    Error {
+        place: Some(places::of_spot(paths, spec.order_by_at.as_ref())),
+        hint: error.hint.as_deref().map(Arc::from),
+        ..Error::permanent(
+            ORDER_CODE,
+            format!(
+                "the rows can't be ordered by `output.order_by`: {}",
+                error.message
+            ),
+        )
+    }
+}
