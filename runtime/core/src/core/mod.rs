@@ -187,11 +187,11 @@ impl Core {
         found.is_some_and(|slot| self.graph.is_wider_than(slot, most))
     }
 
-    /// Returns true if the return of an invocation reaches more than `most` edges below its resource. Looks at no more
-    /// than those.
+    /// Returns true if the return of an invocation reaches more than `most` edges below its resource: what starts then is
+    /// not looked beyond. Looks at no more than those.
     pub fn return_reaches_more_than(&self, invocation: InvocationId, most: usize) -> bool {
         let running = self.graph.run(invocation);
-        running.is_some_and(|slot| self.graph.is_wider_than(slot, most))
+        running.is_some_and(|slot| self.graph.releases_more_than(slot, most))
     }
 
     /// Says why a resource is not running now. One that is being deleted is found as well.
