@@ -273,7 +273,13 @@ impl World {
 
     fn has_its_name(&self, uid: Uid) -> bool {
         let item = self.catalog.items.get(&uid).filter(|item| !item.deleted);
-        item.is_some_and(|item| self.holder(uid, item).is_none())
+        // What held it may have deleted itself, and run on under the name (C1).
+        let is_used = |item: &Item| {
+            self.running
+                .values()
+                .any(|run| run.uid != uid && run.names.contains(&item.key))
+        };
+        item.is_some_and(|item| self.holder(uid, item).is_none() && !is_used(item))
     }
 
     fn unmet(&self, item: &Item) -> Option<Key> {
