@@ -143,7 +143,8 @@ impl Conclusion<'_> {
             Err(_) => RunResult::Failed,
         };
         self.core.record(slot, run, ended, result.as_ref().err().cloned());
-        let is_changed = completes_otherwise(self.core.graph[slot].row(), &result);
+        let row = self.core.graph[slot].row();
+        let is_changed = row.owner.is_some() && completes_otherwise(row, &result);
         let core = &mut *self.core;
         let is_no_op = result.as_ref().is_ok_and(|outcome| {
             core.journal

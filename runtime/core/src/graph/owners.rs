@@ -81,6 +81,9 @@ impl Graph {
                 failed: self.slots[owned].is_failed(),
             })
             .collect();
+        if owned.is_empty() {
+            return Arc::default(); // needs no memory
+        }
         owned.sort_by_cached_key(|view| (view.resource.key(), view.resource.uid));
         owned.into()
     }
