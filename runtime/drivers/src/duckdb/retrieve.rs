@@ -1,6 +1,7 @@
 //! The trash by hand: looked at, given back to a person, emptied, mended.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -28,7 +29,7 @@ impl Engine {
     /// Everything in the trash, the latest last.
     pub(super) async fn list_trash(&self, cancel: &CancellationToken) -> Result<Vec<Trashed>, Failure> {
         if self.options().access == Access::ReadOnly {
-            return self.work(cancel, Company::Others, |work| trash::read(work)).await;
+            return self.work(cancel, Company::Others, trash::read).await;
         }
         if !self.is_open() {
             self.open(cancel).await?;
@@ -162,7 +163,7 @@ impl Engine {
     /// # Errors
     /// When the file can't be opened or looked at.
     pub async fn check_trash(&self, cancel: &CancellationToken) -> Result<Vec<TrashDamage>, Failure> {
-        self.work(cancel, Company::Others, |work| damage(work)).await
+        self.work(cancel, Company::Others, damage).await
     }
 
     /// Mends what does not hold together: forgets what is not there, and notes what is, so that it can be given back.
@@ -227,6 +228,13 @@ fn damage(work: &Work<'_>) -> Result<Vec<TrashDamage>, Failure> {
     Ok(found)
 }
 
+/// A build that nobody has, for a table whose own is not known.
+fn fresh_build(table: &str) -> Uuid {
+    let mut hasher = DefaultHasher::new();
+    table.hash(&mut hasher);
+    Uuid::from_u64_pair(hasher.finish(), trash::now_ms().unsigned_abs())
+}
+
 fn mend(work: &Work<'_>, damage: &TrashDamage) -> Result<(), Failure> {
     match damage {
         TrashDamage::Missing { build, .. } => {
@@ -236,7 +244,7 @@ fn mend(work: &Work<'_>, damage: &TrashDamage) -> Result<(), Failure> {
         TrashDamage::Unknown { table, tag } => {
             let tag = tag.unwrap_or_else(|| Tag {
                 uid: Uuid::nil(),
-                build: Uuid::now_v7(),
+                build: fresh_build(table),
             });
             let entry = Entry {
                 name: table.clone(),

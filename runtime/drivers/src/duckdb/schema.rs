@@ -171,7 +171,10 @@ pub(super) fn read_rows(work: &Work<'_>, tag: Tag) -> Result<Option<u64>, Failur
 }
 
 /// The rows that a build wrote, and its record.
-pub(super) fn read_record(work: &Work<'_>, tag: Tag) -> Result<Option<(Option<u64>, Vec<u8>)>, Failure> {
+pub(super) type Recorded = (Option<u64>, Vec<u8>);
+
+/// Reads what a build left.
+pub(super) fn read_record(work: &Work<'_>, tag: Tag) -> Result<Option<Recorded>, Failure> {
     let (uid, build) = (tag.uid.to_string(), tag.build.to_string());
     let sql = "SELECT row_count, record FROM _watershed.records WHERE uid = ? AND build = ?";
     let rows = work.run(sql, &[Param::Text(&uid), Param::Text(&build)])?;
