@@ -75,7 +75,10 @@ pub(super) fn around<T>(
 
 fn run_before(work: &Work<'_>, hooks: &Hooks) -> Result<(), BuildError> {
     let database = work.run(DATABASE, &[])?;
-    let failed = |text: usize, error: SqlError| BuildError::Before(HookError { text, error });
+    let failed = |text: usize, error: SqlError| {
+        let error = Box::new(error);
+        BuildError::Before(HookError { text, error })
+    };
     for (index, text) in hooks.before.iter().enumerate() {
         each_statement(work, text).map_err(|failure| match failure {
             Failure::Sql(error) => failed(index, error),
@@ -116,7 +119,10 @@ fn run_after<T>(work: &Work<'_>, hooks: &Hooks, done: Result<T, BuildError>) -> 
             },
         };
         return Err(BuildError::After {
-            hook: HookError { text, error },
+            hook: HookError {
+                text,
+                error: Box::new(error),
+            },
             build: done.err().map(Box::new),
         });
     }

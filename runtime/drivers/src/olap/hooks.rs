@@ -29,5 +29,5 @@ pub struct HookError {
     /// The number of its text among those of before, or of after, from 0.
     pub text: usize,
     /// Its places count in that text.
-    pub error: SqlError,
+    pub error: Box<SqlError>,
 }

@@ -18,7 +18,7 @@
 //!    its rows wrong (another definition, a full refresh) throws them away, and what protects them holds that back.
 //! 9. A build whose statements afterwards failed, or were cut off, is made again.
 //! 10. What else is no reason to build is left out by the model's [`Triggers`]. A view is made again all the same when
-//!    what it names has changed.
+//!     what it names has changed.
 
 use std::collections::BTreeMap;
 
