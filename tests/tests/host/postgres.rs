@@ -201,24 +201,31 @@ async fn readers_elsewhere_hear_of_commits() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_catalog_of_the_version_before_is_migrated_and_keeps_its_rows() {
+async fn a_catalog_of_each_earlier_version_is_migrated_and_keeps_its_rows() {
     let Some(server) = Server::start() else { return };
     let first = start(store(&server, TERM).await).await;
     first.create(task("a", &Task::Build("x".into()))).await.unwrap();
     first.wait_until_idle(SOON).await.unwrap();
     first.shutdown(SOON).await.unwrap();
-    // As a process of that version would have left it.
     let pool = pool(&server, 1).await;
-    for sql in [
-        "ALTER TABLE watershed_resources DROP COLUMN retry",
-        "DELETE FROM watershed_migrations WHERE version = 3",
-    ] {
-        sqlx::query(sql).execute(&pool).await.unwrap();
+    for (version, columns) in [(4, vec!["unready"]), (3, vec!["unready", "retry"])] {
+        // As a process of the version before would have left it.
+        let forget = format!("DELETE FROM watershed_migrations WHERE version >= {version}");
+        let drop = |column| format!("ALTER TABLE watershed_resources DROP COLUMN {column}");
+        for sql in columns.into_iter().map(drop).chain([forget]) {
+            sqlx::query(sqlx::AssertSqlSafe(sql))
+                .execute(&pool)
+                .await
+                .unwrap();
+        }
+        let next = start(store(&server, TERM).await).await;
+        next.wait_until_idle(SOON).await.unwrap();
+        let found = next.get(key("a")).unwrap();
+        assert_eq!(state_of(&next, "a").as_deref(), Some("x"));
+        assert_eq!(
+            (found.retry.clone(), found.attempts, found.unready.clone()),
+            (None, 0, None)
+        );
+        next.shutdown(SOON).await.unwrap();
     }
-    let second = start(store(&server, TERM).await).await;
-    second.wait_until_idle(SOON).await.unwrap();
-    let found = second.get(key("a")).unwrap();
-    assert_eq!(state_of(&second, "a").as_deref(), Some("x"));
-    assert_eq!((found.retry.clone(), found.attempts), (None, 0));
-    second.shutdown(SOON).await.unwrap();
 }
