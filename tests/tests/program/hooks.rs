@@ -22,7 +22,7 @@ fn project(files: &[(&str, &str)]) -> Sandbox {
 /// The error of the one resource that failed.
 fn error(said: &Said) -> Value {
     let document = said.json();
-    let resources = document["resources"].as_array().unwrap();
+    let resources = document["resources"].as_array().expect("resources");
     let failed = resources.iter().find(|resource| resource["health"] == "failed");
     failed.unwrap_or_else(|| panic!("{document}"))["error"].clone()
 }
