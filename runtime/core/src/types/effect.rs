@@ -205,7 +205,7 @@ pub struct Publish {
 /// use watershed_core::{InvocationId, Outcome, RunOutcome};
 ///
 /// let done = RunOutcome::Done { invocation: InvocationId(1), outcome: Outcome::default() };
-/// assert!(matches!(done, RunOutcome::Done { outcome, .. } if outcome.retrigger.is_none()));
+/// assert!(matches!(&done, RunOutcome::Done { outcome, .. } if outcome.retrigger.is_none()));
 /// assert_ne!(done, RunOutcome::Deleted);
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

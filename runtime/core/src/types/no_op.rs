@@ -10,7 +10,9 @@ use crate::{
 ///
 /// ```
 /// use std::sync::Arc;
-/// use watershed_core::{Epoch, InvocationId, NoOpRun, Reason, RunResult, Timestamp, Uid, Why, Work};
+/// use watershed_core::{
+///     Epoch, InvocationId, NoOpRun, Reason, RunResult, StateVersion, Timestamp, Uid, Why, Work,
+/// };
 ///
 /// let run = NoOpRun {
 ///     uid: Uid(uuid::Uuid::from_u128(1)),
