@@ -97,14 +97,6 @@ impl Places {
         }
     }
 
-    /// Returns true if anything is ready and has not started.
-    pub(super) fn has_waiting(&self) -> bool {
-        let waits = |kind: &KindPlaces| {
-            !(kind.deletes.is_empty() && kind.renames.is_empty() && kind.reconciles.is_empty())
-        };
-        self.kinds.iter().any(waits)
-    }
-
     /// Every entry of every queue, stale ones included.
     pub(crate) fn ready_entries(&self) -> impl Iterator<Item = (Phase, Slot)> + '_ {
         self.kinds.iter().flat_map(|kind| {

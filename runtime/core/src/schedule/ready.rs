@@ -108,10 +108,6 @@ impl ReadyQueue {
         self.sorted.iter().chain(&self.fresh).map(|ready| ready.slot)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sorted.is_empty() && self.fresh.is_empty()
-    }
-
     /// Takes all that have waited for a step or longer.
     pub(crate) fn take_older(&mut self, now: Mono, step: Duration) -> Vec<Ready> {
         let old = |ready: &Ready| waited_steps(now, ready.since, step) > 0;

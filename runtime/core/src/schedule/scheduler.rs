@@ -34,6 +34,8 @@ pub(crate) enum Next {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Scheduler {
     places: Places,
+    /// Entries in the queues of each phase, stale ones among them: where there is none, no queue is looked at.
+    listed: [usize; PHASES.len()],
     /// Registered kinds in order of name, which is the order of starts.
     order: Vec<KindId>,
     /// Resources of `first` kinds that hold the others back; empty once they have settled.
@@ -48,6 +50,7 @@ impl Scheduler {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
             places: Places::default(),
+            listed: [0; PHASES.len()],
             order: Vec::new(),
             gate: BTreeSet::new(),
             next_invocation: InvocationId(1),
@@ -110,15 +113,20 @@ impl Scheduler {
         let resource = &graph[slot];
         let ready = Ready::new(rank(graph, slot), since, resource.row().name.clone(), slot);
         self.places.ready(resource.kind(), phase).push(ready);
+        self.listed[phase as usize] += 1;
     }
 
     /// Takes what starts next in a phase, if anything may.
     pub(crate) fn pop(&mut self, graph: &mut Graph, barrier: &Barrier, phase: Phase) -> Option<Next> {
+        if self.listed[phase as usize] == 0 {
+            return None;
+        }
         if graph.active() >= self.concurrency {
             return None;
         }
         let kind = self.next_kind(graph, barrier, phase)?;
         let ready = self.places.ready(kind, phase).pop()?;
+        self.listed[phase as usize] -= 1;
         Some(take_ready(graph, &ready, kind, phase))
     }
 
@@ -147,7 +155,8 @@ impl Scheduler {
 
     /// Something waits for a place: after a while it is promoted.
     pub(crate) fn promote_later(&self, timers: &mut Timers, now: Mono) {
-        if timers.due(Timer::Promote).is_none() && self.places.has_waiting() {
+        let waits = self.listed.iter().any(|listed| *listed > 0);
+        if waits && timers.due(Timer::Promote).is_none() {
             timers.set(Timer::Promote, now.after(self.promote_after));
         }
     }
@@ -157,7 +166,9 @@ impl Scheduler {
         for index in 0..self.order.len() {
             let kind = self.order[index];
             for phase in PHASES {
-                for ready in self.places.ready(kind, phase).take_older(now, self.promote_after) {
+                let taken = self.places.ready(kind, phase).take_older(now, self.promote_after);
+                self.listed[phase as usize] -= taken.len();
+                for ready in taken {
                     graph.visit();
                     let steps = waited_steps(now, ready.since, self.promote_after);
                     promote(graph, ready.slot, (kind, phase), steps);
