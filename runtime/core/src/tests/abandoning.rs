@@ -230,3 +230,21 @@ fn c10_it_says_that_it_runs_again_for_that_though_something_else_asks_as_well() 
     bench.finish("top");
     assert_eq!(bench.running("a").reason.why, Why::Recovered);
 }
+
+#[test]
+fn a_name_that_an_abandoned_invocation_did_not_begin_under_is_free_once_its_resource_is_gone() {
+    let mut bench = Bench::new();
+    bench.create(&[("a", &[])]);
+    bench.call(Call::Cancel(target("a")));
+    bench.pass(Duration::from_secs(601));
+    bench.rename("a", "b");
+    bench.rename("b", "c");
+    bench.create(&[("b", &[])]);
+    let waits = bench.standing("b");
+    assert!(
+        matches!(waits, Standing::Settled(Settled::WaitingForName { .. })),
+        "{waits:?}"
+    );
+    bench.apply(vec![Edit::force_delete(target("c"))]);
+    assert!(bench.is_running("b"));
+}

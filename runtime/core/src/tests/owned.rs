@@ -1,6 +1,6 @@
 //! Request 9: an owner whose kind says so is asked for what happens to what it owns, and sees it.
 
-use crate::testing::{Bench, target};
+use crate::testing::{Bench, Store, target};
 use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Why, Work};
 
 /// `owner` owns `part`; both have completed.
@@ -113,4 +113,18 @@ fn an_owner_of_a_kind_that_asks_for_nothing_sees_nothing() {
     assert_eq!(bench.finish_all(), ["part"]);
     bench.reconcile("owner");
     assert!(bench.running("owner").owned.is_empty());
+}
+
+#[test]
+fn an_owner_starts_once_the_edits_of_what_it_owns_are_committed() {
+    let mut bench = bench();
+    bench.store = Store::ByHand;
+    bench.edit_spec("part", "new");
+    bench.reconcile("owner");
+    assert!(
+        !bench.is_running("owner"),
+        "it would see what may not have happened"
+    );
+    bench.commit();
+    assert!(bench.is_running("owner"));
 }
