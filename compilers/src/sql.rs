@@ -17,7 +17,7 @@ pub(crate) use cache::{Cache, CacheKey};
 pub(crate) use digest::digest;
 pub(crate) use files::is_local;
 pub(crate) use scan::template as scan_template;
-pub(crate) use token::{TokenKind, Tokens, action_length, tokens};
+pub(crate) use token::{TokenKind, Tokens, action_length, is_blank, tokens};
 
 use serde_json::Value;
 

@@ -11,7 +11,7 @@ use crate::{
     },
     kinds::reader::{Declared, Reader},
     resource::Spec,
-    sql::{TokenKind, tokens},
+    sql::is_blank,
     template::is_template,
     yaml::{keys::blocks, misspelled},
 };
@@ -57,10 +57,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
                 .add_with_hint(at, Code::MissingKey, "a migration needs SQL", hint);
         }
         Some(sql) => {
-            let is_empty = tokens(&sql.text)
-                .iter()
-                .all(|token| token.kind == TokenKind::Comment || token.is_sign(";"));
-            if is_empty {
+            if is_blank(&sql.text) {
                 let at = first_line(&sql.text, &sql.place);
                 reader.findings().add(at, Code::MissingKey, "the SQL is empty");
             }

@@ -59,6 +59,11 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token<'_>> {
     Tokens::of(sql).collect()
 }
 
+/// Returns true if a text holds no statement: nothing but comments and semicolons.
+pub(crate) fn is_blank(sql: &str) -> bool {
+    Tokens::of(sql).all(|token| token.kind == TokenKind::Comment || token.is_sign(";"))
+}
+
 /// The [`tokens`] of a text one by one, for readers that need but the first of them.
 #[derive(Debug)]
 pub(crate) struct Tokens<'a> {

@@ -7,7 +7,7 @@ use crate::{
     diagnostics::{At, Code, spot},
     draft::{Purpose, TextPlace},
     kinds::reader::Reader,
-    sql::{TokenKind, tokens},
+    sql::is_blank,
     template::is_template,
     yaml::{Entry, Map, Node},
 };
@@ -38,12 +38,6 @@ impl Reader<'_, '_> {
                 continue;
             };
             let text = text.trim();
-            let is_blank = |text: &str| {
-                let tokens = tokens(text);
-                tokens
-                    .iter()
-                    .all(|token| token.kind == TokenKind::Comment || token.is_sign(";"))
-            };
             if is_blank(text) {
                 continue;
             }

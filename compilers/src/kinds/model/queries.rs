@@ -11,7 +11,7 @@ use crate::{
         block::{block, first_line},
     },
     kinds::reader::{Declared, Reader},
-    sql::{TokenKind, Tokens, is_local},
+    sql::{is_blank, is_local},
     template::is_template,
     yaml::{Fields, Map},
 };
@@ -29,9 +29,7 @@ impl Reader<'_, '_> {
             }
             return;
         };
-        let no_statement =
-            Tokens::of(&sql.text).all(|token| token.kind == TokenKind::Comment || token.is_sign(";"));
-        if no_statement {
+        if is_blank(&sql.text) {
             let at = first_line(&sql.text, &sql.place);
             self.fields
                 .findings()
