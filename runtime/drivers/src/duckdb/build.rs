@@ -229,7 +229,7 @@ fn try_here(engine: &Engine, work: &Work<'_>, build: &Build) -> Result<Made, Bui
 
 /// Returns whether something in the engine hangs on a table that was to get another name.
 fn is_tied(made: &Result<Made, BuildError>) -> bool {
-    matches!(made, Err(BuildError::Failed(Failure::Sql(error))) if error.class == "dependency")
+    matches!(made, Err(BuildError::Failed(failure)) if failure.is_of_dependents())
 }
 
 /// The output after a transaction.

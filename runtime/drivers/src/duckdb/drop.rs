@@ -8,6 +8,7 @@ use uuid::Uuid;
 use super::engine::{Claim, Company, Engine};
 use super::names::{Edit, Entry, Folded};
 use super::partitions;
+use super::rename::Indexes;
 use super::schema;
 use super::throw::{self, Throw};
 use super::trash;
@@ -24,13 +25,6 @@ struct Plan {
     partitioned: bool,
 }
 
-/// The treatment of indexes that people made, with which the engine renames no table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Indexes {
-    Expected,
-    NotExpected,
-}
-
 impl Engine {
     pub(super) async fn drop_owned(
         &self,
@@ -43,7 +37,7 @@ impl Engine {
             .try_drop(uid, guard, Indexes::NotExpected, &claim, cancel)
             .await
         {
-            Err(Failure::Sql(error)) if error.class == "dependency" => {
+            Err(failure) if failure.is_of_dependents() => {
                 self.try_drop(uid, guard, Indexes::Expected, &claim, cancel).await
             }
             dropped => dropped,

@@ -93,9 +93,9 @@ impl Plan {
     }
 }
 
-/// The treatment of indexes that people made.
+/// The treatment of indexes that people made, with which the engine renames no table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Indexes {
+pub(super) enum Indexes {
     Expected,
     NotExpected,
 }
@@ -112,7 +112,7 @@ impl Engine {
             .await
         {
             // The engine renames no table that has an index. Tables of ours have none unless somebody made them.
-            Err(RenameError::Failed(Failure::Sql(error))) if error.class == "dependency" => {
+            Err(RenameError::Failed(failure)) if failure.is_of_dependents() => {
                 self.try_rename(rename, &claim, Indexes::Expected, cancel).await
             }
             done => done,

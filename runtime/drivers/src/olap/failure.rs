@@ -155,6 +155,11 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Returns true if something hangs on an object that was to change: the engine renames no table that has an index.
+    pub(crate) fn is_of_dependents(&self) -> bool {
+        matches!(self, Self::Sql(error) if error.class == "dependency")
+    }
+
     /// A stable name for documents and tests.
     pub fn code(&self) -> &'static str {
         match self {
