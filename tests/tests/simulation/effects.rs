@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use watershed_core::{
-    Answer, CHAIN_MAX, CallId, Commit, InvocationId, Phase, Publish, Row, RunOutcome, Settled, Settlement,
-    Standing, Start, Uid, Why,
+    Answer, CHAIN_MAX, CallId, Commit, InvocationId, Phase, Publish, Revision, Row, RunOutcome, Settled,
+    Settlement, Standing, Start, Uid, Why,
 };
 
 use crate::model::Item;
@@ -190,7 +190,20 @@ impl World {
                 format!("{stored:?}\nnot\n{expected:?}")
             })?;
         }
-        Ok(())
+        self.deletes_are_in_order(&shadow)
+    }
+
+    /// Checks that the stored revisions of deletes have the order in which the deletes were asked for
+    /// (those of one batch have one revision, and names of their own).
+    fn deletes_are_in_order(&self, stored: &BTreeMap<Uid, Arc<Row>>) -> Check {
+        let mut deletes: Vec<(Revision, u64)> = stored
+            .iter()
+            .filter_map(|(uid, row)| Some((row.marks.deletion?.revision, self.catalog.items[uid].deleted_at)))
+            .collect();
+        deletes.sort_unstable();
+        ensure(deletes.is_sorted_by_key(|delete| delete.1), "catalog", || {
+            format!("deletes by revision: {deletes:?}")
+        })
     }
 
     pub(crate) fn take_publish(&mut self, publish: Publish) -> Check {

@@ -387,20 +387,14 @@ impl World {
         self.ops.clear();
         (self.drain, self.released, self.timer) = (None, None, None);
         self.last_invocation = 0;
-        let deletes = self.catalog.deletes;
-        let deleted_at: BTreeMap<Uid, u64> = self
-            .catalog
-            .items
-            .iter()
-            .map(|(uid, item)| (*uid, item.deleted_at))
-            .collect();
+        // The order of the deletes is that of their stored revisions, which commits are checked to agree with.
         self.catalog = Catalog {
             items: BTreeMap::new(),
-            deletes,
+            deletes: self.store.revision.0,
         };
         for (uid, row) in &self.store.rows {
             let mut item = Item::of(row);
-            item.deleted_at = deleted_at.get(uid).copied().unwrap_or(0);
+            item.deleted_at = row.marks.deletion.map_or(0, |deletion| deletion.revision.0);
             self.catalog.items.insert(*uid, item);
             let past = self.past.entry(*uid).or_default();
             past.attempts = row.attempts;
