@@ -30,6 +30,7 @@ impl Core {
     }
 
     /// Moves a resource to its next stage; returns the invocation that is over by that.
+    #[inline]
     pub(super) fn on(&mut self, slot: Slot, event: Event) -> Option<Box<Running>> {
         self.graph.on(slot, event, self.now.mono)
     }

@@ -8,6 +8,7 @@
 //! 2. An abandoned invocation is never in the way of the stage beside it, `then`: that settles as if nothing ran, until
 //!    the invocation returns after all.
 
+use std::mem::replace;
 use std::ops::Deref;
 
 use super::stages::{Pending, Running};
@@ -85,55 +86,62 @@ pub(crate) enum At<'a> {
     Concluding,
 }
 
-/// The stage that follows, and the invocation that the event ends. Gives back the stage alone where the two don't go
-/// together.
-fn next(stage: Stage, event: Event) -> Result<(Stage, Option<Box<Running>>), Stage> {
-    let stage = match (stage, event) {
+/// An event that does not go with the stage.
+#[derive(Debug)]
+struct Unexpected;
+
+/// Moves to the stage that follows; returns the invocation that the event ends. Leaves the stage as it is if the two don't
+/// go together.
+#[inline]
+fn next(stage: &mut Stage, event: Event) -> Result<Option<Box<Running>>, Unexpected> {
+    match (&mut *stage, event) {
         (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Asked(pending)) => {
-            Stage::Pending(pending)
+            *stage = Stage::Pending(pending);
         }
-        (Stage::Pending(_), Event::Started(run)) => Stage::Running(run),
+        (Stage::Pending(_), Event::Started(run)) => *stage = Stage::Running(run),
         (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Settled(why)) => {
-            Stage::Settled(why.into())
+            *stage = Stage::Settled(why.into());
         }
         (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding, Event::Removed) => {
-            Stage::Settled(Rest::IDLE)
+            *stage = Stage::Settled(Rest::IDLE);
         }
-        (Stage::Running(run), Event::Returned) => return Ok((Stage::Concluding, Some(run))),
-        (Stage::Running(run), Event::Abandoned(pending)) => Stage::Abandoned {
-            run,
-            then: pending.map_or(Then::Settled(Rest::IDLE), Then::Pending),
-        },
+        (Stage::Running(_), Event::Returned) => return Ok(replace(stage, Stage::Concluding).into_run()),
+        (Stage::Running(_), Event::Abandoned(pending)) => {
+            let then = pending.map_or(Then::Settled(Rest::IDLE), Then::Pending);
+            if let Some(run) = replace(stage, Stage::Concluding).into_run() {
+                *stage = Stage::Abandoned { run, then };
+            }
+        }
         // It is forgotten once its invocation has returned.
-        (Stage::Running(run), Event::Removed) => Stage::Running(run),
-        (Stage::Abandoned { run, .. }, Event::Asked(pending)) => Stage::Abandoned {
-            run,
-            then: Then::Pending(pending),
-        },
-        (Stage::Abandoned { run, .. }, Event::Settled(why)) => Stage::Abandoned {
-            run,
-            then: Then::Settled(why.into()),
-        },
-        (Stage::Abandoned { run, .. }, Event::Removed) => Stage::Abandoned {
-            run,
-            then: Then::Settled(Rest::IDLE),
-        },
-        (Stage::Abandoned { run, then }, Event::Returned) => {
-            let stage = match then {
+        (Stage::Running(_), Event::Removed) => {}
+        (Stage::Abandoned { then, .. }, Event::Asked(pending)) => *then = Then::Pending(pending),
+        (Stage::Abandoned { then, .. }, Event::Settled(why)) => *then = Then::Settled(why.into()),
+        (Stage::Abandoned { then, .. }, Event::Removed) => *then = Then::Settled(Rest::IDLE),
+        (Stage::Abandoned { then, .. }, Event::Returned) => {
+            let after = match replace(then, Then::Settled(Rest::IDLE)) {
                 Then::Settled(rest) => Stage::Settled(rest),
                 Then::Pending(pending) => Stage::Pending(pending),
             };
-            return Ok((stage, Some(run)));
+            return Ok(replace(stage, after).into_run());
         }
         (
-            stage @ (Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding),
+            Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding,
             Event::Returned | Event::Abandoned(_),
         )
-        | (stage @ (Stage::Settled(_) | Stage::Concluding), Event::Started(_))
-        | (stage @ Stage::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
-        | (stage @ Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned(_)) => return Err(stage),
-    };
-    Ok((stage, None))
+        | (Stage::Settled(_) | Stage::Concluding, Event::Started(_))
+        | (Stage::Running(_), Event::Asked(_) | Event::Started(_) | Event::Settled(_))
+        | (Stage::Abandoned { .. }, Event::Started(_) | Event::Abandoned(_)) => return Err(Unexpected),
+    }
+    Ok(None)
+}
+
+impl Stage {
+    fn into_run(self) -> Option<Box<Running>> {
+        match self {
+            Stage::Running(run) | Stage::Abandoned { run, .. } => Some(run),
+            Stage::Settled(_) | Stage::Pending(_) | Stage::Concluding => None,
+        }
+    }
 }
 
 impl Default for Lifecycle {
@@ -144,19 +152,11 @@ impl Default for Lifecycle {
 
 impl Lifecycle {
     /// Moves to the next stage; returns the invocation that is over by that.
+    #[inline]
     pub(super) fn on(&mut self, event: Event) -> Option<Box<Running>> {
-        let stage = std::mem::replace(&mut self.0, Stage::Concluding);
-        match next(stage, event) {
-            Ok((stage, run)) => {
-                self.0 = stage;
-                run
-            }
-            Err(stage) => {
-                debug_assert!(false, "an event that does not go with {stage:?}");
-                self.0 = stage;
-                None
-            }
-        }
+        let over = next(&mut self.0, event);
+        debug_assert!(over.is_ok(), "an event that does not go with {:?}", self.0);
+        over.unwrap_or_default()
     }
 
     /// The stage. What goes on beside an abandoned invocation counts, and not the invocation.
@@ -358,13 +358,14 @@ mod tests {
             assert_eq!(word(&stage), name);
             for (event, expected) in events().into_iter().zip(row) {
                 let before = word(&stage);
-                match next(stage.clone(), event()) {
-                    Ok((after, over)) => {
+                let mut after = stage.clone();
+                match next(&mut after, event()) {
+                    Ok(over) => {
                         assert_eq!(word(&after), expected, "{before}, {:?}", event());
                         let returns = matches!(event(), Event::Returned);
                         assert_eq!(over.is_some(), returns, "only a return ends an invocation");
                     }
-                    Err(stage) => assert_eq!((expected, word(&stage)), ("-", before)),
+                    Err(Unexpected) => assert_eq!((expected, word(&after)), ("-", before)),
                 }
             }
         }

@@ -219,6 +219,7 @@ impl Graph {
     }
 
     /// Moves a resource to its next stage, and keeps what counts stages; returns the invocation that is over by that.
+    #[inline]
     pub(crate) fn on(&mut self, slot: Slot, event: Event, now: Mono) -> Option<Box<Running>> {
         match &event {
             Event::Started(run) => {

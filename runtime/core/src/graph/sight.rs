@@ -13,14 +13,17 @@ use crate::{
 impl Graph {
     /// Returns true if a reconciler is registered and the stored bytes could be read.
     pub(crate) fn can_run(&self, slot: Slot) -> bool {
-        self.unrunnable(slot).is_none()
+        self.slots[slot].unreadable().is_none() && self.options(slot).is_some()
     }
 
     pub(crate) fn unrunnable(&self, slot: Slot) -> Option<Settled> {
+        if self.can_run(slot) {
+            return None;
+        }
         if let Some(error) = self.slots[slot].unreadable() {
             return Some(Settled::Unreadable(error.clone()));
         }
-        self.options(slot).is_none().then_some(Settled::Unsupported)
+        Some(Settled::Unsupported)
     }
 
     /// The first ref whose requirement does not hold.

@@ -4,19 +4,19 @@
 //! no-op run stands beside the row until the row is written for another reason; a restart forgets it, and asks for the
 //! resource again in any case.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::types::index::Slot;
-use crate::{NoOpRun, QuickHash, Revision, Uid};
+use crate::{NoOpRun, Revision, Uid};
 
 /// No-op runs that readers have not been shown. Each waits for the changes before it to be durable, as every other end
 /// does, so that ends show in the order in which they came.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Untold(VecDeque<(Revision, Slot, Arc<NoOpRun>)>);
 
-/// Those of them that may be shown now.
-pub(crate) struct Shown(HashMap<Slot, Arc<NoOpRun>, QuickHash>);
+/// Those of them that may be shown now, by slot; each can be taken out once.
+pub(crate) struct Shown(Vec<(Slot, Option<Arc<NoOpRun>>)>);
 
 impl Untold {
     pub(crate) fn push(&mut self, after: Revision, slot: Slot, run: Arc<NoOpRun>) {
@@ -31,24 +31,26 @@ impl Untold {
     /// there were.
     pub(crate) fn take(&mut self, durable: Revision) -> Shown {
         let count = self.0.partition_point(|(after, _, _)| *after <= durable);
-        Shown(self.0.drain(..count).map(|(_, slot, run)| (slot, run)).collect())
+        // The newest first, so that it is the one that stays of its slot.
+        let runs = self.0.drain(..count).rev();
+        let mut shown: Vec<_> = runs.map(|(_, slot, run)| (slot, Some(run))).collect();
+        shown.sort_by_key(|(slot, _)| *slot);
+        shown.dedup_by_key(|(slot, _)| *slot);
+        Shown(shown)
     }
 }
 
 impl Shown {
     /// The run of this resource.
     pub(crate) fn remove(&mut self, slot: Slot, uid: Uid) -> Option<Arc<NoOpRun>> {
-        if self.0.is_empty() {
-            return None;
-        }
+        let found = self.0.binary_search_by_key(&slot, |(of, _)| *of).ok()?;
+        let (_, run) = self.0.get_mut(found)?;
         // The slot may have been taken over by another resource.
-        self.0.remove(&slot).filter(|run| run.uid == uid)
+        run.take().filter(|run| run.uid == uid)
     }
 
     /// Those that are left, in order.
-    pub(crate) fn rest(self) -> Vec<(Slot, Arc<NoOpRun>)> {
-        let mut rest: Vec<_> = self.0.into_iter().collect();
-        rest.sort_unstable_by_key(|(slot, _)| *slot);
-        rest
+    pub(crate) fn rest(self) -> impl Iterator<Item = (Slot, Arc<NoOpRun>)> {
+        self.0.into_iter().filter_map(|(slot, run)| Some((slot, run?)))
     }
 }

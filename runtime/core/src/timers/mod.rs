@@ -85,6 +85,9 @@ impl<T: Copy + Ord, K: Copy + Ord + Hash> Table<T, K> {
     }
 
     fn due(&self, key: K) -> Option<T> {
+        if self.order.is_empty() {
+            return None;
+        }
         self.at.get(&key).copied()
     }
 
