@@ -11,6 +11,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-stategraph", &[]),
     ("watershed-drivers", &[]),
     ("watershed-schedule", &[]),
+    ("watershed-shim", &[]),
     ("watershed-compilers", &["watershed-proto", "watershed-schedule"]),
     (
         "watershed-controller",

@@ -1,0 +1,155 @@
+//! Programs with one habit each.
+
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use signal_hook::consts::{SIGTERM, SIGUSR1};
+
+/// Runs one of them:
+///
+/// | mode | habit |
+/// |---|---|
+/// | `exit N` | ends with a code |
+/// | `count FILE N` | adds a line to a file, and ends with a code |
+/// | `run FILE` | adds a line to a file, and waits |
+/// | `wait` | waits for a signal |
+/// | `stubborn FILE` | ignores SIGTERM; makes the file once it does |
+/// | `usr1` | ends with 7 on SIGUSR1 |
+/// | `escape FILE` | starts a child in a session of its own, writes its pid, and waits |
+/// | `group FILE` | starts a child in its group, writes its pid, and waits |
+/// | `memory BYTES` | takes memory, and ends with 9 when it gets no more |
+/// | `files` | opens files until it can't, and ends with their number, at most 255 |
+/// | `write BYTES` | writes lines, and ends |
+/// | `spill FILE` | writes a line each millisecond |
+/// | `listen MS FILE` | listens late, and writes its port |
+/// | `show FILE` | writes its environment, folder, group and more |
+pub(crate) fn run(mode: &str, rest: &[String]) -> ExitCode {
+    let first = rest.first().map(String::as_str).unwrap_or_default();
+    let number = |index: usize| {
+        rest.get(index)
+            .and_then(|text| text.parse::<u64>().ok())
+            .unwrap_or_default()
+    };
+    match mode {
+        "exit" => return code(number(0)),
+        "count" => {
+            add_line(first);
+            return code(number(1));
+        }
+        "run" => add_line(first),
+        "wait" => {}
+        "stubborn" => {
+            signal_hook::flag::register(SIGTERM, std::sync::Arc::default()).expect("a handler");
+            std::fs::write(first, "ready").expect("a file");
+        }
+        "usr1" => {
+            let mut signals = signal_hook::iterator::Signals::new([SIGUSR1]).expect("a handler");
+            println!("ready");
+            let _ = signals.forever().next();
+            return code(7);
+        }
+        "escape" => child(first, true),
+        "group" => child(first, false),
+        "memory" => return take_memory(number(0)),
+        "files" => {
+            let mut open = Vec::new();
+            while let Ok(file) = std::fs::File::open("/dev/null") {
+                open.push(file);
+                if open.len() > 250 {
+                    break;
+                }
+            }
+            return code(open.len() as u64);
+        }
+        "write" => {
+            let mut out = std::io::stdout().lock();
+            let mut left = number(0);
+            while left > 0 {
+                let line = "0123456789abcdef".repeat(63) + "0123456789abcde\n";
+                let part = line.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+                out.write_all(&line.as_bytes()[..part])
+                    .expect("the output is written");
+                left -= part as u64;
+            }
+            return code(0);
+        }
+        "spill" => loop {
+            println!("a line of output");
+            std::thread::park_timeout(Duration::from_millis(1));
+        },
+        "listen" => {
+            std::thread::park_timeout(Duration::from_millis(number(0)));
+            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = listener.local_addr().expect("an address").port();
+            std::fs::write(&rest[1], port.to_string()).expect("a file");
+            for _ in listener.incoming() {}
+        }
+        "show" => show(first),
+        _ => return code(99),
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+fn code(number: u64) -> ExitCode {
+    ExitCode::from(u8::try_from(number).unwrap_or(255))
+}
+
+fn add_line(file: &str) {
+    let mut options = OpenOptions::new();
+    let mut file = options.append(true).create(true).open(file).expect("a file");
+    writeln!(file, "{}", std::process::id()).expect("a line");
+}
+
+/// Starts a child that ignores SIGTERM, in a group of its own or in this one.
+#[expect(
+    clippy::zombie_processes,
+    reason = "this process waits for nothing and ends first"
+)]
+fn child(file: &str, escapes: bool) {
+    let mut command = Command::new(std::env::current_exe().expect("a path"));
+    command
+        .args(["stubborn", &format!("{file}.ready")])
+        .stdin(Stdio::null());
+    if escapes {
+        command.process_group(0);
+    }
+    let child = command.spawn().expect("a child");
+    std::fs::write(file, child.id().to_string()).expect("a file");
+}
+
+fn take_memory(bytes: u64) -> ExitCode {
+    const STEP: usize = 1 << 20;
+    let mut taken: Vec<Vec<u8>> = Vec::new();
+    while (taken.len() as u64) * (STEP as u64) < bytes {
+        let mut block = Vec::new();
+        if block.try_reserve_exact(STEP).is_err() {
+            return code(9);
+        }
+        block.resize(STEP, 1);
+        taken.push(std::hint::black_box(block));
+    }
+    code(0)
+}
+
+fn show(file: &str) {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let privileges = status.lines().find(|line| line.starts_with("NoNewPrivs"));
+    let mut text = format!("{}\n", privileges.unwrap_or_default());
+    text += &format!("cwd {}\n", std::env::current_dir().unwrap_or_default().display());
+    let group = rustix::process::getpgrp();
+    text += &format!("leads {}\n", group == rustix::process::getpid());
+    text += &format!(
+        "stdin {:?}\n",
+        std::io::read_to_string(std::io::stdin()).unwrap_or_default()
+    );
+    let mut names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+    names.sort();
+    text += &format!("environment {}\n", names.join(" "));
+    std::fs::write(file, text).expect("a file");
+}

@@ -1,0 +1,89 @@
+//! The start of a shim, and the way to its socket.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::time::{Instant, sleep};
+
+use super::error::Error;
+use crate::folder::Folder;
+
+/// Time for a shim to serve. Its first start makes and syncs a journal.
+const READY: Duration = Duration::from_secs(8);
+
+/// Bytes of the log that an error shows.
+const LAST_WORDS: usize = 500;
+
+/// The command line of a shim, whose process has to call [`run`](crate::run).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+impl Launch {
+    /// Starts the process. Two that start one at a time do no harm: the second finds the lock taken, and ends.
+    ///
+    /// # Errors
+    /// When the process can't be started.
+    pub(super) fn start(&self, folder: &Folder) -> Result<(), Error> {
+        folder.make().map_err(Error::Folder)?;
+        let mut options = OpenOptions::new();
+        options.append(true).create(true).mode(0o600);
+        let log = options.open(folder.log()).map_err(Error::Folder)?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir("/");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let mut child = command.spawn().map_err(Error::Launch)?;
+        // Whoever ends first: the shim is no zombie while the program lives, and an orphan afterwards.
+        let reaper = std::thread::Builder::new().name("shim-reaper".to_owned());
+        let waits = reaper.stack_size(64 << 10).spawn(move || drop(child.wait()));
+        waits.map(drop).map_err(Error::Launch)
+    }
+}
+
+/// Connects to the shim that serves a folder.
+///
+/// # Errors
+/// When there is none.
+pub(super) async fn connect(folder: &Folder) -> io::Result<UnixStream> {
+    // Connecting to a local socket doesn't wait, unless its queue is full.
+    let stream = folder.with_short_path(|path| std::os::unix::net::UnixStream::connect(path))?;
+    stream.set_nonblocking(true)?;
+    UnixStream::from_std(stream)
+}
+
+/// Connects to a shim that was just started.
+///
+/// # Errors
+/// When it doesn't serve in time.
+pub(super) async fn connect_when_ready(folder: &Folder) -> Result<UnixStream, Error> {
+    let deadline = Instant::now() + READY;
+    let mut pause = Duration::from_millis(1);
+    loop {
+        match connect(folder).await {
+            Ok(stream) => return Ok(stream),
+            Err(_) if Instant::now() < deadline => {
+                sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_millis(50));
+            }
+            Err(_) => return Err(Error::Ended(last_words(folder))),
+        }
+    }
+}
+
+fn last_words(folder: &Folder) -> String {
+    let log = fs::read(folder.log()).unwrap_or_default();
+    let from = log.len().saturating_sub(LAST_WORDS);
+    String::from_utf8_lossy(log.get(from..).unwrap_or_default())
+        .trim()
+        .to_owned()
+}

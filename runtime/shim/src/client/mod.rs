@@ -1,0 +1,258 @@
+//! The client of a shim, for asynchronous programs.
+//!
+//! It connects when it is first used, and starts a shim if there is none. From then on it stays connected, as long as it
+//! lives: when the shim was killed it starts another one, which finds what still runs. Every call has a deadline and may
+//! be repeated, so the client repeats those whose answers were lost.
+
+mod connection;
+mod error;
+mod launch;
+
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use tokio::sync::{Mutex, broadcast};
+use tokio::time::{Instant, sleep, timeout_at};
+
+pub use self::error::Error;
+pub use self::launch::Launch;
+
+use self::connection::Connection;
+use crate::folder::Folder;
+use crate::protocol::{Answer, Call, Event, Exit, Hello, Lifetime, PROTOCOL, Process, Spawn, Stop};
+use crate::start_id::StartId;
+
+/// Time for one call, connecting and starting a shim included. A disk that syncs slowly takes a tenth of that.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// News that wait for a reader that is slow; what exceeds it is lost, and said to be.
+const MAX_NEWS: usize = 4_096;
+
+/// First and longest pause between attempts to connect.
+const BACKOFF: [Duration; 2] = [Duration::from_millis(5), Duration::from_secs(2)];
+
+/// Settings of a client.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The state folder, which has to be there.
+    pub state_folder: PathBuf,
+    /// The command line of a shim; `None` to start none.
+    pub launch: Option<Launch>,
+    /// The epoch in which the client changes something; `None` to look only.
+    pub epoch: Option<u64>,
+    /// The ending of processes that this client no longer holds.
+    pub lifetime: Lifetime,
+}
+
+/// News of processes. They are a hint to look: a client that misses one finds it with [`Client::list`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum News {
+    /// A process has ended.
+    Exited {
+        /// The start.
+        id: StartId,
+        /// The end.
+        exit: Exit,
+    },
+    /// The connection was lost and is there again, maybe to another shim: exits may have been missed.
+    Reconnected,
+}
+
+/// A connection to the shim of a state folder. Clones share it; the last one that is dropped ends it.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    folder: Folder,
+    options: Options,
+    current: Mutex<Option<Connection>>,
+    news: broadcast::Sender<News>,
+}
+
+impl Client {
+    /// Makes a client. It connects with the first call.
+    ///
+    /// # Errors
+    /// When the state folder is not there.
+    pub fn new(mut options: Options) -> Result<Self, Error> {
+        let state = options.state_folder.canonicalize().map_err(Error::Folder)?;
+        let folder = Folder::of(&state);
+        options.state_folder = state;
+        Ok(Self(Arc::new(Shared {
+            folder,
+            options,
+            current: Mutex::new(None),
+            news: broadcast::channel(MAX_NEWS).0,
+        })))
+    }
+
+    /// Returns news of processes from now on.
+    pub fn news(&self) -> broadcast::Receiver<News> {
+        self.0.news.subscribe()
+    }
+
+    /// Starts a program, unless its start id was started before: then nothing is done. Returns the process as it is.
+    ///
+    /// # Errors
+    /// When the shim refuses or can't be reached. Dropping the future leaves open whether the program was started.
+    pub async fn spawn(&self, order: Spawn) -> Result<Process, Error> {
+        match self.call(Call::Spawn(Box::new(order))).await? {
+            Answer::Process(Some(process)) => Ok(process),
+            _ => Err(Error::Unexpected),
+        }
+    }
+
+    /// Lists all starts that are not forgotten.
+    ///
+    /// # Errors
+    /// When the shim can't be reached.
+    pub async fn list(&self) -> Result<Vec<Process>, Error> {
+        let mut all: Vec<Process> = Vec::new();
+        loop {
+            let after = all.last().map(|process| process.id.clone());
+            let Answer::Processes { processes, more } = self.call(Call::List { after }).await? else {
+                return Err(Error::Unexpected);
+            };
+            let is_empty = processes.is_empty();
+            all.extend(processes);
+            if !more || is_empty {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Begins to stop a process, and returns at once: [`News::Exited`] follows. Returns the process as it is, `None`
+    /// if its start is unknown or was forgotten.
+    ///
+    /// # Errors
+    /// When the shim refuses or can't be reached. Dropping the future leaves open whether the stop was stored.
+    pub async fn stop(&self, stop: Stop) -> Result<Option<Process>, Error> {
+        match self.call(Call::Stop(stop)).await? {
+            Answer::Process(process) => Ok(process),
+            Answer::Done => Ok(None),
+            _ => Err(Error::Unexpected),
+        }
+    }
+
+    /// Forgets a start whose process has ended, with its output files if asked to.
+    ///
+    /// # Errors
+    /// When the process runs, or the shim refuses or can't be reached.
+    pub async fn forget(&self, id: StartId, remove_output: bool) -> Result<(), Error> {
+        self.call(Call::Forget { id, remove_output }).await.map(drop)
+    }
+
+    /// Prolongs the lease of [`Lifetime::Lease`].
+    ///
+    /// # Errors
+    /// When the lease has ended, or the shim can't be reached.
+    pub async fn renew(&self, ttl: Duration) -> Result<(), Error> {
+        let ttl_ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+        self.call(Call::Renew { ttl_ms }).await.map(drop)
+    }
+
+    /// Returns the pid of the shim, which is started if there is none.
+    ///
+    /// # Errors
+    /// When the shim can't be reached.
+    pub async fn shim(&self) -> Result<u32, Error> {
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        let connection = self.0.connection(deadline).await?;
+        Ok(connection.shim())
+    }
+
+    /// Calls until there is an answer, or the time is over.
+    async fn call(&self, call: Call) -> Result<Answer, Error> {
+        let deadline = Instant::now() + CALL_TIMEOUT;
+        loop {
+            let connection = self.0.connection(deadline).await?;
+            let answered = timeout_at(deadline, connection.call(call.clone())).await;
+            match answered.map_err(|_| Error::TimedOut)? {
+                // The connection is over; another one is made.
+                Err(Error::Disconnected) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+impl Shared {
+    /// Returns the connection, made anew if there is none.
+    async fn connection(self: &Arc<Self>, deadline: Instant) -> Result<Connection, Error> {
+        let mut current = timeout_at(deadline, self.current.lock())
+            .await
+            .map_err(|_| Error::TimedOut)?;
+        if let Some(connection) = current.as_ref().filter(|connection| !connection.is_over()) {
+            return Ok(connection.clone());
+        }
+        let mut pause = BACKOFF[0];
+        let connection = loop {
+            match timeout_at(deadline, self.connect()).await {
+                Ok(Ok(connection)) => break connection,
+                Ok(Err(error)) if !error.is_transient() => return Err(error),
+                Ok(Err(error)) if Instant::now() + pause >= deadline => return Err(error),
+                Ok(Err(_)) => {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(BACKOFF[1]);
+                }
+                Err(_) => return Err(Error::TimedOut),
+            }
+        };
+        if current.replace(connection.clone()).is_some() {
+            let _ = self.news.send(News::Reconnected);
+        }
+        Ok(connection)
+    }
+
+    /// Connects once, to a shim that is started if there is none.
+    async fn connect(self: &Arc<Self>) -> Result<Connection, Error> {
+        let stream = match launch::connect(&self.folder).await {
+            Ok(stream) => stream,
+            Err(error) => match &self.options.launch {
+                Some(launch) => {
+                    launch.start(&self.folder)?;
+                    launch::connect_when_ready(&self.folder).await?
+                }
+                None => return Err(Error::NotThere(error)),
+            },
+        };
+        let shared = Arc::downgrade(self);
+        let told = {
+            let news = self.news.clone();
+            move |Event::Exited { id, exit }| drop(news.send(News::Exited { id, exit }))
+        };
+        let over = move || drop(tokio::spawn(reconnect(shared)));
+        let hello = Hello {
+            protocol: PROTOCOL,
+            epoch: self.options.epoch,
+            lifetime: self.options.lifetime,
+            subscribe: true,
+        };
+        Connection::open(stream, hello, told, over).await
+    }
+}
+
+/// Connects again after a loss, so that another shim watches what still runs. Ends with the client, or when it is
+/// refused.
+///
+/// Boxed, as the connection that it makes reconnects in turn.
+fn reconnect(shared: Weak<Shared>) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let mut pause = BACKOFF[0];
+        loop {
+            let Some(shared) = shared.upgrade() else {
+                return;
+            };
+            match shared.connection(Instant::now() + CALL_TIMEOUT).await {
+                Err(error) if error.is_transient() => {}
+                _ => return,
+            }
+            drop(shared);
+            sleep(pause).await;
+            pause = (pause * 2).min(BACKOFF[1]);
+        }
+    })
+}

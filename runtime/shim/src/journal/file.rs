@@ -1,0 +1,266 @@
+//! The file of the journal: appended, synced, compacted.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::record::Record;
+use super::table::Table;
+use crate::procfs;
+
+/// The version of the format.
+const VERSION: u32 = 1;
+
+/// A journal is written anew when it is larger than this and than four times what it would then have: so its size is
+/// bounded, and the work for a record stays constant.
+const COMPACT_FROM: u64 = 1 << 20;
+
+/// The journal of a folder, open for writing.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    file: File,
+    /// The bytes that are on disk.
+    size: u64,
+    /// The size after the last compaction.
+    compacted: u64,
+    /// Whole lines that are not written yet.
+    pending: Vec<u8>,
+    head: Record,
+    /// True once the folder is gone: there is nothing left to write to.
+    is_lost: bool,
+}
+
+/// A journal with what it holds.
+pub(crate) struct Opened {
+    /// The journal.
+    pub(crate) journal: Journal,
+    /// The table that its records make.
+    pub(crate) table: Table,
+    /// What was wrong with it, for the log.
+    pub(crate) damage: Option<String>,
+}
+
+impl Journal {
+    /// Opens the journal of a folder, or begins one. The caller holds the folder's lock.
+    ///
+    /// The last line may be torn: a shim or machine that died while it wrote had told nobody of it. A journal with other
+    /// lines that can't be read is set aside, and what could be read goes into a new one.
+    ///
+    /// # Errors
+    /// When it can't be read or written.
+    pub(crate) fn open(folder: &Path) -> io::Result<Opened> {
+        let path = folder.join("journal");
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let Read {
+            head,
+            table,
+            mut damage,
+        } = read(&bytes);
+        let (head, table) = match head {
+            Some(head) if !is_copy(&head, folder) => (moved(head, folder), table),
+            found => {
+                if found.is_some() {
+                    damage =
+                        Some("the journal was copied from another folder: it owns no process".to_owned());
+                }
+                let head = Record::Head {
+                    version: VERSION,
+                    instance: procfs::fresh_id()?,
+                    folder: folder.to_owned(),
+                };
+                let mut table = Table::default();
+                table.apply(&head);
+                (head, table)
+            }
+        };
+        if damage.is_some() {
+            fs::rename(&path, folder.join("journal.damaged"))?;
+        }
+        let (file, size) = write_anew(&path, &head, &table)?;
+        let journal = Self {
+            path,
+            file,
+            size,
+            compacted: size,
+            pending: Vec::new(),
+            head,
+            is_lost: false,
+        };
+        Ok(Opened {
+            journal,
+            table,
+            damage,
+        })
+    }
+
+    /// Adds a record to what the next [`sync`](Self::sync) writes.
+    pub(crate) fn append(&mut self, record: &Record) {
+        let before = self.pending.len();
+        if serde_json::to_writer(&mut self.pending, record).is_err() {
+            self.pending.truncate(before);
+        } else {
+            self.pending.push(b'\n');
+        }
+    }
+
+    /// Writes what was appended and waits until it is on disk.
+    ///
+    /// # Errors
+    /// When that fails. The file then has what it had before, as far as the disk allows; what was appended is kept for
+    /// the next time, or dropped by [`drop_pending`](Self::drop_pending).
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        if self.is_lost {
+            self.pending.clear();
+            return Ok(());
+        }
+        let written = self.file.write_all(&self.pending);
+        if let Err(error) = written.and_then(|()| self.file.sync_data()) {
+            // Half a line would join the next one.
+            self.file.set_len(self.size)?;
+            return Err(error);
+        }
+        self.size += self.pending.len() as u64;
+        self.pending.clear();
+        self.pending.shrink_to(64 << 10);
+        Ok(())
+    }
+
+    /// Returns the bytes that were appended and are not written yet.
+    pub(crate) fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Drops what was appended since [`pending`](Self::pending) bytes were, and could not be written.
+    pub(crate) fn drop_pending(&mut self, from: usize) {
+        self.pending.truncate(from);
+    }
+
+    /// Writes the journal anew if it has grown enough.
+    ///
+    /// # Errors
+    /// When that fails; the old one is still there.
+    pub(crate) fn compact(&mut self, table: &Table) -> io::Result<()> {
+        let is_due = self.size > COMPACT_FROM && self.size > 4 * self.compacted;
+        if !is_due || self.is_lost || !self.pending.is_empty() {
+            return Ok(());
+        }
+        let (file, size) = write_anew(&self.path, &self.head, table)?;
+        (self.file, self.size, self.compacted) = (file, size, size);
+        Ok(())
+    }
+
+    /// Returns true while the path leads to this very file.
+    pub(crate) fn is_in_place(&self) -> bool {
+        let ours = self.file.metadata();
+        let there = fs::symlink_metadata(&self.path);
+        matches!((ours, there), (Ok(ours), Ok(there)) if ours.dev() == there.dev() && ours.ino() == there.ino())
+    }
+
+    /// Stops writing: the folder is gone.
+    pub(crate) fn lose(&mut self) {
+        self.is_lost = true;
+    }
+}
+
+/// What the bytes of a journal say.
+struct Read {
+    head: Option<Record>,
+    table: Table,
+    damage: Option<String>,
+}
+
+fn read(bytes: &[u8]) -> Read {
+    let (mut head, mut table, mut damage) = (None, Table::default(), None);
+    let whole = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map_or(0, |end| end + 1);
+    let lines = bytes
+        .get(..whole)
+        .unwrap_or_default()
+        .split(|byte| *byte == b'\n');
+    for (index, line) in lines.enumerate().filter(|(_, line)| !line.is_empty()) {
+        match serde_json::from_slice::<Record>(line) {
+            Ok(record @ Record::Head { version, .. }) if head.is_none() && version == VERSION => {
+                table.apply(&record);
+                head = Some(record);
+            }
+            Ok(record) if head.is_some() && !matches!(record, Record::Head { .. }) => table.apply(&record),
+            Ok(_) | Err(_) => {
+                damage.get_or_insert_with(|| format!("line {} of the journal can't be read", index + 1));
+            }
+        }
+    }
+    Read { head, table, damage }
+}
+
+/// Returns true if the journal belongs to another folder, which still has it.
+fn is_copy(head: &Record, folder: &Path) -> bool {
+    let Record::Head {
+        folder: of, instance, ..
+    } = head
+    else {
+        return false;
+    };
+    let same = |a: &Path, b: &Path| match (fs::metadata(a), fs::metadata(b)) {
+        (Ok(a), Ok(b)) => a.dev() == b.dev() && a.ino() == b.ino(),
+        _ => false,
+    };
+    if of == folder || same(of, folder) {
+        return false;
+    }
+    let theirs = fs::read(of.join("journal")).unwrap_or_default();
+    matches!(read(&theirs).head, Some(Record::Head { instance: there, .. }) if there == *instance)
+}
+
+/// The head of a journal whose folder may have been moved.
+fn moved(head: Record, to: &Path) -> Record {
+    match head {
+        Record::Head {
+            version, instance, ..
+        } => Record::Head {
+            version,
+            instance,
+            folder: to.to_owned(),
+        },
+        other => other,
+    }
+}
+
+/// Writes a journal that makes a table, whole or not at all.
+fn write_anew(path: &Path, head: &Record, table: &Table) -> io::Result<(File, u64)> {
+    let part = path.with_extension("part");
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&part)?;
+    let mut bytes = Vec::new();
+    for record in std::iter::once(head).chain(&table.records()) {
+        serde_json::to_writer(&mut bytes, record)?;
+        bytes.push(b'\n');
+    }
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    fs::rename(&part, path)?;
+    if let Some(folder) = path.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok((file, bytes.len() as u64))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Processes as the kernel shows them below `/proc`.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+
+use rustix::process::Pid;
+
+use crate::tag::Tag;
+
+/// The most bytes of an environment that are read: a start's own is smaller (see `protocol::frame::MAX_FRAME`).
+const MAX_ENVIRONMENT: u64 = 2 << 20;
+
+/// Returns the identity of this boot.
+///
+/// # Errors
+/// When `/proc` can't be read.
+pub(crate) fn boot_id() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(text.trim().to_owned())
+}
+
+/// Returns an identity that nothing else has.
+///
+/// # Errors
+/// When `/proc` can't be read.
+pub(crate) fn fresh_id() -> io::Result<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+    Ok(text.trim().to_owned())
+}
+
+/// One line of `stat`, as far as it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stat {
+    /// `Z` or `X`: the process has ended, only its exit status is there still.
+    pub(crate) has_ended: bool,
+    /// The group of the process.
+    pub(crate) group: u32,
+    /// Ticks from boot to its start: with the pid and the boot, its identity.
+    pub(crate) start_time: u64,
+}
+
+/// Returns the stat of a process; `None` if there is none.
+pub(crate) fn stat(pid: Pid) -> Option<Stat> {
+    let text = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?;
+    parse_stat(&text)
+}
+
+fn parse_stat(text: &str) -> Option<Stat> {
+    // The name, in parentheses, may hold blanks and parentheses of its own.
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    let has_ended = matches!(fields.next()?, "Z" | "X");
+    Some(Stat {
+        has_ended,
+        group: fields.nth(1)?.parse().ok()?,
+        start_time: fields.nth(16)?.parse().ok()?,
+    })
+}
+
+/// Returns the tag of a process; `None` if it has none, is gone, or belongs to somebody else.
+pub(crate) fn tag(pid: Pid) -> Option<Tag> {
+    let file = File::open(format!("/proc/{}/environ", pid.as_raw_pid())).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MAX_ENVIRONMENT).read_to_end(&mut bytes).ok()?;
+    Tag::in_environment(&bytes)
+}
+
+/// Lists all processes that carry a tag of an instance.
+///
+/// # Errors
+/// When `/proc` can't be listed.
+pub(crate) fn tagged(instance: &str) -> io::Result<Vec<(Pid, Tag)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let pid = name.to_str().and_then(|name| name.parse().ok());
+        let Some(pid) = pid.and_then(Pid::from_raw) else {
+            continue;
+        };
+        if let Some(tag) = tag(pid).filter(|tag| tag.instance == instance) {
+            found.push((pid, tag));
+        }
+    }
+    Ok(found)
+}
+
+/// Lists the children of this process, which has one thread; `None` if the kernel doesn't tell.
+pub(crate) fn children() -> Option<Vec<Pid>> {
+    let text = fs::read_to_string("/proc/thread-self/children").ok()?;
+    let pids = text.split_ascii_whitespace();
+    Some(pids.filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stat_is_read_past_a_name_with_blanks_and_parentheses() {
+        let text = "42 (a) b (c) S 1 40 40 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 777 1 2 3";
+        let expected = Stat {
+            has_ended: false,
+            group: 40,
+            start_time: 777,
+        };
+        assert_eq!(parse_stat(text), Some(expected));
+        assert_eq!(parse_stat("42 (a"), None);
+        assert!(stat(rustix::process::getpid()).is_some_and(|stat| !stat.has_ended));
+    }
+}

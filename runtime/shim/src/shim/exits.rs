@@ -1,0 +1,264 @@
+//! Exits: seen, stored, reaped, told; then what they have left is swept.
+
+use std::collections::BTreeSet;
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid, waitpid,
+};
+
+use super::{JOURNAL_RETRY_MS, Shim};
+use crate::clock;
+use crate::crash::{self, crash_point};
+use crate::journal::Record;
+use crate::procfs;
+use crate::protocol::{End, Event, Exit, MemoryGuard, Output};
+use crate::shim::calls::forgotten;
+use crate::start_id::StartId;
+
+/// The time between two looks for what an ended start has left.
+const SWEEP_EVERY_MS: u64 = 20;
+
+/// Looks without end would hide a process that forks faster than it is killed; after these it is reported.
+const MAX_SWEEPS: u32 = 200;
+
+/// An exit that was seen.
+#[derive(Debug)]
+pub(super) struct Seen {
+    id: StartId,
+    exit: Exit,
+    /// A child of ours that is to be reaped.
+    child: Option<Pid>,
+}
+
+/// The search for what an ended start has left.
+#[derive(Debug)]
+pub(super) struct Sweep {
+    due: u64,
+    looks: u32,
+    /// Looks that are made even if nothing is found.
+    at_least: u32,
+}
+
+impl Sweep {
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+}
+
+impl Shim {
+    /// Takes note of all children that have ended. They stay until their exits are stored.
+    pub(super) fn reap(&mut self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let known: BTreeSet<StartId> = self.untold.iter().map(|seen| seen.id.clone()).collect();
+        let mut ended = Vec::new();
+        for (raw, id) in self.children.iter().filter(|(_, id)| !known.contains(*id)) {
+            let Some(pid) = i32::try_from(*raw).ok().and_then(Pid::from_raw) else {
+                continue;
+            };
+            let Ok(Some(status)) = waitid(WaitId::Pid(pid), options) else {
+                continue;
+            };
+            let end = match (status.exit_status(), status.terminating_signal()) {
+                (Some(code), _) => End::Code(code),
+                (None, Some(signal)) => End::Signal(signal),
+                (None, None) => End::Unknown,
+            };
+            ended.push((id.clone(), pid, end));
+        }
+        for (id, pid, end) in ended {
+            // Its pid is still its own, and so is the group.
+            let _ = kill_process_group(pid, Signal::KILL);
+            self.saw(id, end, Some(pid));
+        }
+    }
+
+    /// Takes note that a process of an earlier shim has ended.
+    pub(super) fn adopted_ended(&mut self, id: &StartId) {
+        let Some(pidfd) = self.adopted.remove(id) else {
+            return;
+        };
+        self.poll.remove(&pidfd);
+        self.pidfds.retain(|_, other| other != id);
+        self.saw(id.clone(), End::Unknown, None);
+    }
+
+    /// Takes note of an exit; [`store_exits`](Self::store_exits) goes on with it.
+    pub(super) fn saw(&mut self, id: StartId, end: End, child: Option<Pid>) {
+        let Some(entry) = self.table.get(&id) else {
+            return;
+        };
+        let stop = entry.stop.as_ref().map(|order| order.reason);
+        let mut end = end;
+        if entry.memory == MemoryGuard::Cgroup
+            && let Some(groups) = &self.groups
+        {
+            let may_be = matches!(end, End::Signal(9) | End::Unknown);
+            if may_be && groups.was_out_of_memory(&id) {
+                end = End::OutOfMemory;
+            }
+            groups.kill(&id);
+        }
+        let at_ms = clock::unix_ms();
+        let exit = Exit { end, at_ms, stop };
+        self.untold.push(Seen { id, exit, child });
+    }
+
+    /// Stores the exits that were seen, reaps, and tells. What can't be stored is tried again.
+    pub(super) fn store_exits(&mut self) {
+        if self.untold.is_empty() {
+            if self.journal.sync().is_err() {
+                self.journal_retry = Some(clock::since_boot_ms() + JOURNAL_RETRY_MS);
+            }
+            self.reap_orphans();
+            return;
+        }
+        crash_point(crash::EXIT_BEFORE);
+        let stored = self.journal.pending();
+        for Seen { id, exit, .. } in &self.untold {
+            let (id, exit) = (id.clone(), exit.clone());
+            self.journal.append(&Record::Exit { id, exit });
+        }
+        if let Err(error) = self.journal.sync() {
+            self.journal.drop_pending(stored);
+            self.journal_retry = Some(clock::since_boot_ms() + JOURNAL_RETRY_MS);
+            self.log.line(&format!("exits can't be stored: {error}"));
+            return;
+        }
+        crash_point(crash::EXIT_WITHIN);
+        let seen = std::mem::take(&mut self.untold);
+        for Seen { id, exit, child } in &seen {
+            self.table.apply(&Record::Exit {
+                id: id.clone(),
+                exit: exit.clone(),
+            });
+            if let Some(pid) = *child {
+                let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+                self.children.remove(&pid.as_raw_pid().unsigned_abs());
+            }
+            self.deadlines.remove(id);
+            self.outputs.remove(id, self.poll.inotify());
+        }
+        crash_point(crash::EXIT_AFTER);
+        self.reap_orphans();
+        let orphans = self.has_orphans();
+        for Seen { id, child, .. } in &seen {
+            if orphans || child.is_none() {
+                self.sweep_for(id.clone(), 1);
+            } else if let Some(groups) = &self.groups {
+                groups.remove(id);
+            }
+        }
+        self.forget_stopped(seen.iter().map(|seen| seen.id.clone()).collect());
+        for Seen { id, exit, .. } in seen {
+            self.publish(&Event::Exited { id, exit });
+        }
+    }
+
+    /// Forgets those whose stop said so.
+    pub(super) fn forget_stopped(&mut self, ids: Vec<StartId>) {
+        let entries = ids.into_iter().filter_map(|id| {
+            let entry = self.table.get(&id)?;
+            Some((id, forgotten(entry)?))
+        });
+        let gone: Vec<(StartId, Option<Output>)> = entries.collect();
+        for (id, _) in &gone {
+            self.record(Record::Forget { id: id.clone() });
+        }
+        if self.journal.sync().is_err() {
+            // A shim that begins before it is stored forgets again.
+            self.journal_retry = Some(clock::since_boot_ms() + JOURNAL_RETRY_MS);
+        }
+        for (id, output) in gone {
+            crash_point(crash::FORGET_AFTER);
+            self.remove_traces(&id, output.as_ref());
+        }
+    }
+
+    /// Reaps ended processes that escaped their parents.
+    fn reap_orphans(&mut self) {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if !matches!(waitid(WaitId::All, options), Ok(Some(_))) {
+            return;
+        }
+        for pid in self.orphans() {
+            let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+        }
+    }
+
+    /// The children that are no start's own process.
+    fn orphans(&self) -> Vec<Pid> {
+        let mut children = procfs::children().unwrap_or_default();
+        children.retain(|pid| !self.children.contains_key(&pid.as_raw_pid().unsigned_abs()));
+        children
+    }
+
+    /// Returns true if something may live that no start's own process is the parent of.
+    fn has_orphans(&self) -> bool {
+        procfs::children().is_none() || !self.orphans().is_empty()
+    }
+
+    /// Begins to look for what a start has left.
+    pub(super) fn sweep_for(&mut self, id: StartId, at_least: u32) {
+        let sweep = Sweep {
+            due: clock::since_boot_ms(),
+            looks: 0,
+            at_least,
+        };
+        self.sweeps.insert(id, sweep);
+    }
+
+    /// Kills what ended starts have left: processes that carry the tag of a start which doesn't live.
+    pub(super) fn sweep(&mut self, now: u64) {
+        if !self.sweeps.values().any(|sweep| now >= sweep.due) {
+            return;
+        }
+        let found = match procfs::tagged(&self.table.instance) {
+            Ok(found) => found,
+            Err(error) => {
+                self.log.line(&format!("processes can't be listed: {error}"));
+                Vec::new()
+            }
+        };
+        let lives = |id: &StartId| self.table.get(id).is_some_and(|entry| entry.lives());
+        let left = found
+            .into_iter()
+            .filter(|(_, tag)| self.sweeps.contains_key(&tag.id) && !lives(&tag.id));
+        let mut dirty = BTreeSet::new();
+        for (pid, tag) in left {
+            kill_if_tagged(pid, &tag);
+            dirty.insert(tag.id);
+        }
+        self.reap_orphans();
+        let mut given_up = Vec::new();
+        let groups = self.groups.as_ref();
+        self.sweeps.retain(|id, sweep| {
+            if now < sweep.due {
+                return true;
+            }
+            sweep.looks += 1;
+            let group_left = groups.is_some_and(|groups| !groups.remove(id));
+            let goes_on = sweep.looks < sweep.at_least || dirty.contains(id) || group_left;
+            if sweep.looks >= MAX_SWEEPS && goes_on {
+                given_up.push(id.clone());
+                return false;
+            }
+            sweep.due = now + SWEEP_EVERY_MS;
+            goes_on
+        });
+        for id in given_up {
+            self.log
+                .line(&format!("what {id} has left can't be killed: it goes on"));
+        }
+    }
+}
+
+/// Kills a process that still carries a tag: the descriptor is taken first, so the pid can't be another's by then.
+fn kill_if_tagged(pid: Pid, tag: &crate::tag::Tag) {
+    let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
+    if procfs::tag(pid).as_ref() == Some(tag) {
+        let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+    }
+}

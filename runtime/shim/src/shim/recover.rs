@@ -1,0 +1,151 @@
+//! The beginning of a shim: what an earlier one has left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use super::Shim;
+use crate::clock;
+use crate::journal::{Life, Record};
+use crate::procfs::{self, Stat};
+use crate::protocol::{End, MemoryGuard};
+use crate::start_id::StartId;
+
+/// Looks for a process whose start was intended and of which nothing is found. One that was between fork and exec when
+/// its shim was killed gets its tag only with exec: it is killed then, as its start was reported as ended.
+const LATE_LOOKS: u32 = 50;
+
+/// A process that carries a tag.
+#[derive(Clone, Copy)]
+struct Found {
+    pid: Pid,
+    stat: Stat,
+}
+
+impl Shim {
+    /// Adopts what lives, ends what doesn't, and goes on with what was begun.
+    ///
+    /// # Errors
+    /// When `/proc` can't be read, or the journal not be written.
+    pub(super) fn recover(&mut self) -> io::Result<()> {
+        let boot = procfs::boot_id()?;
+        if self.table.boot != boot {
+            let at_ms = clock::unix_ms();
+            self.record(Record::Boot { boot, at_ms });
+        }
+        let mut tagged: BTreeMap<StartId, Vec<Found>> = BTreeMap::new();
+        for (pid, tag) in procfs::tagged(&self.table.instance)? {
+            if let Some(stat) = procfs::stat(pid).filter(|stat| !stat.has_ended) {
+                tagged.entry(tag.id).or_default().push(Found { pid, stat });
+            }
+        }
+        let living: Vec<StartId> = self
+            .table
+            .iter()
+            .filter(|(_, entry)| entry.lives())
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in living {
+            self.recover_one(&id, tagged.get(&id).map(Vec::as_slice).unwrap_or_default())?;
+        }
+        self.journal.sync()?;
+        self.store_exits();
+        self.forget_stopped(self.table.iter().map(|(id, _)| id.clone()).collect());
+        self.recover_stray(tagged.into_keys().collect());
+        self.recover_lifetime();
+        if self.table.epoch_is_over && self.table.living() > 0 {
+            let reason = crate::protocol::StopReason::LeaseExpired;
+            self.stop_all(reason, rustix::process::Signal::KILL, 0);
+        }
+        Ok(())
+    }
+
+    fn recover_one(&mut self, id: &StartId, tagged: &[Found]) -> io::Result<()> {
+        let Some(entry) = self.table.get(id) else {
+            return Ok(());
+        };
+        let has_stop = entry.stop.is_some();
+        let looks = if matches!(entry.life, Life::Starting) {
+            LATE_LOOKS
+        } else {
+            1
+        };
+        let output = entry.output.clone();
+        let found = match entry.life {
+            Life::Running { pid, start_time } => {
+                let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+                pid.and_then(|pid| watched(pid, start_time))
+            }
+            // The leader of its group, and the first of those.
+            _ => {
+                let is_leader = |found: &&Found| found.stat.group == found.pid.as_raw_pid().unsigned_abs();
+                let first = tagged
+                    .iter()
+                    .filter(is_leader)
+                    .min_by_key(|found| found.stat.start_time);
+                let watched = first.and_then(|found| watched(found.pid, found.stat.start_time));
+                if let (Some(found), Some(_)) = (first, &watched) {
+                    let has_group = self
+                        .groups
+                        .as_ref()
+                        .is_some_and(|groups| groups.list().contains(id));
+                    self.record(Record::Started {
+                        id: id.clone(),
+                        pid: found.pid.as_raw_pid().unsigned_abs(),
+                        start_time: found.stat.start_time,
+                        memory: if has_group {
+                            MemoryGuard::Cgroup
+                        } else {
+                            MemoryGuard::None
+                        },
+                    });
+                }
+                watched
+            }
+        };
+        let Some(pidfd) = found else {
+            self.saw(id.clone(), End::Unknown, None);
+            self.sweep_for(id.clone(), looks);
+            return Ok(());
+        };
+        let token = self.poll.add(&pidfd)?;
+        self.pidfds.insert(token, id.clone());
+        self.adopted.insert(id.clone(), pidfd);
+        if let Some(output) = output {
+            let now = clock::since_boot_ms();
+            self.outputs.add(id, &output, self.poll.inotify(), now);
+        }
+        if has_stop {
+            // Nobody knows whether it was sent.
+            self.signal_stop(id);
+        }
+        Ok(())
+    }
+
+    /// Kills what belongs to starts that don't live, and removes their groups.
+    fn recover_stray(&mut self, tagged: BTreeSet<StartId>) {
+        let groups = self
+            .groups
+            .as_ref()
+            .map(|groups| groups.list())
+            .unwrap_or_default();
+        for id in tagged.into_iter().chain(groups) {
+            if self.table.get(&id).is_none_or(|entry| !entry.lives()) && !self.sweeps.contains_key(&id) {
+                self.log
+                    .line(&format!("something of {id} was left: it is killed"));
+                if let Some(groups) = &self.groups {
+                    groups.kill(&id);
+                }
+                self.sweep_for(id, 1);
+            }
+        }
+    }
+}
+
+/// Takes a descriptor of a process, if it is the one that started then.
+fn watched(pid: Pid, start_time: u64) -> Option<std::os::fd::OwnedFd> {
+    let pidfd = pidfd_open(pid, PidfdFlags::empty()).ok()?;
+    let stat = procfs::stat(pid)?;
+    (stat.start_time == start_time && !stat.has_ended).then_some(pidfd)
+}

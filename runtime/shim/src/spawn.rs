@@ -1,0 +1,206 @@
+//! The start of one process.
+//!
+//! The library's own [`Command`] does it, by `posix_spawn` where it can: no code of ours runs between fork and exec. What
+//! a process inherits is therefore set on the shim before, for as long as the call takes (soft limit of files, which no
+//! call of `posix_spawn` needs), or on the process right after it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::Access;
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
+use crate::cgroup::Delegated;
+use crate::protocol::{Failure, FailureClass, MemoryGuard, Output, Spawn};
+use crate::tag::{TAG_VARIABLE, Tag};
+
+/// A process that was started.
+#[derive(Debug)]
+pub(crate) struct Spawned {
+    /// Its pid, which is also its group.
+    pub(crate) pid: Pid,
+    /// The way in which its memory is limited.
+    pub(crate) memory: MemoryGuard,
+}
+
+/// Starts a program in a process group of its own, with nothing on its standard input.
+///
+/// # Errors
+/// When it can't be started; then no process is left.
+pub(crate) fn spawn(order: &Spawn, tag: &Tag, groups: Option<&Delegated>) -> Result<Spawned, Failure> {
+    let (name, arguments) = order
+        .command
+        .split_first()
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or_else(|| failure(FailureClass::BadCommand, "the command is empty".to_owned()))?;
+    if !order.cwd.is_dir() {
+        let message = format!("`{}` is no folder", order.cwd.display());
+        return Err(failure(FailureClass::BadFolder, message));
+    }
+    let program = program(name, order)?;
+    let mut command = Command::new(&program);
+    command.arg0(name).args(arguments).env_clear();
+    command.envs(order.environment.iter().map(|(name, value)| (name, value)));
+    command.env(TAG_VARIABLE, tag.to_string());
+    command.current_dir(&order.cwd).process_group(0);
+    let (stdout, stderr) = output(order.output.as_ref())?;
+    command.stdin(Stdio::null()).stdout(stdout).stderr(stderr);
+    let group = order.limits.memory.and_then(|bytes| {
+        let groups = groups?;
+        groups.make(&order.id, bytes).ok().map(|()| groups)
+    });
+    let spawned = with_open_files(order.limits.open_files, || command.spawn());
+    let pid = match spawned {
+        Ok(child) => Pid::from_child(&child),
+        Err(error) => {
+            group.map(|groups| groups.remove(&order.id));
+            return Err(classify(&error, &program));
+        }
+    };
+    Ok(Spawned {
+        pid,
+        memory: limit(order, pid, group),
+    })
+}
+
+/// Sets what can be set only once the process is there.
+fn limit(order: &Spawn, pid: Pid, group: Option<&Delegated>) -> MemoryGuard {
+    if let Some(files) = order.limits.open_files {
+        let both = limited(Resource::Nofile, files);
+        let _ = prlimit(Some(pid), Resource::Nofile, both);
+    }
+    let Some(bytes) = order.limits.memory else {
+        return MemoryGuard::None;
+    };
+    if group.is_some_and(|group| group.enter(&order.id, pid.as_raw_pid().unsigned_abs()).is_ok()) {
+        return MemoryGuard::Cgroup;
+    }
+    match prlimit(Some(pid), Resource::Data, limited(Resource::Data, bytes)) {
+        Ok(_) => MemoryGuard::DataLimit,
+        // It has ended already.
+        Err(_) => MemoryGuard::None,
+    }
+}
+
+/// A limit that is soft and hard, within what the shim itself may have.
+fn limited(resource: Resource, value: u64) -> Rlimit {
+    let most = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let value = Some(value.min(most));
+    Rlimit {
+        current: value,
+        maximum: value,
+    }
+}
+
+/// Calls with another soft limit of open files, which a process inherits.
+fn with_open_files<T>(files: Option<u64>, call: impl FnOnce() -> T) -> T {
+    let before = getrlimit(Resource::Nofile);
+    let wanted = files.map(|files| files.min(before.maximum.unwrap_or(u64::MAX)));
+    if let Some(files) = wanted {
+        let soft = Rlimit {
+            current: Some(files),
+            maximum: before.maximum,
+        };
+        let _ = setrlimit(Resource::Nofile, soft);
+    }
+    let result = call();
+    if wanted.is_some() {
+        let _ = setrlimit(Resource::Nofile, before);
+    }
+    result
+}
+
+/// Finds the program of a name: a path below the folder, or a file in `PATH`.
+fn program(name: &str, order: &Spawn) -> Result<PathBuf, Failure> {
+    if name.contains('/') {
+        let path = order.cwd.join(name);
+        return match check(&path) {
+            Ok(()) => Ok(path),
+            Err(class) => Err(unusable(class, &path)),
+        };
+    }
+    let path = order.environment.iter().find(|(key, _)| key == "PATH");
+    let path = path.map_or("", |(_, value)| value.as_str());
+    let mut found = unusable(FailureClass::ProgramMissing, Path::new(name));
+    for folder in path.split(':').filter(|folder| !folder.is_empty()) {
+        let candidate = order.cwd.join(folder).join(name);
+        match check(&candidate) {
+            Ok(()) => return Ok(candidate),
+            Err(FailureClass::NotExecutable) => {
+                found = unusable(FailureClass::NotExecutable, &candidate);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(found)
+}
+
+fn check(path: &Path) -> Result<(), FailureClass> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {
+            rustix::fs::access(path, Access::EXEC_OK).map_err(|_| FailureClass::NotExecutable)
+        }
+        Ok(_) => Err(FailureClass::NotExecutable),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(FailureClass::NotExecutable),
+        Err(_) => Err(FailureClass::ProgramMissing),
+    }
+}
+
+fn unusable(class: FailureClass, path: &Path) -> Failure {
+    let path = path.display();
+    let message = match class {
+        FailureClass::ProgramMissing => format!("there is no program `{path}`"),
+        _ => format!("`{path}` is not executable"),
+    };
+    failure(class, message)
+}
+
+/// Opens the file for both outputs.
+fn output(output: Option<&Output>) -> Result<(Stdio, Stdio), Failure> {
+    let Some(output) = output else {
+        return Ok((Stdio::null(), Stdio::null()));
+    };
+    let open = || -> io::Result<(File, File)> {
+        if let Some(folder) = output.path.parent() {
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        // Appended to, so that it can be truncated under the process.
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&output.path)?;
+        Ok((file.try_clone()?, file))
+    };
+    match open() {
+        Ok((stdout, stderr)) => Ok((stdout.into(), stderr.into())),
+        Err(error) => {
+            let message = format!("`{}` can't be written: {error}", output.path.display());
+            Err(failure(FailureClass::BadOutput, message))
+        }
+    }
+}
+
+fn classify(error: &io::Error, program: &Path) -> Failure {
+    let class = match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // The interpreter in its first line, as the program itself was there a moment ago.
+        Some(Errno::NOENT | Errno::NOTDIR) => FailureClass::ProgramMissing,
+        Some(Errno::ACCESS | Errno::PERM | Errno::NOEXEC) => FailureClass::NotExecutable,
+        Some(Errno::TOOBIG | Errno::NAMETOOLONG) => FailureClass::BadCommand,
+        None if error.kind() == io::ErrorKind::InvalidInput => FailureClass::BadCommand,
+        _ => FailureClass::ForkFailed,
+    };
+    failure(
+        class,
+        format!("`{}` can't be started: {error}", program.display()),
+    )
+}
+
+fn failure(class: FailureClass, message: String) -> Failure {
+    Failure { class, message }
+}

@@ -1,0 +1,61 @@
+//! Output: written by the processes themselves, bounded by the shim.
+
+use std::fs;
+
+use watershed_shim::protocol::{End, Then};
+
+use crate::support::{Rig, exit_of, id, kill, stop, until_true};
+
+/// W19: both outputs go to the file, through no hands of ours, so the end of the shim breaks nothing.
+#[tokio::test]
+async fn output_goes_on_while_no_shim_is_there() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let mut order = rig.order(&id("a", 1), &["spill"]);
+    order.output = Some(rig.output(1 << 20, 1));
+    client.spawn(order).await.unwrap();
+    let path = rig.path("logs/out");
+    let size = || fs::metadata(&path).map_or(0, |found| found.len());
+    until_true("it writes", || size() > 0).await;
+    let shim = client.shim().await.unwrap();
+    drop(client);
+    kill(shim);
+    until_true("the shim is gone", || rig.shims().is_empty()).await;
+    let before = size();
+    until_true("it writes on", || size() > before + 100).await;
+}
+
+/// W19: a file is copied and truncated at its bound, by the next shim as well, and at the end.
+#[tokio::test]
+async fn a_file_that_grows_is_truncated_and_copies_are_kept() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let mut order = rig.order(&id("a", 1), &["spill"]);
+    order.output = Some(rig.output(4_000, 2));
+    client.spawn(order).await.unwrap();
+    until_true("there is a copy", || rig.path("logs/out.1").exists()).await;
+    kill(client.shim().await.unwrap());
+    until_true("there are two", || rig.path("logs/out.2").exists()).await;
+    client
+        .stop(stop(&id("a", 1), "TERM", 0, Then::Keep))
+        .await
+        .unwrap();
+    exit_of(&client, &id("a", 1)).await;
+    assert!(!rig.path("logs/out.3").exists());
+
+    let mut order = rig.order(&id("b", 1), &["write", "100000"]);
+    order.output = Some(watershed_shim::protocol::Output {
+        path: rig.path("more/out"),
+        max_size: 4_000,
+        keep: 1,
+    });
+    client.spawn(order).await.unwrap();
+    assert_eq!(exit_of(&client, &id("b", 1)).await.end, End::Code(0));
+    let size = |name: &str| fs::metadata(rig.path(name)).map_or(0, |found| found.len());
+    until_true("it is copied whole", || {
+        size("more/out.1") + size("more/out") == 100_000
+    })
+    .await;
+    client.forget(id("b", 1), true).await.unwrap();
+    assert!(!rig.path("more").exists());
+}

@@ -1,0 +1,159 @@
+//! Stops: a signal, a grace, and nothing that is left.
+
+use std::fs;
+
+use watershed_shim::protocol::{End, Phase, Refusal, StopReason, Then};
+use watershed_shim::{Error, News};
+
+use crate::support::{Rig, exit_of, find, id, is_alive, pid, stop, text_of, until_true};
+
+/// W3: an exit after an ordered stop says so, and is told to those who listen.
+#[tokio::test]
+async fn a_stop_sends_its_signal_and_its_exit_is_known_as_ordered() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let mut news = client.news();
+    let first = id("a", 1);
+    client.spawn(rig.order(&first, &["wait"])).await.unwrap();
+    let process = client
+        .stop(stop(&first, "TERM", 20_000, Then::Keep))
+        .await
+        .unwrap();
+    assert_eq!(process.unwrap().stopping, Some(StopReason::Ordered));
+    let exit = exit_of(&client, &first).await;
+    assert_eq!(
+        (exit.end, exit.stop),
+        (End::Signal(15), Some(StopReason::Ordered))
+    );
+    let told = news.recv().await.unwrap();
+    assert_eq!(told, News::Exited { id: first, exit });
+    assert!(news.try_recv().is_err(), "told once");
+}
+
+#[tokio::test]
+async fn the_first_signal_can_be_chosen_and_a_wrong_one_is_refused() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let first = id("a", 1);
+    let mut order = rig.order(&first, &["usr1"]);
+    order.output = Some(rig.output(1_000, 1));
+    client.spawn(order).await.unwrap();
+    let wrong = client.stop(stop(&first, "STOP", 0, Then::Keep)).await;
+    assert!(
+        matches!(wrong, Err(Error::Refused(Refusal::Malformed(_)))),
+        "{wrong:?}"
+    );
+    text_of(&rig.path("logs/out")).await;
+    client
+        .stop(stop(&first, "USR1", 20_000, Then::Keep))
+        .await
+        .unwrap();
+    assert_eq!(exit_of(&client, &first).await.end, End::Code(7));
+}
+
+/// W14: what ignores the signal is killed after its grace, which a second stop can shorten.
+#[tokio::test]
+async fn a_stubborn_process_is_killed_after_its_grace() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    for (uid, graces) in [("a", vec![100]), ("b", vec![3_600_000, 0])] {
+        let file = format!("{uid}-ready");
+        client
+            .spawn(rig.order(&id(uid, 1), &["stubborn", &rig.text(&file)]))
+            .await
+            .unwrap();
+        text_of(&rig.path(&file)).await;
+        for grace in graces {
+            client
+                .stop(stop(&id(uid, 1), "TERM", grace, Then::Keep))
+                .await
+                .unwrap();
+        }
+        assert_eq!(exit_of(&client, &id(uid, 1)).await.end, End::Signal(9), "{uid}");
+    }
+}
+
+/// W14: the rest of the group and what has escaped it die with the process, however it ends.
+#[tokio::test]
+async fn no_descendant_outlives_a_process_that_is_stopped_or_ends() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    for (uid, mode, grace) in [
+        ("group", "group", Some(20_000)),
+        ("escaped", "escape", Some(20_000)),
+        ("killed", "escape", Some(0)),
+        ("crashed", "escape", None),
+    ] {
+        let file = format!("{uid}-child");
+        let process = client
+            .spawn(rig.order(&id(uid, 1), &[mode, &rig.text(&file)]))
+            .await
+            .unwrap();
+        text_of(&rig.path(&format!("{file}.ready"))).await;
+        let child: u32 = text_of(&rig.path(&file)).await.parse().unwrap();
+        assert!(is_alive(child));
+        match grace {
+            Some(grace) => drop(
+                client
+                    .stop(stop(&id(uid, 1), "TERM", grace, Then::Keep))
+                    .await
+                    .unwrap(),
+            ),
+            None => crate::support::kill(pid(&process)),
+        }
+        exit_of(&client, &id(uid, 1)).await;
+        until_true(&format!("the child of {uid} is gone"), || !is_alive(child)).await;
+    }
+    until_true("nothing is left", || rig.processes().is_empty()).await;
+}
+
+/// W14: a delete hands the stop over and returns; record and logs go with the process.
+#[tokio::test]
+async fn a_stop_for_good_leaves_neither_record_nor_output() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    for (uid, then, has_logs) in [("a", Then::Forget, true), ("b", Then::ForgetWithOutput, false)] {
+        let first = id(uid, 1);
+        let mut order = rig.order(&first, &["wait"]);
+        order.output = Some(rig.output(1_000, 2));
+        let process = client.spawn(order).await.unwrap();
+        client
+            .stop(stop(&first, "TERM", 5_000, Then::Keep))
+            .await
+            .unwrap();
+        client.stop(stop(&first, "TERM", 5_000, then)).await.unwrap();
+        until_true("the process is gone", || !is_alive(pid(&process))).await;
+        while find(&client, &first).await.is_some() {}
+        until_true("the logs are as ordered", || {
+            rig.path("logs").exists() == has_logs
+        })
+        .await;
+        assert_eq!(client.stop(stop(&first, "TERM", 0, then)).await.unwrap(), None);
+    }
+    client
+        .spawn(rig.order(&id("c", 1), &["exit", "0"]))
+        .await
+        .unwrap();
+    exit_of(&client, &id("c", 1)).await;
+    client
+        .stop(stop(&id("c", 1), "TERM", 0, Then::Forget))
+        .await
+        .unwrap();
+    assert_eq!(find(&client, &id("c", 1)).await, None);
+}
+
+#[tokio::test]
+async fn a_running_process_is_not_forgotten() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let first = id("a", 1);
+    client.spawn(rig.order(&first, &["wait"])).await.unwrap();
+    let refused = client.forget(first.clone(), true).await;
+    assert!(
+        matches!(refused, Err(Error::Refused(Refusal::StillRunning))),
+        "{refused:?}"
+    );
+    let process = find(&client, &first).await.unwrap();
+    assert!(matches!(process.phase, Phase::Running { .. }));
+    assert!(fs::metadata(rig.journal()).is_ok());
+}
