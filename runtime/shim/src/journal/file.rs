@@ -38,7 +38,7 @@ pub(crate) struct Opened {
     pub(crate) journal: Journal,
     /// The table that its records make.
     pub(crate) table: Table,
-    /// What was wrong with it, for the log.
+    /// The damage that was found, for the log.
     pub(crate) damage: Option<String>,
 }
 
@@ -171,7 +171,7 @@ impl Journal {
     }
 }
 
-/// What the bytes of a journal say.
+/// The contents of a journal.
 struct Read {
     head: Option<Record>,
     table: Table,

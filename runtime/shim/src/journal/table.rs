@@ -25,7 +25,7 @@ pub(crate) struct Entry {
     pub(crate) stop: Option<Box<StopOrder>>,
     /// The way in which its memory is limited.
     pub(crate) memory: MemoryGuard,
-    /// What became of it.
+    /// Its life so far.
     pub(crate) life: Life,
 }
 

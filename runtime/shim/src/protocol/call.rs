@@ -13,11 +13,11 @@ use crate::start_id::StartId;
 pub struct Request {
     /// Chosen by the client.
     pub number: u64,
-    /// What is asked for.
+    /// The request itself.
     pub call: Call,
 }
 
-/// What a client may ask for.
+/// The requests of a client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
@@ -101,7 +101,7 @@ pub struct Output {
     pub path: PathBuf,
     /// Bytes from which on the file is copied to `path.1` and truncated.
     pub max_size: u64,
-    /// How many copies are kept.
+    /// The number of copies that are kept.
     pub keep: u32,
 }
 
@@ -127,7 +127,7 @@ pub struct Stop {
     pub then: Then,
 }
 
-/// What becomes of the record of a start once its process has been stopped.
+/// The end of the record of a start once its process has been stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Then {
@@ -154,7 +154,7 @@ pub enum Message {
     Event(Event),
 }
 
-/// What a request that was carried out is answered with.
+/// The answer to a request that was carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

@@ -1,4 +1,4 @@
-//! What a client and the shim say to each other: one JSON object a line, over a socket in the state folder.
+//! The protocol between a client and the shim: one JSON object a line, over a socket in the state folder.
 //!
 //! A client begins with [`Call::Hello`]. Every other call may be repeated: it is answered by what is, not by what was
 //! done, so a client that lost the answer asks again.

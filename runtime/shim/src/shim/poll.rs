@@ -48,7 +48,7 @@ pub(super) enum Ready {
     Token(Token),
 }
 
-/// What a shim waits for.
+/// All that a shim waits for.
 #[derive(Debug)]
 pub(super) struct Poll {
     epoll: OwnedFd,

@@ -38,7 +38,7 @@ fn first_seed() -> u64 {
     seed.unwrap_or(1)
 }
 
-/// What a round knows of its starts.
+/// All that a round knows of its starts.
 #[derive(Default)]
 struct Model {
     started: BTreeMap<StartId, i32>,

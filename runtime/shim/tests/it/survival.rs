@@ -1,4 +1,4 @@
-//! What survives what: program, shim, state folder, machine.
+//! Program, shim, state folder, machine: the end of one, and what survives it.
 
 use std::fs;
 
