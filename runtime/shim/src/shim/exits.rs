@@ -19,6 +19,10 @@ use crate::start_id::StartId;
 /// The time between two looks for what an ended start has left.
 const SWEEP_EVERY_MS: u64 = 20;
 
+/// Listing all processes takes milliseconds where there are many. It gets at most one part in so many of the time, and
+/// serves all who wait for it.
+const SWEEP_SHARE: u64 = 10;
+
 /// Looks without end would hide a process that forks faster than it is killed; after these it is reported.
 const MAX_SWEEPS: u32 = 200;
 
@@ -210,7 +214,7 @@ impl Shim {
 
     /// Kills what ended starts have left: processes that carry the tag of a start which doesn't live.
     pub(super) fn sweep(&mut self, now: u64) {
-        if !self.sweeps.values().any(|sweep| now >= sweep.due) {
+        if now < self.sweeps_from || !self.sweeps.values().any(|sweep| now >= sweep.due) {
             return;
         }
         let found = match procfs::tagged(&self.table.instance) {
@@ -220,6 +224,8 @@ impl Shim {
                 Vec::new()
             }
         };
+        let took = clock::since_boot_ms().saturating_sub(now);
+        self.sweeps_from = now + took * SWEEP_SHARE;
         let lives = |id: &StartId| self.table.get(id).is_some_and(|entry| entry.lives());
         let left = found
             .into_iter()

@@ -123,6 +123,7 @@ pub fn run(settings: &Settings) -> Result<Ended, RunError> {
         children: HashMap::new(),
         deadlines: BTreeMap::new(),
         sweeps: BTreeMap::new(),
+        sweeps_from: 0,
         lifetime_deadline: None,
         journal_retry: None,
         untold: Vec::new(),
@@ -173,6 +174,8 @@ struct Shim {
     deadlines: BTreeMap<StartId, u64>,
     /// Ended starts of which something tagged may be left.
     sweeps: BTreeMap<StartId, exits::Sweep>,
+    /// The time before which processes are not listed again.
+    sweeps_from: u64,
     /// The time at which the lifetime of what the highest epoch has started ends.
     lifetime_deadline: Option<u64>,
     /// The time of the next attempt to store what could not be stored.
@@ -261,7 +264,10 @@ impl Shim {
     fn next_due(&self) -> Option<u64> {
         let idle = self.idle_since.map(|since| since.saturating_add(self.idle_ms));
         let deadlines = self.deadlines.values().copied();
-        let sweeps = self.sweeps.values().map(exits::Sweep::due);
+        let sweeps = self
+            .sweeps
+            .values()
+            .map(|sweep| sweep.due().max(self.sweeps_from));
         let others = [
             idle,
             self.lifetime_deadline,

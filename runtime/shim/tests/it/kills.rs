@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rand::rngs::SmallRng;
@@ -146,17 +148,19 @@ impl Model {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_shim_that_is_killed_at_any_moment_runs_nothing_twice_and_loses_nothing() {
     for seed in first_seed()..first_seed() + rounds() {
-        println!("seed {seed}");
         let mut random = SmallRng::seed_from_u64(seed);
         let rig = Rig::new();
         let client = rig.client(1);
+        let kills = Arc::new(AtomicU32::new(0));
         let killer = {
-            let (client, mut random) = (client.clone(), SmallRng::seed_from_u64(seed + 1_000_000));
+            let (client, kills) = (client.clone(), kills.clone());
+            let mut random = SmallRng::seed_from_u64(seed + 1_000_000);
             tokio::spawn(async move {
                 loop {
                     if let Ok(shim) = client.shim().await {
                         sleep(Duration::from_micros(random.random_range(0..60_000))).await;
                         kill(shim);
+                        kills.fetch_add(1, Ordering::Relaxed);
                     }
                 }
             })
@@ -170,6 +174,7 @@ async fn a_shim_that_is_killed_at_any_moment_runs_nothing_twice_and_loses_nothin
         }
         killer.abort();
         let _ = killer.await;
+        println!("seed {seed}: {} kills", kills.load(Ordering::Relaxed));
         model.end(&rig, &client, seed).await;
     }
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that can't go on fails")]
 
+mod disk;
+mod figures;
 mod kills;
 mod leaks;
 mod lifetimes;

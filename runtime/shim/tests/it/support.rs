@@ -75,6 +75,19 @@ impl Rig {
         self.launched(Some(1), Lifetime::Keep, "/bin/sh", arguments.into())
     }
 
+    /// A client whose shims are started by a shell, after some commands.
+    pub(crate) fn client_in_shell(&self, before: &str) -> Client {
+        let script = format!("{before} exec \"$0\" shim \"$1\" \"$2\"");
+        let arguments = [
+            "-c".into(),
+            script.into(),
+            PROGRAM.into(),
+            self.state().into(),
+            IDLE_MS.into(),
+        ];
+        self.launched(Some(1), Lifetime::Keep, "/bin/sh", arguments.into())
+    }
+
     fn launched(
         &self,
         epoch: Option<u64>,

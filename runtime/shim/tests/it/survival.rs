@@ -88,6 +88,22 @@ async fn an_exit_that_nobody_saw_is_unknown_and_stays_as_it_is() {
     assert_eq!(exit_of(&client, &id("a", 1)).await, exit);
 }
 
+/// W13: an exit that was stored keeps its code, although the shim died before it told anybody.
+#[tokio::test]
+async fn an_exit_that_was_stored_is_known_to_the_next_shim() {
+    for point in ["shim-exit-within", "shim-exit-after"] {
+        let rig = Rig::new();
+        let client = rig.dying_client(&format!("{point}=return"));
+        let first = client.shim().await.unwrap();
+        client
+            .spawn(rig.order(&id("a", 1), &["exit", "5"]))
+            .await
+            .unwrap();
+        assert_eq!(exit_of(&client, &id("a", 1)).await.end, End::Code(5), "{point}");
+        assert_ne!(client.shim().await.unwrap(), first);
+    }
+}
+
 /// The journal of a shim that was killed, changed by a test.
 async fn with_journal(rig: &Rig, client: Client, change: impl Fn(String) -> String) {
     let shim = client.shim().await.unwrap();
