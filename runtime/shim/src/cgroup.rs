@@ -24,14 +24,8 @@ impl Delegated {
         let own = fs::read_to_string("/proc/self/cgroup").ok()?;
         let own = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
         let own = mount_point(&mounts)?.join(own);
-        let above = own.parent().filter(|above| is_marked(above));
-        let candidates = [Some(own.as_path()), above];
-        let parent = candidates
-            .into_iter()
-            .flatten()
-            .find(|folder| limits_memory(folder))?;
         Some(Self {
-            parent: parent.to_owned(),
+            parent: parent_of_groups(&own)?.to_owned(),
             instance: instance.to_owned(),
         })
     }
@@ -93,6 +87,13 @@ impl Delegated {
     }
 }
 
+/// The group below which ours may be made: the shim's own, or the one above if it is delegated.
+fn parent_of_groups(own: &Path) -> Option<&Path> {
+    let above = own.parent().filter(|above| is_marked(above));
+    let mut candidates = [Some(own), above].into_iter().flatten();
+    candidates.find(|folder| limits_memory(folder))
+}
+
 /// The folder at which the unified hierarchy is mounted.
 fn mount_point(mounts: &str) -> Option<PathBuf> {
     let lines = mounts.lines().filter_map(|line| line.split_once(" - "));
@@ -119,8 +120,10 @@ fn limits_memory(folder: &Path) -> bool {
     if !has("cgroup.controllers") {
         return false;
     }
-    // Refused by the kernel for a group that holds processes.
-    let _ = fs::write(folder.join("cgroup.subtree_control"), "+memory");
+    if !has("cgroup.subtree_control") {
+        // Refused by the kernel for a group that holds processes.
+        let _ = fs::write(folder.join("cgroup.subtree_control"), "+memory");
+    }
     has("cgroup.subtree_control")
 }
 
@@ -139,6 +142,27 @@ mod tests {
                       41 30 0:27 / /sys/fs/cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
         assert_eq!(mount_point(mounts), Some("/sys/fs/cgroup/unified".into()));
         assert_eq!(oom_kills("low 0\noom 3\noom_kill 2\noom_group_kill 0\n"), 2);
+    }
+
+    /// W17: only what is delegated is used.
+    #[test]
+    fn groups_are_made_where_the_system_delegates_memory_and_nowhere_else() {
+        use rustix::fs::{XattrFlags, setxattr};
+        let folder = tempfile::tempdir().unwrap();
+        let (unit, own) = (folder.path().join("unit"), folder.path().join("unit/main"));
+        fs::create_dir_all(&own).unwrap();
+        for (folder, controllers, below) in [(&unit, "cpu memory", "memory"), (&own, "cpu memory", "")] {
+            fs::write(folder.join("cgroup.controllers"), controllers).unwrap();
+            fs::write(folder.join("cgroup.subtree_control"), below).unwrap();
+        }
+        assert_eq!(parent_of_groups(&own), None, "another manager's");
+        if setxattr(&unit, "user.delegate", b"1", XattrFlags::empty()).is_ok() {
+            assert_eq!(parent_of_groups(&own), Some(unit.as_path()));
+            fs::write(unit.join("cgroup.controllers"), "cpu").unwrap();
+            assert_eq!(parent_of_groups(&own), None, "it has no memory to give");
+        }
+        fs::write(own.join("cgroup.subtree_control"), "memory").unwrap();
+        assert_eq!(parent_of_groups(&own), Some(own.as_path()));
     }
 
     /// W14: a delete leaves no group.

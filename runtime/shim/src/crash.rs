@@ -39,9 +39,9 @@ pub(crate) const EXIT_BEFORE: &str = "shim-exit-before";
 pub(crate) const EXIT_WITHIN: &str = "shim-exit-within";
 /// After the process is reaped, before anybody is told.
 pub(crate) const EXIT_AFTER: &str = "shim-exit-after";
-/// Before it is stored that a start is forgotten.
+/// Before anything of a forgotten start is removed.
 pub(crate) const FORGET_BEFORE: &str = "shim-forget-before";
-/// After it is stored, before its files are removed.
+/// After its files are removed, before it is stored that it is forgotten.
 pub(crate) const FORGET_AFTER: &str = "shim-forget-after";
 
 /// Ends the process here if a test asks for it.

@@ -10,13 +10,15 @@ use crate::tag::Tag;
 /// The most bytes of an environment that are read: a start's own is smaller (see `protocol::frame::MAX_FRAME`).
 const MAX_ENVIRONMENT: u64 = 2 << 20;
 
-/// Returns the identity of this boot.
+/// Returns the identity of this boot and of the pids in it: a container that begins again has others, and none of its
+/// processes are left, although the machine goes on.
 ///
 /// # Errors
 /// When `/proc` can't be read.
 pub(crate) fn boot_id() -> io::Result<String> {
-    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
-    Ok(text.trim().to_owned())
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    let pids = fs::read_link("/proc/self/ns/pid")?;
+    Ok(format!("{}/{}", boot.trim(), pids.display()))
 }
 
 /// Returns an identity that nothing else has.

@@ -30,16 +30,23 @@ pub(crate) struct Spawned {
 
 /// Starts a program in a process group of its own, with nothing on its standard input.
 ///
+/// Without a limit of open files it gets `files`.
+///
 /// # Errors
 /// When it can't be started; then no process is left.
-pub(crate) fn spawn(order: &Spawn, tag: &Tag, groups: Option<&Delegated>) -> Result<Spawned, Failure> {
+pub(crate) fn spawn(
+    order: &Spawn,
+    tag: &Tag,
+    groups: Option<&Delegated>,
+    files: Option<u64>,
+) -> Result<Spawned, Failure> {
     let (name, arguments) = order
         .command
         .split_first()
         .filter(|(name, _)| !name.is_empty())
         .ok_or_else(|| failure(FailureClass::BadCommand, "the command is empty".to_owned()))?;
-    if !order.cwd.is_dir() {
-        let message = format!("`{}` is no folder", order.cwd.display());
+    if !order.cwd.is_dir() || rustix::fs::access(&order.cwd, Access::EXEC_OK).is_err() {
+        let message = format!("`{}` is no folder that can be entered", order.cwd.display());
         return Err(failure(FailureClass::BadFolder, message));
     }
     let program = program(name, order)?;
@@ -54,7 +61,7 @@ pub(crate) fn spawn(order: &Spawn, tag: &Tag, groups: Option<&Delegated>) -> Res
         let groups = groups?;
         groups.make(&order.id, bytes).ok().map(|()| groups)
     });
-    let spawned = with_open_files(order.limits.open_files, || command.spawn());
+    let spawned = with_open_files(order.limits.open_files.or(files), || command.spawn());
     let pid = match spawned {
         Ok(child) => Pid::from_child(&child),
         Err(error) => {

@@ -23,7 +23,7 @@ const LAST_WORDS: usize = 500;
 /// The command line of a shim, whose process has to call [`run`](crate::run).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// The program.
+    /// The program: an absolute path, or a name in `PATH`.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,

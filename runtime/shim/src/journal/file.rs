@@ -115,6 +115,19 @@ impl Journal {
     /// When that fails. The file then has what it had before, as far as the disk allows; what was appended is kept for
     /// the next time, or dropped by [`drop_pending`](Self::drop_pending).
     pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.put(File::sync_data)
+    }
+
+    /// Writes what was appended, so that it survives the shim. What is true of living processes needs no more: with the
+    /// machine they end.
+    ///
+    /// # Errors
+    /// As [`sync`](Self::sync).
+    pub(crate) fn write(&mut self) -> io::Result<()> {
+        self.put(|_| Ok(()))
+    }
+
+    fn put(&mut self, sync: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
         if self.pending.is_empty() {
             return Ok(());
         }
@@ -123,7 +136,7 @@ impl Journal {
             return Ok(());
         }
         let written = self.file.write_all(&self.pending);
-        if let Err(error) = written.and_then(|()| self.file.sync_data()) {
+        if let Err(error) = written.and_then(|()| sync(&self.file)) {
             // Half a line would join the next one.
             self.file.set_len(self.size)?;
             return Err(error);

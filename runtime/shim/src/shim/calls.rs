@@ -72,12 +72,19 @@ impl Shim {
             return;
         }
         let starts = plans.iter().any(|(_, _, plan)| matches!(plan, Plan::Spawn(..)));
+        let forgets = plans.iter().any(|(_, _, plan)| matches!(plan, Plan::Remove(..)));
         let plans: Vec<_> = plans
             .into_iter()
             .map(|(token, number, plan)| (token, number, self.carry_out(plan)))
             .collect();
-        if self.journal.sync().is_err() {
-            // The pids are found again by tag; they are stored with the next turn.
+        // A pid is of no use after a reboot, so it need not wait for the disk; the end of a record does.
+        let stored = if forgets {
+            self.journal.sync()
+        } else {
+            self.journal.write()
+        };
+        if stored.is_err() {
+            // Pids are found again by tag; all of it is stored with the next turn.
             self.journal_retry = Some(clock::since_boot_ms() + super::JOURNAL_RETRY_MS);
         }
         if starts {
@@ -101,7 +108,7 @@ impl Shim {
             Call::Stop(stop) => self.epoch(token).and_then(|_| self.plan_stop(stop, undo)),
             Call::Forget { id, remove_output } => self
                 .epoch(token)
-                .and_then(|_| self.plan_forget(id, remove_output, undo)),
+                .and_then(|_| self.plan_forget(id, remove_output)),
             Call::Renew { ttl_ms } => self.epoch(token).and_then(|_| self.renew(ttl_ms)),
         };
         plan.unwrap_or_else(Plan::Refused)
@@ -207,7 +214,7 @@ impl Shim {
         if !entry.lives() {
             return match stop.then {
                 Then::Keep => Ok(Plan::Show(stop.id)),
-                then => self.plan_forget(stop.id, then == Then::ForgetWithOutput, undo),
+                then => self.plan_forget(stop.id, then == Then::ForgetWithOutput),
             };
         }
         let before = entry.stop.clone();
@@ -229,12 +236,7 @@ impl Shim {
         }
     }
 
-    fn plan_forget(
-        &mut self,
-        id: StartId,
-        remove_output: bool,
-        undo: &mut Vec<Undo>,
-    ) -> Result<Plan, Refusal> {
+    fn plan_forget(&self, id: StartId, remove_output: bool) -> Result<Plan, Refusal> {
         let Some(entry) = self.table.get(&id) else {
             return Ok(Plan::Done(Answer::Done));
         };
@@ -243,8 +245,6 @@ impl Shim {
         }
         crash_point(crash::FORGET_BEFORE);
         let output = entry.output.as_deref().filter(|_| remove_output).cloned();
-        undo.push(Undo::Entry(id.clone(), Some(entry.clone())));
-        self.record(Record::Forget { id: id.clone() });
         Ok(Plan::Remove(id, output))
     }
 
@@ -270,8 +270,7 @@ impl Shim {
                 Plan::Show(id)
             }
             Plan::Remove(id, output) => {
-                crash_point(crash::FORGET_AFTER);
-                self.remove_traces(&id, output.as_ref());
+                self.forget(id, output.as_ref());
                 Plan::Done(Answer::Done)
             }
             other => other,
@@ -286,7 +285,7 @@ impl Shim {
             id: id.clone(),
             epoch,
         };
-        match spawn(order, &tag, self.groups.as_ref()) {
+        match spawn(order, &tag, self.groups.as_ref(), self.files) {
             Ok(spawned) => {
                 crash_point(crash::SPAWN_AFTER);
                 let pid = spawned.pid.as_raw_pid().unsigned_abs();
@@ -306,16 +305,6 @@ impl Shim {
                 });
             }
             Err(failure) => self.record(Record::Failed { id, failure }),
-        }
-    }
-
-    /// Removes what a forgotten start has left outside.
-    pub(super) fn remove_traces(&mut self, id: &StartId, output: Option<&Output>) {
-        if let Some(groups) = &self.groups {
-            groups.remove(id);
-        }
-        if let Some(output) = output {
-            output::remove_files(output);
         }
     }
 

@@ -11,6 +11,7 @@ use super::{JOURNAL_RETRY_MS, Shim};
 use crate::clock;
 use crate::crash::{self, crash_point};
 use crate::journal::Record;
+use crate::output;
 use crate::procfs;
 use crate::protocol::{End, Event, Exit, MemoryGuard, Output};
 use crate::shim::calls::forgotten;
@@ -153,30 +154,37 @@ impl Shim {
                 groups.remove(id);
             }
         }
-        self.forget_stopped(seen.iter().map(|seen| seen.id.clone()).collect());
+        let ids = seen.iter().map(|seen| seen.id.clone());
+        self.forget_stopped(ids.collect());
         for Seen { id, exit, .. } in seen {
             self.publish(&Event::Exited { id, exit });
         }
     }
 
-    /// Forgets those whose stop said so.
+    /// Forgets those whose stop said so. The stop is stored, so a shim that dies meanwhile leaves it to the next one.
     pub(super) fn forget_stopped(&mut self, ids: Vec<StartId>) {
-        let entries = ids.into_iter().filter_map(|id| {
-            let entry = self.table.get(&id)?;
-            Some((id, forgotten(entry)?))
+        let gone = ids.into_iter().filter_map(|id| {
+            let output = forgotten(self.table.get(&id)?)?;
+            Some((id, output))
         });
-        let gone: Vec<(StartId, Option<Output>)> = entries.collect();
-        for (id, _) in &gone {
-            self.record(Record::Forget { id: id.clone() });
+        for (id, output) in gone.collect::<Vec<(StartId, Option<Output>)>>() {
+            self.forget(id, output.as_ref());
         }
-        if self.journal.sync().is_err() {
-            // A shim that begins before it is stored forgets again.
+        if self.journal.write().is_err() {
             self.journal_retry = Some(clock::since_boot_ms() + JOURNAL_RETRY_MS);
         }
-        for (id, output) in gone {
-            crash_point(crash::FORGET_AFTER);
-            self.remove_traces(&id, output.as_ref());
+    }
+
+    /// Removes what a start has left outside, then the start: what is forgotten can't be found again.
+    pub(super) fn forget(&mut self, id: StartId, output: Option<&Output>) {
+        if let Some(groups) = &self.groups {
+            groups.remove(&id);
         }
+        if let Some(output) = output {
+            output::remove_files(output);
+        }
+        crash_point(crash::FORGET_AFTER);
+        self.record(Record::Forget { id });
     }
 
     /// Reaps ended processes that escaped their parents.

@@ -1,7 +1,7 @@
 //! The shim: one thread that waits for its children, its clients and the clock.
 //!
 //! A turn takes what there is: exits first, then the requests of all connections, then what is due. Requests of one turn
-//! share their writes to disk: intents are stored together, carried out, and their outcomes stored together, before
+//! share their wait for the disk: intents are stored together, carried out, and their outcomes written together, before
 //! anybody is told.
 //!
 //! Invariants: nothing is told that is not stored; a process is reaped after its exit is stored; a start whose intent is
@@ -94,7 +94,7 @@ pub fn run(settings: &Settings) -> Result<Ended, RunError> {
     let Some(lock) = folder.lock().map_err(RunError::Folder)? else {
         return Ok(Ended::AlreadyThere);
     };
-    prepare_process()?;
+    let files = prepare_process()?;
     let Opened {
         journal,
         table,
@@ -107,6 +107,7 @@ pub fn run(settings: &Settings) -> Result<Ended, RunError> {
     let listener = folder.listen().map_err(RunError::Folder)?;
     let poll = Poll::new(&listener, &folder).map_err(|error| RunError::System("polling", error))?;
     let mut shim = Shim {
+        files,
         groups: Delegated::find(&table.instance),
         idle_ms: u64::try_from(settings.idle.as_millis()).unwrap_or(u64::MAX),
         idle_since: Some(clock::since_boot_ms()),
@@ -134,8 +135,8 @@ pub fn run(settings: &Settings) -> Result<Ended, RunError> {
     shim.serve().map_err(|error| RunError::System("polling", error))
 }
 
-/// Makes the process what a shim has to be.
-fn prepare_process() -> Result<(), RunError> {
+/// Makes the process what a shim has to be. Returns the limit of open files that it had before.
+fn prepare_process() -> Result<Option<u64>, RunError> {
     let system = |what| move |error: rustix::io::Errno| RunError::System(what, error.into());
     // A session of its own, so that no terminal and no group signal of the program reaches it. Refused if it leads a
     // group already, which does as well.
@@ -150,7 +151,7 @@ fn prepare_process() -> Result<(), RunError> {
         maximum: files.maximum,
     };
     let _ = setrlimit(Resource::Nofile, most);
-    Ok(())
+    Ok(files.current)
 }
 
 /// All that a shim has.
@@ -163,6 +164,8 @@ struct Shim {
     log: Log,
     outputs: Outputs,
     groups: Option<Delegated>,
+    /// The open files of a process without a limit of its own.
+    files: Option<u64>,
     connections: BTreeMap<Token, Connection>,
     /// Processes that an earlier shim started.
     adopted: HashMap<StartId, OwnedFd>,

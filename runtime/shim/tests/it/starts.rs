@@ -85,8 +85,13 @@ async fn failed_starts_are_classified() {
     fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     fs::write(rig.path("plain"), "text").unwrap();
-    let (script, plain) = (rig.text("script"), rig.text("plain"));
-    let cases: [(&str, Vec<&str>, FailureClass); 8] = [
+    fs::write(rig.path("garbage"), [0_u8, 1, 2, 3]).unwrap();
+    fs::set_permissions(rig.path("garbage"), fs::Permissions::from_mode(0o755)).unwrap();
+    let (script, plain, garbage) = (rig.text("script"), rig.text("plain"), rig.text("garbage"));
+    let long = "x".repeat(200_000);
+    let cases: [(&str, Vec<&str>, FailureClass); 10] = [
+        ("garbage", vec![&garbage], FailureClass::NotExecutable),
+        ("long", vec!["/bin/echo", &long], FailureClass::BadCommand),
         ("path", vec!["/no/such/program"], FailureClass::ProgramMissing),
         ("name", vec!["no-such-program"], FailureClass::ProgramMissing),
         ("script", vec![&script], FailureClass::ProgramMissing),
@@ -160,6 +165,15 @@ async fn open_files_are_limited() {
     assert!(matches!(exit.end, End::Code(30..=40)), "{exit:?}");
     client.spawn(rig.order(&id("b", 1), &["files"])).await.unwrap();
     assert_eq!(exit_of(&client, &id("b", 1)).await.end, End::Code(251));
+    // The hard limit follows a moment after the start.
+    let mut order = rig.order(&id("c", 1), &[]);
+    let script = "ulimit -Sn; while [ $(ulimit -Hn) != 40 ]; do :; done";
+    order.command = ["/bin/sh", "-c", script].map(str::to_owned).into();
+    order.limits.open_files = Some(40);
+    order.output = Some(rig.output(100, 1));
+    client.spawn(order).await.unwrap();
+    assert_eq!(exit_of(&client, &id("c", 1)).await.end, End::Code(0));
+    assert_eq!(text_of(&rig.path("logs/out")).await, "40\n");
 }
 
 /// W17: memory is limited by a delegated group or by a data limit, and the process says by which.

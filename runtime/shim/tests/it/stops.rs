@@ -142,6 +142,30 @@ async fn a_stop_for_good_leaves_neither_record_nor_output() {
     assert_eq!(find(&client, &id("c", 1)).await, None);
 }
 
+/// W14: what a delete began is finished by the next shim.
+#[tokio::test]
+async fn a_stop_for_good_leaves_nothing_although_the_shim_dies_over_it() {
+    for point in [
+        "shim-signal-before",
+        "shim-exit-within",
+        "shim-exit-after",
+        "shim-forget-after",
+    ] {
+        let rig = Rig::new();
+        let client = rig.dying_client(&format!("{point}=return"));
+        let shim = client.shim().await.unwrap();
+        let mut order = rig.order(&id("a", 1), &["wait"]);
+        order.output = Some(rig.output(1_000, 2));
+        client.spawn(order).await.unwrap();
+        let order = stop(&id("a", 1), "TERM", 5_000, Then::ForgetWithOutput);
+        client.stop(order).await.unwrap();
+        until_true("the shim died", || !is_alive(shim)).await;
+        until_true("the logs are gone", || !rig.path("logs").exists()).await;
+        assert_eq!(find(&client, &id("a", 1)).await, None, "{point}");
+        until_true("the process is gone", || rig.processes().is_empty()).await;
+    }
+}
+
 #[tokio::test]
 async fn a_running_process_is_not_forgotten() {
     let rig = Rig::new();
