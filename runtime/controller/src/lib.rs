@@ -57,79 +57,42 @@
 //! The crate spawns on the current tokio runtime and installs nothing global: no signal handler, no subscriber, no
 //! panic hook. It writes to no file but the catalog. It ends when its [`Controller`] is dropped.
 
-mod alarm;
-mod attached;
-mod backlog;
-#[cfg(test)]
-mod blocking;
-mod call;
-mod clock;
-mod committer;
-mod context;
-mod controller;
-mod crash;
-mod desk;
-mod distant;
-#[cfg(test)]
-mod dropped;
-mod error;
-mod feed;
-mod filling;
-mod gathering;
-mod handle;
-mod helm;
-mod host;
+mod api;
+mod cluster;
+mod event_loop;
+mod failpoints;
 #[cfg(all(test, interleavings))]
 mod interleavings;
-mod meeting;
-mod member;
-pub mod message;
 mod metrics;
-mod nudges;
-mod page;
-mod panics;
-mod reconciler;
-mod request;
-mod resource;
-mod runner;
-mod select;
-mod shared;
+mod read;
 #[cfg(feature = "stategraph")]
 pub mod stategraph;
-pub mod stats;
-mod stealable;
-mod steering;
 pub mod store;
 mod sync;
-mod task;
-mod tenure;
+mod tasks;
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(test)]
-mod things;
-mod typed;
-mod view;
-mod waiting;
-mod watch;
+mod tests;
 mod workers;
 
-pub use clock::{Clock, SystemClock, TokioClock};
-pub use context::Context;
-pub use controller::{Builder, Controller, DROP_GRACE, PATIENCE};
-pub use crash::CRASH_POINTS;
-pub use error::{
+pub use api::clock::{Clock, SystemClock, TokioClock};
+pub use api::context::Context;
+pub use api::controller::{Builder, Controller, DROP_GRACE, PATIENCE};
+pub use api::error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
-pub use handle::{Delete, Handle, Listing, Refresh};
-pub use host::WhenLost;
-pub use message::Message;
-pub use reconciler::Reconciler;
-pub use request::Request;
-pub use resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
-pub use select::{Hidden, Select};
-pub use stats::Stats;
-pub use typed::{KindWatch, ReadError, Resources, Typed};
-pub use watch::{Changes, Event, Watch};
+pub use api::handle::{Delete, Handle, Listing, Refresh};
+pub use api::message::{self, Message};
+pub use api::reconciler::Reconciler;
+pub use api::request::Request;
+pub use api::resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
+pub use api::select::{Hidden, Select};
+pub use api::typed::{KindWatch, ReadError, Resources, Typed};
+pub use event_loop::host::WhenLost;
+pub use failpoints::CRASH_POINTS;
+pub use metrics::stats::{self, Stats};
+pub use read::watch::{Changes, Event, Watch};
 
 pub use tokio_util::sync::CancellationToken;
 /// The words of the core, which this interface speaks.

@@ -13,7 +13,7 @@ use shuttle::sync::mpsc::{self, Sender};
 use shuttle::thread;
 
 use super::explore;
-use crate::helm::{Helm, Left, Visitor};
+use crate::event_loop::combining::{Helm, Left, Visitor};
 
 /// What was left for the host.
 type Things = Arc<Mutex<Vec<usize>>>;

@@ -34,10 +34,10 @@ use shuttle::{Config, Runner};
 use watershed_core::{Gone, Key, Publish, Revision, Row, Stored};
 
 use crate::Controller;
-use crate::host::Inbox;
-use crate::member::Role;
-use crate::shared::Shared;
-use crate::view::tests::uid;
+use crate::event_loop::host::Inbox;
+use crate::cluster::participant::Role;
+use crate::event_loop::shared::Shared;
+use crate::read::view::tests::uid;
 
 /// Orders of each sort.
 const SCHEDULES: usize = 1_000;

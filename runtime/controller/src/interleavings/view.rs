@@ -11,8 +11,8 @@ use watershed_core::{
 };
 
 use super::{explore, gone, publish};
-use crate::view::View;
-use crate::view::tests::{row, uid};
+use crate::read::view::View;
+use crate::read::view::tests::{row, uid};
 
 /// The last revision that each test publishes.
 const LAST: u64 = 6;

@@ -8,8 +8,8 @@ use shuttle::sync::mpsc;
 use shuttle::thread;
 
 use super::explore;
-use crate::backlog::Backlog;
-use crate::feed::{Bounds, Feed, Read};
+use crate::workers::run_queue::Backlog;
+use crate::read::ring_log::{Bounds, Feed, Read};
 
 #[test]
 fn a_reader_wakes_for_every_entry_and_for_the_end() {

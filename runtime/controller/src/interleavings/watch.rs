@@ -8,9 +8,9 @@ use shuttle::thread;
 use watershed_core::{Publish, Revision, Standing, Status, StatusUpdate, Target, Uid};
 
 use super::{explore, gone, publish, shared};
-use crate::shared::Shared;
-use crate::view::tests::{row, uid};
-use crate::watch::{Event, Watch};
+use crate::event_loop::shared::Shared;
+use crate::read::view::tests::{row, uid};
+use crate::read::watch::{Event, Watch};
 
 /// The last revision that each test publishes: more than what is held for who comes back.
 const LAST: u64 = 7;

@@ -12,10 +12,10 @@ use super::outside::Outside;
 use super::play::Play;
 use super::script::PLACES;
 use super::story::{Story, text};
-use crate::clock::Clock;
-use crate::reconciler::Reconciler;
-use crate::resource::state_of;
-use crate::select::Hidden;
+use crate::api::clock::Clock;
+use crate::api::reconciler::Reconciler;
+use crate::api::resource::state_of;
+use crate::api::select::Hidden;
 
 /// How often what has failed is tried again.
 const RETRIES: usize = 3;

@@ -9,8 +9,8 @@ use super::outside::Outside;
 use super::play::Play;
 use super::probe::Reached;
 use super::script::{Action, Cut, How, Point};
-use crate::handle::Refresh;
-use crate::reconciler::Reconciler;
+use crate::api::handle::Refresh;
+use crate::api::reconciler::Reconciler;
 
 /// Turns and seconds that a process that stood still gets to find out that it has lost its lease.
 const LAST_GASPS: u32 = 40;

@@ -19,8 +19,8 @@ use super::shrink;
 use super::story::Story;
 use super::systematic;
 use super::things::Things;
-use crate::message::Message;
-use crate::reconciler::Reconciler;
+use crate::api::message::Message;
+use crate::api::reconciler::Reconciler;
 
 /// Steps of a check unless something else is asked for: a fraction of a second.
 const STEPS: u64 = 10_000;

@@ -15,11 +15,11 @@ use super::roll::Roll;
 use super::script::{Action, Cut, How, Script, Step};
 use super::story::{Story, text};
 use super::things::{Thing, Things};
-use crate::clock::TokioClock;
-use crate::error::{EditError, WaitError};
-use crate::message::Message;
-use crate::reconciler::Reconciler;
-use crate::select::Hidden;
+use crate::api::clock::TokioClock;
+use crate::api::error::{EditError, WaitError};
+use crate::api::message::Message;
+use crate::api::reconciler::Reconciler;
+use crate::api::select::Hidden;
 use crate::store::MemoryStore;
 
 /// When every play begins: the first moment of 2000, in UTC.

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use watershed_core::{Error, Outcome, Phase, Returned, Row, Start};
 
 use super::script::Point;
-use crate::call::Signal;
-use crate::context::Link;
-use crate::message::DecodeError;
-use crate::panics;
-use crate::reconciler::Reconciler;
-use crate::runner::{self, Run, Runner, Typed};
+use crate::event_loop::call::Signal;
+use crate::api::context::Link;
+use crate::api::message::DecodeError;
+use crate::tasks::panics;
+use crate::api::reconciler::Reconciler;
+use crate::workers::invocation::{self, Run, Runner, Typed};
 use crate::store::BoxFuture;
 use crate::sync::Unpoisoned;
 
@@ -227,7 +227,7 @@ impl<R: Reconciler> Runner for Probed<R> {
             row: Arc::clone(&start.resource),
             phase: start.phase,
         };
-        let run = panics::catch(runner::run(
+        let run = panics::catch(invocation::run(
             Arc::clone(&self.reconciler),
             start,
             Arc::clone(&link),

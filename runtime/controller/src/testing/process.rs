@@ -7,11 +7,11 @@ use watershed_core::{Commit, CommitError, HistoryRow, KindOptions, Revision, Sto
 
 use super::given::Givens;
 use super::probe::{Control, Probed, Pulse};
-use crate::clock::TokioClock;
-use crate::controller::Controller;
-use crate::error::StartError;
-use crate::message::Message;
-use crate::reconciler::Reconciler;
+use crate::api::clock::TokioClock;
+use crate::api::controller::Controller;
+use crate::api::error::StartError;
+use crate::api::message::Message;
+use crate::api::reconciler::Reconciler;
 use crate::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
 
 /// Turns that a process gets to drop what it was told to drop.

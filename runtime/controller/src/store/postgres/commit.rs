@@ -16,7 +16,7 @@ use super::exchange::PostgresExchange;
 use super::load::REMOVALS_KEPT;
 use super::statements::Statements;
 use super::transaction::Transaction;
-use crate::crash::{COMMIT_WITHIN, crash_point};
+use crate::failpoints::{COMMIT_WITHIN, crash_point};
 
 /// Rows that one statement writes: a bound on what it takes in memory on both sides.
 const ROWS: usize = 2_000;

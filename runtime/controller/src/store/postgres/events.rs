@@ -11,7 +11,7 @@ use uuid::Uuid;
 use watershed_core::Revision;
 
 use crate::sync::Unpoisoned;
-use crate::task;
+use crate::tasks;
 
 /// Events that a slow follower may be behind before it has missed some, and is told so.
 const BEHIND: usize = 1_024;
@@ -148,7 +148,7 @@ impl Events {
         let line = shared.upgrade().unwrap_or_else(|| {
             let routes = Arc::new(Routes::default());
             let listen = listen(self.pool.clone(), self.channel.clone(), Arc::clone(&routes));
-            let task = task::spawn(listen).abort_handle();
+            let task = tasks::spawn(listen).abort_handle();
             let line = Arc::new(Line { routes, task });
             *shared = Arc::downgrade(&line);
             line

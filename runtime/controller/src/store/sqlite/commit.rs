@@ -12,7 +12,7 @@ use super::super::cuts::{Cuts, Failure};
 use super::super::{HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
 use super::dialect::{self, uid_bytes};
 use super::statements::Statements;
-use crate::crash::{COMMIT_WITHIN, crash_point};
+use crate::failpoints::{COMMIT_WITHIN, crash_point};
 
 /// The one connection that writes.
 ///

@@ -33,7 +33,7 @@ mod tables;
 use standin::{StandIn, World};
 
 use super::{Fault, Kit, Outside};
-use crate::reconciler::Reconciler;
+use crate::api::reconciler::Reconciler;
 
 /// Steps that each right sample stands in an ordinary run.
 const SHARE: u64 = 1_500;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use watershed_core::{Error, Outcome, Timestamp, Work};
 
 use super::super::Outside;
-use crate::context::Context;
-use crate::reconciler::Reconciler;
+use crate::api::context::Context;
+use crate::api::reconciler::Reconciler;
 use crate::sync::Unpoisoned;
 
 /// What is behind the calls.

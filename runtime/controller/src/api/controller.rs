@@ -1,0 +1,473 @@
+//! Starting and stopping a controller.
+
+use std::any::TypeId;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tracing::Instrument;
+use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
+
+use crate::api::clock::{Clock, SystemClock};
+use crate::api::error::{ShutdownError, StartError};
+use crate::event_loop::initial_snapshot::Filling;
+use crate::api::handle::Handle;
+use crate::event_loop::combining::Helm;
+use crate::event_loop::host::{Inbox, Stop, WhenLost};
+use crate::cluster::participant::{Member, Role, Seat};
+use crate::api::message::Message;
+use crate::metrics::Metrics;
+use crate::api::reconciler::Reconciler;
+use crate::workers::invocation::{Runner, Typed};
+use crate::event_loop::shared::Shared;
+use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
+use crate::tasks;
+use crate::read::view::View;
+use crate::read::watch::Watching;
+
+/// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
+const COMMANDS: usize = 1_024;
+
+/// How long a call waits for a process that holds the instance, unless something else is set: longer than a lease of
+/// Postgres lasts, so that a takeover is not noticed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long invocations get to return when a controller is dropped without a [`Controller::shutdown`].
+pub const DROP_GRACE: Duration = Duration::from_secs(10);
+
+/// A running controller. It ends when this is dropped, or in order by [`shutdown`](Self::shutdown).
+///
+/// Everything else is done through the [`Handle`] that it derefs to, of which any number can be cloned.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Key, KindOptions, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+///
+/// // A handle for another task does not keep the controller running, and reads go on when it has stopped.
+/// let handle = controller.handle();
+/// controller.shutdown(Duration::from_secs(10)).await?;
+/// assert!(handle.stopped().is_some());
+/// assert!(handle.get(Key::new("page", "home"))?.state.is_some());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Controller {
+    handle: Handle,
+    shutdown: watch::Sender<Option<Duration>>,
+    ended: watch::Receiver<Option<Stop>>,
+}
+
+impl Controller {
+    /// Begins to describe a controller.
+    pub fn builder() -> Builder {
+        Builder {
+            instance: Arc::from("default"),
+            store: Arc::new(MemoryStore::new()),
+            limits: Limits::default(),
+            kinds: Vec::new(),
+            runners: BTreeMap::new(),
+            types: Vec::new(),
+            clock: None,
+            when_lost: WhenLost::default(),
+            patience: PATIENCE,
+        }
+    }
+
+    /// A handle for other tasks. It does not keep the controller running.
+    pub fn handle(&self) -> Handle {
+        self.handle.clone()
+    }
+
+    /// Stops in order: takes no further calls, cancels what runs, waits up to `grace` for it, commits, and gives the
+    /// lease back. Asked again meanwhile, the grace is over at once.
+    ///
+    /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
+    pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
+        self.shutdown.send_replace(Some(grace));
+        self.run().await
+    }
+
+    /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
+    /// or another controller took the instance ([`ShutdownError::LeaseLost`]). None of these ends the process; after
+    /// a lost lease another controller may be started, which stands by until the lease is free. One that was told to
+    /// campaign ([`WhenLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
+    ///
+    /// Cancel-safe.
+    pub async fn run(&self) -> Result<(), ShutdownError> {
+        let mut ended = self.ended.clone();
+        let Ok(stop) = ended.wait_for(Option::is_some).await.map(|stop| stop.clone()) else {
+            return Err(ShutdownError::Panicked);
+        };
+        match stop {
+            Some(Stop {
+                reason: StopReason::StoreFailed(message),
+                ..
+            }) => Err(ShutdownError::StoreFailed { message }),
+            Some(Stop {
+                reason: StopReason::StoreFull(message),
+                ..
+            }) => Err(ShutdownError::StoreFull { message }),
+            Some(Stop {
+                reason: StopReason::LeaseLost,
+                ..
+            }) => Err(ShutdownError::LeaseLost),
+            Some(Stop { unreturned, .. }) if !unreturned.is_empty() => {
+                let grace = self.shutdown.borrow().unwrap_or(DROP_GRACE);
+                Err(ShutdownError::Unreturned { grace, unreturned })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Deref for Controller {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.shutdown.send_if_modified(|asked| {
+            let is_first = asked.is_none();
+            asked.get_or_insert(DROP_GRACE);
+            is_first
+        });
+    }
+}
+
+/// Describes a controller before it starts.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::store::MemoryStore;
+/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, WhenLost};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let mut options = KindOptions::new("page");
+/// options.concurrency = Some(4);
+/// options.resync = Some(Duration::from_secs(3600));
+///
+/// let controller = Controller::builder()
+///     .instance("shop")
+///     .store(MemoryStore::new())
+///     .clock(SystemClock::new())
+///     .limits(Limits { concurrency: 16, ..Limits::default() })
+///     .when_lost(WhenLost::Stop)
+///     .kind(options, Pages)
+///     .start()
+///     .await?;
+/// # drop(controller);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Builder {
+    instance: Arc<str>,
+    store: Arc<dyn Store>,
+    limits: Limits,
+    kinds: Vec<KindOptions>,
+    runners: BTreeMap<Kind, Arc<dyn Runner>>,
+    types: Vec<(TypeId, Kind)>,
+    clock: Option<Arc<dyn Clock>>,
+    when_lost: WhenLost,
+    patience: Duration,
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds = self
+            .kinds
+            .iter()
+            .map(|options| options.kind.as_str())
+            .collect::<Vec<_>>();
+        f.debug_struct("Builder")
+            .field("instance", &self.instance)
+            .field("kinds", &kinds)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// The instance whose catalog is controlled; `default` unless set.
+    #[must_use]
+    pub fn instance(mut self, instance: impl Into<Arc<str>>) -> Self {
+        self.instance = instance.into();
+        self
+    }
+
+    /// Where the catalog is kept; in memory unless set.
+    #[must_use]
+    pub fn store(mut self, store: impl Store) -> Self {
+        self.store = Arc::new(store);
+        self
+    }
+
+    /// The bounds of the controller.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where the time comes from; the machine's clocks unless set.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Registers a kind. The formats in `options` are set to those of the reconciler's messages.
+    #[must_use]
+    pub fn kind<R: Reconciler>(mut self, mut options: KindOptions, reconciler: R) -> Self {
+        options.spec_format = R::Spec::FORMAT;
+        options.state_format = R::State::FORMAT;
+        self.types.push((TypeId::of::<R>(), options.kind.clone()));
+        self.runners.insert(
+            options.kind.clone(),
+            Arc::new(Typed::new(reconciler, options.blocking)),
+        );
+        self.kinds.push(options);
+        self
+    }
+
+    /// Registers a kind whose formats are in `options`, with a runner of one's own.
+    #[cfg(feature = "testing")]
+    pub(crate) fn runner(mut self, options: KindOptions, runner: Arc<dyn Runner>) -> Self {
+        self.runners.insert(options.kind.clone(), runner);
+        self.kinds.push(options);
+        self
+    }
+
+    /// What becomes of the controller when its lease is lost; it stops unless set. To go on, the store must be one that
+    /// processes share.
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost) -> Self {
+        self.when_lost = when_lost;
+        self
+    }
+
+    /// How long a call may wait, where another process holds the instance, until that one takes it; [`PATIENCE`] unless
+    /// set. It is then taken back and refused as [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Opens the catalog, asks for what a start asks for, and runs on the current tokio runtime. Where another process
+    /// holds the instance, this waits for it, or refuses, as the store was told.
+    ///
+    /// Every resource whose bytes its kind can't read is kept untouched and listed with the error; resources of
+    /// kinds that are not registered are listed as unsupported.
+    ///
+    /// Spans of the controller and its invocations stand inside the span in which this is called.
+    ///
+    /// # Errors
+    /// When the catalog can't be opened or contradicts itself.
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn start(self) -> Result<Controller, StartError> {
+        let opened = self.store.open(&self.instance).await;
+        let Opened { stored, catalog } = opened.map_err(|source| StartError::Store {
+            instance: Arc::clone(&self.instance),
+            source,
+        })?;
+        let catalog: Arc<dyn Catalog> = Arc::from(catalog);
+        let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Hold);
+        let instance = Arc::clone(&member.instance);
+        let filling = Filling::begin(&member.shared, &stored);
+        let host = member.host(stored, catalog, inbox);
+        filling.end().await;
+        match host {
+            Ok(mut host) => {
+                host.begin(Vec::new());
+                Ok(ends.run(member, Seat::Holding(host)))
+            }
+            Err((source, _)) => Err(StartError::Catalog { instance, source }),
+        }
+    }
+
+    /// Takes part in an instance that processes share: returns at once with handles that can do everything, holds the
+    /// instance as soon as nobody else does, and stands by again whenever the lease is lost.
+    ///
+    /// # Errors
+    /// When the catalog can't be read, or the store can't be shared.
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn join(mut self) -> Result<Controller, StartError> {
+        self.when_lost = WhenLost::Campaign;
+        self.follow(Role::Hold).await
+    }
+
+    /// Reads an instance that processes share, and asks those who hold it; never holds it itself, so no kinds need be
+    /// registered.
+    ///
+    /// # Errors
+    /// As [`join`](Self::join).
+    ///
+    /// # Panics
+    /// If it is not called within a tokio runtime.
+    pub async fn attach(self) -> Result<Controller, StartError> {
+        self.follow(Role::Ask).await
+    }
+
+    async fn follow(self, role: Role) -> Result<Controller, StartError> {
+        let failed = |source| StartError::Store {
+            instance: Arc::clone(&self.instance),
+            source,
+        };
+        let exchange = self.store.exchange(&self.instance);
+        let exchange = exchange.ok_or_else(|| failed(StoreError::NotShared))?;
+        let (stored, removed) = exchange.read().await.map_err(failed)?;
+        let (member, inbox, ends) = self.member(&stored, Some(removed), role);
+        Filling::begin(&member.shared, &stored).end().await;
+        Ok(ends.run(member, Seat::Following(inbox)))
+    }
+
+    /// Everything but the loop, over a catalog as it was found.
+    pub(crate) fn member(
+        self,
+        stored: &Stored,
+        last_removal: Option<Revision>,
+        role: Role,
+    ) -> (Member, Inbox, Ends) {
+        let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
+        let mut limits = self.limits;
+        if !clock.is_simulated() {
+            // Controllers that failed together must not try again together.
+            limits
+                .jitter
+                .get_or_insert_with(|| uuid::Uuid::now_v7().as_u64_pair().1);
+        }
+        let (commands, commands_in) = mpsc::channel(COMMANDS);
+        let (forgotten, forgotten_in) = mpsc::unbounded_channel();
+        let (shutdown, shutdown_in) = watch::channel(None);
+        let shared = Arc::new(Shared {
+            commands,
+            forgotten,
+            view: View::with_capacity(stored.revision, stored.rows.len()),
+            watching: Watching::since(stored.revision, last_removal),
+            metrics: Metrics::new(),
+            clock: Arc::clone(&clock),
+            catalog: RwLock::default(),
+            exchange: self.store.exchange(&self.instance),
+            holds: AtomicBool::new(false),
+            next_call: AtomicU64::new(1),
+            kinds: self.types,
+            helm: Helm::new(),
+            stopped: OnceLock::new(),
+        });
+        let member = Member {
+            span: tracing::info_span!("controller", instance = %self.instance),
+            instance: self.instance,
+            store: self.store,
+            limits,
+            kinds: self.kinds,
+            runners: Arc::new(self.runners),
+            clock,
+            shared,
+            when_lost: self.when_lost,
+            role,
+            patience: self.patience,
+        };
+        let inbox = Inbox {
+            shutdown: shutdown_in,
+            forgotten: forgotten_in,
+            commands: commands_in,
+        };
+        (member, inbox, Ends { shutdown })
+    }
+}
+
+/// What a controller keeps of its process's part.
+pub(crate) struct Ends {
+    shutdown: watch::Sender<Option<Duration>>,
+}
+
+impl Ends {
+    fn run(self, member: Member, seat: Seat) -> Controller {
+        let span = member.span.clone();
+        let handle = Handle::new(Arc::clone(&member.shared));
+        let (end, ended) = watch::channel(None);
+        let run = async move {
+            let stop = member.serve(seat).await;
+            let _ = end.send(Some(stop));
+        };
+        tasks::spawn(run.instrument(span));
+        Controller {
+            handle,
+            shutdown: self.shutdown,
+            ended,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_core::Timestamp;
+
+    use super::*;
+    use crate::TokioClock;
+
+    fn jitter(builder: Builder) -> Option<u64> {
+        let (member, _, _) = builder.member(&Stored::default(), None, Role::Hold);
+        member.limits.jitter
+    }
+
+    #[tokio::test]
+    async fn retries_are_spread_by_a_number_of_each_controller_unless_the_clock_is_simulated() {
+        let (one, other) = (jitter(Controller::builder()), jitter(Controller::builder()));
+        assert!(one.is_some() && one != other);
+        let simulated = Controller::builder().clock(TokioClock::starting_at(Timestamp(0)));
+        assert_eq!(jitter(simulated), None);
+        let chosen = Limits {
+            jitter: Some(7),
+            ..Limits::default()
+        };
+        assert_eq!(jitter(Controller::builder().limits(chosen)), Some(7));
+    }
+}

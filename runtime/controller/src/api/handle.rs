@@ -1,0 +1,489 @@
+//! The public interface of a running controller.
+
+use std::any::TypeId;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+use watershed_core::{
+    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow, Key,
+    Kind, Name, NewResource, Refusal, Revision, StopReason, Target, Uid, Update,
+};
+
+use crate::event_loop::call::{By, Command, Reply, RequestReply};
+use crate::api::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
+use crate::event_loop::combining::Visitor;
+use crate::api::message::Message;
+use crate::api::request::{Forget, Promise, Request, within};
+use crate::api::resource::{Resource, new_spec};
+use crate::api::select::Select;
+use crate::event_loop::shared::Shared;
+use crate::metrics::stats::Stats;
+use crate::store::Lease;
+use crate::read::watch::{Event, Watch};
+
+/// Talks to a running controller. Cheap to clone, usable from any task.
+///
+/// **Writes** that returned are committed and visible to every later read in this process. Their futures may be
+/// dropped: a call that was on its way is then carried out or not, as a whole.
+///
+/// **Reads** ([`get`](Self::get), [`list`](Self::list)) are of the committed catalog, take no lock that the
+/// controller's loop holds while it works, and go on after it has stopped. One exception: a name without its kind that
+/// is found in no kind, or in several, while a batch renames is looked for again when its names have moved.
+///
+/// **Any process** that shares the instance's store has the same handle ([`Builder::join`](crate::Builder::join),
+/// [`Builder::attach`](crate::Builder::attach)): where another one holds the instance, calls are left for it in the
+/// store and answered from there.
+///
+/// From inside an invocation (through [`Context::controller`](crate::Context::controller)) every write is bound to
+/// it: once it is cancelled or has returned they are refused, and so is every wait at any time.
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         let page = Page(context.spec().0.clone());
+/// #         context.set_state(&page).await.map_err(|e| Error::transient("state", e.to_string()))?;
+/// #         Ok(Outcome::default())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, Delete, Expect, Hidden, Key, KindOptions, Refresh, declare};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let home = Key::new("page", "home");
+/// let uid = controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+///
+/// // An edit can say what it expects; a stale one is refused, and nothing has changed.
+/// let seen = controller.get(home.clone())?;
+/// let expect = Expect { uid: Some(uid), spec_version: Some(seen.spec_version) };
+/// controller.update_spec(home.clone(), &Page("hi".into()), expect).await?;
+/// assert!(controller.update_spec(home.clone(), &Page("ho".into()), expect).await.is_err());
+///
+/// controller.rename(home, "start", Expect::default()).await?;
+/// controller.refresh(uid, Refresh::Plain).await?.settled(Duration::from_secs(10)).await?;
+/// assert_eq!(controller.list(Hidden::Leave).resources.len(), 1);
+///
+/// controller.delete(uid, Delete::Reconciled, Expect::default()).await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// assert!(controller.get(uid).is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+    by: Option<By>,
+}
+
+/// How a resource is deleted.
+///
+/// See [`Handle`] for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Delete {
+    /// Its reconciler removes what it made; the resource goes when that is done.
+    #[default]
+    Reconciled,
+    /// At once, giving up on the reconciler; its history says so.
+    Forced,
+}
+
+/// Which refresh is asked for.
+///
+/// See [`Handle`] for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Refresh {
+    /// Do the work again.
+    #[default]
+    Plain,
+    /// Do it again and forget incremental state.
+    Full,
+}
+
+/// All resources at one revision.
+///
+/// See [`Handle`] for an example.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The revision; [`Handle::watch`] from here, applied over the listing, converges.
+    pub revision: Revision,
+    /// In order of kind and name. Resources whose delete is unfinished are among them, with their mark.
+    pub resources: Vec<Resource>,
+}
+
+/// How often a check reads the store to find it as the loop has it: a busy controller may never stand still.
+const CHECK_LOOKS: u32 = 5;
+
+/// Edits.
+impl Handle {
+    /// Creates a resource; made by [`declare`](crate::declare), for instance. Returns its uid, which is an earlier
+    /// one if the deletion of a resource of that name is not finished.
+    pub async fn create(&self, new: NewResource) -> Result<Uid, EditError> {
+        self.edit(Edit::create(new)).await
+    }
+
+    /// Gives some columns new values.
+    pub async fn update(
+        &self,
+        target: impl Into<Target>,
+        update: Update,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.edit(Edit::update(target, update).expecting(expect)).await
+    }
+
+    /// Gives a resource a new spec.
+    pub async fn update_spec<S: Message>(
+        &self,
+        target: impl Into<Target>,
+        spec: &S,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.update(target, new_spec(spec)?, expect).await
+    }
+
+    /// Gives a resource another name; its reconciler moves what it made.
+    pub async fn rename(
+        &self,
+        target: impl Into<Target>,
+        name: impl Into<Name>,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        self.edit(Edit::rename(target, name).expecting(expect)).await
+    }
+
+    /// Deletes a resource.
+    pub async fn delete(
+        &self,
+        target: impl Into<Target>,
+        how: Delete,
+        expect: Expect,
+    ) -> Result<Uid, EditError> {
+        let edit = match how {
+            Delete::Reconciled => Edit::delete(target),
+            Delete::Forced => Edit::force_delete(target),
+        };
+        self.edit(edit.expecting(expect)).await
+    }
+
+    /// Carries out several edits, all or none, with nothing scheduled in between.
+    pub async fn apply(&self, batch: Batch) -> Result<Applied, EditError> {
+        match self.call(Call::Apply(batch)).await? {
+            Answer::Applied(applied) => Ok(applied),
+            other => unreachable!("a batch was answered by {other:?}"),
+        }
+    }
+
+    async fn edit(&self, edit: Edit) -> Result<Uid, EditError> {
+        let applied = self.apply(edit.into()).await?;
+        Ok(applied.uids.first().copied().ok_or(Refusal::OutcomeUnknown)?)
+    }
+}
+
+/// Requests.
+impl Handle {
+    /// Asks for a reconcile; returns once the request is recorded.
+    pub async fn reconcile(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
+        self.request(Call::Reconcile(target.into())).await
+    }
+
+    /// Asks for the work to be done although nothing changed. The request is stored: no crash loses or repeats it.
+    pub async fn refresh(&self, target: impl Into<Target>, how: Refresh) -> Result<Request, RequestError> {
+        self.request(Call::Refresh {
+            target: target.into(),
+            full: how == Refresh::Full,
+        })
+        .await
+    }
+
+    /// Says that something outside moved. Debounced; never cancels the resource's own invocation.
+    pub async fn nudge(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Nudge(target.into())).await
+    }
+
+    /// Nudges every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
+    pub async fn nudge_all(&self) -> Result<(), RequestError> {
+        self.done(Call::NudgeAll).await
+    }
+
+    /// Cancels the running invocation, and what is pending for this resource alone.
+    pub async fn cancel(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Cancel(target.into())).await
+    }
+
+    /// Tries now what has failed, its failures forgotten; also a delete or a rename. Does nothing to what has not.
+    pub async fn retry(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Retry(target.into())).await
+    }
+
+    /// Holds further reconciles back; deletes and renames go on, and so do those below. Stored.
+    pub async fn pause(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Pause(target.into())).await
+    }
+
+    /// Ends a pause; what asked for the resource meanwhile counts as one request.
+    pub async fn resume(&self, target: impl Into<Target>) -> Result<(), RequestError> {
+        self.done(Call::Resume(target.into())).await
+    }
+
+    /// Asks for one reconcile although the resource is paused.
+    pub async fn reconcile_once(&self, target: impl Into<Target>) -> Result<Request, RequestError> {
+        self.request(Call::ReconcileOnce(target.into())).await
+    }
+
+    /// Says why a resource is not running now, the root cause first.
+    pub async fn explain(&self, target: impl Into<Target>) -> Result<Explanation, RequestError> {
+        match self.call(Call::Explain(target.into())).await? {
+            Answer::Explained(explanation) => Ok(*explanation),
+            other => unreachable!("an explanation was asked for and {other:?} came"),
+        }
+    }
+
+    async fn done(&self, call: Call) -> Result<(), RequestError> {
+        self.call(call).await?;
+        Ok(())
+    }
+
+    async fn request(&self, call: Call) -> Result<Request, RequestError> {
+        let (recorded, is_recorded) = oneshot::channel();
+        let (outcome, outcome_of) = oneshot::channel();
+        let (settled, is_settled) = oneshot::channel();
+        let reply = RequestReply {
+            recorded: Some(recorded),
+            outcome: Some(outcome),
+            settled: Some(settled),
+        };
+        let id = self.send(call, Reply::Request(Box::new(reply))).await?;
+        let forget = Forget {
+            id,
+            shared: Arc::clone(&self.shared),
+        };
+        Ok(Request {
+            uid: is_recorded.await.map_err(|_| Refusal::OutcomeUnknown)??,
+            outcome: Promise::Awaited(outcome_of),
+            settled: Promise::Awaited(is_settled),
+            inside: self.by.is_some(),
+            _forget: forget,
+        })
+    }
+}
+
+/// Reads.
+impl Handle {
+    /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
+    pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
+        Ok(self.shared.view.get(&target.into())?)
+    }
+
+    /// The resources that are selected, at one revision; a batch shows whole or not at all.
+    pub fn list(&self, select: impl Into<Select>) -> Listing {
+        let select = select.into();
+        let (revision, mut resources) = self.shared.view.list(|row| select.keeps_row(row));
+        resources.retain(|found| select.keeps_status(&found.row, &found.status));
+        Listing { revision, resources }
+    }
+
+    /// The kinds that a reconciler of this type was registered for.
+    pub(crate) fn kinds_of(&self, reconciler: TypeId) -> impl Iterator<Item = &Kind> {
+        let kinds = self.shared.kinds.iter();
+        kinds
+            .filter(move |(id, _)| *id == reconciler)
+            .map(|(_, kind)| kind)
+    }
+
+    /// Follows what is committed after `from`: the revision of a listing, or the last that an earlier watch saw, also
+    /// before a restart. Where nothing was removed since, what changed comes first, each row as it is now.
+    ///
+    /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
+    pub fn watch(&self, from: Revision) -> Watch {
+        self.shared.watching.watch(from, &self.shared.view)
+    }
+
+    /// The newest entries of a resource's history, newest first, at most `limit`.
+    pub async fn history(
+        &self,
+        target: impl Into<Target>,
+        limit: u32,
+    ) -> Result<Vec<HistoryRow>, HistoryError> {
+        let uid = self.shared.view.get(&target.into())?.uid;
+        Ok(self.shared.history(uid, limit).await?)
+    }
+
+    /// The newest entries of history of the whole instance, newest first, at most `limit`; those of resources that
+    /// are no longer there are among them.
+    pub async fn recent_history(&self, limit: u32) -> Result<Vec<HistoryRow>, HistoryError> {
+        Ok(self.shared.recent(limit).await?)
+    }
+
+    /// How the controller does at this moment: what is pending, runs, failed, and how long things take. It looks at
+    /// every resource once and asks nothing of the loop.
+    pub fn stats(&self) -> Stats {
+        Stats::of(&self.shared, self.shared.clock.now().wall)
+    }
+
+    /// Checks every rule of the controller that is a statement about a state, and compares the stored catalog with the
+    /// loaded one, bit by bit. For whoever suspects the controller itself: the loop stands still meanwhile, about a
+    /// second for a million resources, and the store is read whole.
+    ///
+    /// The two catalogs are [`Compared::Whole`] if nothing was written between the look at one and at the other, which
+    /// is tried for a few times; else as far as neither has changed. Where another process holds the instance, that one
+    /// checks its rules, and no catalogs are compared.
+    ///
+    /// # Errors
+    /// If the store can't be read, or the controller has stopped.
+    pub async fn check_consistency(&self) -> Result<Consistency, CheckError> {
+        for looks_left in (0..CHECK_LOOKS).rev() {
+            let stored = self.shared.read().await?;
+            let can_compare = stored.is_some();
+            let call = Call::Check(stored.map(Arc::new));
+            let checked = match self.call(call).await? {
+                Answer::Checked(checked) => *checked,
+                other => unreachable!("a check was asked for and {other:?} came"),
+            };
+            let whole = checked.compared == Compared::Whole;
+            if whole || !can_compare || looks_left == 0 || !checked.findings.is_empty() {
+                return Ok(checked);
+            }
+        }
+        unreachable!("the last look returns")
+    }
+
+    /// Whether this process holds the instance at this moment, and so runs its reconcilers.
+    pub fn holds_instance(&self) -> bool {
+        self.shared.holds.load(Ordering::SeqCst)
+    }
+
+    /// The lease under which this process holds the instance, as it was last renewed.
+    ///
+    /// None while another process holds the instance, and with a store whose lock lasts as long as the process. For what
+    /// must not go on beyond it: nobody else holds the instance before [`Lease::expires_at`].
+    pub fn lease(&self) -> Option<Lease> {
+        self.shared.lease()
+    }
+
+    /// Why the controller has stopped; none while it runs.
+    pub fn stopped(&self) -> Option<StopReason> {
+        self.shared.stopped.get().cloned()
+    }
+}
+
+/// Waits. Refused from inside an invocation, which would wait for itself.
+impl Handle {
+    /// Waits until every resource is settled: nothing runs and nothing is pending. Does not wait for times.
+    ///
+    /// Cancel-safe.
+    pub async fn wait_until_idle(&self, deadline: Duration) -> Result<(), WaitError> {
+        within(deadline, async {
+            let (reply, answer) = oneshot::channel();
+            let id = self.send(Call::WaitUntilIdle, Reply::Once(reply)).await?;
+            let _forget = Forget {
+                id,
+                shared: Arc::clone(&self.shared),
+            };
+            answered(answer).await.map(drop)
+        })
+        .await
+    }
+
+    /// Waits until what stands at a name, if anything, is as `predicate` wants it, and returns it.
+    ///
+    /// The predicate is asked once at the beginning, then whenever what stands there has changed. Cancel-safe.
+    pub async fn wait_until(
+        &self,
+        key: Key,
+        mut predicate: impl FnMut(Option<&Resource>) -> bool,
+        deadline: Duration,
+    ) -> Result<Option<Resource>, WaitError> {
+        if self.by.is_some() {
+            return Err(Refusal::FromInside.into());
+        }
+        let target = Target::Key(key);
+        within(deadline, async {
+            loop {
+                let mut watch = self.watch(self.shared.view.revision());
+                let mut seen = None;
+                loop {
+                    let found = self.get(target.clone()).ok();
+                    if seen.as_ref() != Some(&found) {
+                        if predicate(found.as_ref()) {
+                            return Ok(found);
+                        }
+                        seen = Some(found);
+                    }
+                    match watch.next().await {
+                        Some(Event::Lagged) => break,
+                        Some(_) => {}
+                        None => return Err(self.unreachable()),
+                    }
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Handle {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, by: None }
+    }
+
+    /// A handle for use inside an invocation.
+    pub(crate) fn inside(shared: Arc<Shared>, by: By) -> Self {
+        Self { shared, by: Some(by) }
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        self.send(call, Reply::Once(reply)).await?;
+        answered(answer).await
+    }
+
+    /// Sends a call to the loop; waits while the loop has enough of them.
+    async fn send(&self, call: Call, reply: Reply) -> Result<CallId, Refusal> {
+        let id = self.shared.call_id();
+        let command = Command {
+            id,
+            by: self.by,
+            call,
+            reply,
+            sent: Instant::now(),
+        };
+        self.shared
+            .commands
+            .send(command)
+            .await
+            .map_err(|_| self.unreachable())?;
+        self.shared.come_by(Visitor::Caller);
+        Ok(id)
+    }
+
+    /// Why a call that the loop never took was not carried out.
+    fn unreachable(&self) -> Refusal {
+        match self.shared.stopped.get() {
+            Some(StopReason::LeaseLost) => Refusal::LeaseLost,
+            _ => Refusal::ShuttingDown,
+        }
+    }
+}
+
+/// The answer to a call that the loop took.
+pub(crate) async fn answered(
+    answer: impl Future<Output = Result<Answer, oneshot::error::RecvError>>,
+) -> Result<Answer, Refusal> {
+    match answer.await {
+        Ok(Answer::Refused(refusal)) => Err(refusal),
+        Ok(answer) => Ok(answer),
+        Err(_) => Err(Refusal::OutcomeUnknown),
+    }
+}

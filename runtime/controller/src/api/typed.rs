@@ -1,0 +1,266 @@
+//! The resources of one kind, in terms of its reconciler's types.
+
+use std::any::TypeId;
+use std::fmt;
+use std::marker::PhantomData;
+
+use thiserror::Error;
+use watershed_core::{Expect, Key, Kind, Name, Refusal, Revision, Row, Uid};
+
+use crate::api::error::{EditError, RequestError};
+use crate::api::handle::{Delete, Handle};
+use crate::api::message::DecodeError;
+use crate::api::reconciler::Reconciler;
+use crate::api::request::Request;
+use crate::api::resource::{Resource, declare, new_spec};
+use crate::api::select::Select;
+use crate::read::watch::{Changes, Event, Watch};
+
+impl Handle {
+    /// The resources of the kind that this reconciler was registered for, in terms of its types.
+    ///
+    /// # Panics
+    /// If the reconciler was registered for no kind, or for several.
+    #[track_caller]
+    pub fn of<R: Reconciler>(&self) -> Resources<R> {
+        let name = std::any::type_name::<R>();
+        let mut kinds = self.kinds_of(TypeId::of::<R>());
+        match (kinds.next(), kinds.next()) {
+            (Some(kind), None) => Resources::new(self.clone(), kind.clone()),
+            (None, _) => panic!("`{name}` is registered for no kind"),
+            (Some(_), Some(_)) => panic!("`{name}` is registered for several kinds"),
+        }
+    }
+}
+
+/// The most attempts of [`Resources::apply`] while others create and delete the resource.
+const TRIES: usize = 16;
+
+/// The resources of one kind, see [`Handle::of`].
+///
+/// ```
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # struct Pages;
+/// # impl Reconciler for Pages {
+/// #     type Spec = Page;
+/// #     type State = Page;
+/// #     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+/// #         context.set_state(&Page(context.spec().0.clone())).await?;
+/// #         Ok(Outcome::changed())
+/// #     }
+/// # }
+/// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// # struct Page(String);
+/// # watershed_controller::json_message!(Page, format = 1);
+/// use std::time::Duration;
+/// use watershed_controller::{Controller, KindOptions};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
+/// let pages = controller.of::<Pages>();
+/// pages.apply("home", &Page("hello".into())).await?;
+/// pages.apply("home", &Page("hi".into())).await?; // It is there already, and gets another spec.
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+///
+/// let home = pages.get("home")?;
+/// assert_eq!((home.spec, home.state), (Page("hi".into()), Some(Page("hi".into()))));
+/// assert_eq!(pages.list()?.len(), 1);
+///
+/// pages.delete("home").await?;
+/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// assert!(pages.get("home").is_err());
+/// # Ok(())
+/// # }
+/// ```
+pub struct Resources<R> {
+    handle: Handle,
+    kind: Kind,
+    reconciler: PhantomData<fn() -> R>,
+}
+
+/// A resource with its types.
+///
+/// See [`Resources`] for an example.
+pub struct Typed<R: Reconciler> {
+    /// The spec.
+    pub spec: R::Spec,
+    /// The state; none before the first one was written.
+    pub state: Option<R::State>,
+    /// Everything else.
+    pub resource: Resource,
+}
+
+/// The error of reading a resource with its types.
+///
+/// See [`Resources`] for an example.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// There is no such resource.
+    #[error(transparent)]
+    Refused(#[from] RequestError),
+    /// Its bytes are not of these types.
+    #[error("can't read \"{key}\"")]
+    Unreadable {
+        /// The resource.
+        key: Key,
+        /// The mistake in the bytes.
+        source: DecodeError,
+    },
+}
+
+impl<R: Reconciler> Typed<R> {
+    fn read(resource: Resource) -> Result<Self, ReadError> {
+        let unreadable = |source| ReadError::Unreadable {
+            key: resource.key(),
+            source,
+        };
+        Ok(Self {
+            spec: resource.spec().map_err(unreadable)?,
+            state: resource.state().map_err(unreadable)?,
+            resource,
+        })
+    }
+}
+
+impl<R: Reconciler> fmt::Debug for Typed<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Typed")
+            .field("resource", &self.resource)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> fmt::Debug for Resources<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resources")
+            .field("kind", &self.kind)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R> Clone for Resources<R> {
+    fn clone(&self) -> Self {
+        Self::new(self.handle.clone(), self.kind.clone())
+    }
+}
+
+impl<R> Resources<R> {
+    pub(crate) fn new(handle: Handle, kind: Kind) -> Self {
+        Self {
+            handle,
+            kind,
+            reconciler: PhantomData,
+        }
+    }
+
+    fn key(&self, name: impl Into<Name>) -> Key {
+        Key {
+            kind: self.kind.clone(),
+            name: name.into(),
+        }
+    }
+}
+
+impl<R: Reconciler> Resources<R> {
+    /// One resource.
+    ///
+    /// # Errors
+    /// If there is none of that name, or its bytes can't be read.
+    pub fn get(&self, name: impl Into<Name>) -> Result<Typed<R>, ReadError> {
+        Typed::read(self.handle.get(self.key(name))?)
+    }
+
+    /// All that are not hidden and not being deleted, in order of their names.
+    ///
+    /// # Errors
+    /// If the bytes of one can't be read.
+    pub fn list(&self) -> Result<Vec<Typed<R>>, ReadError> {
+        let listing = self.handle.list(Select::kind(self.kind.clone()));
+        listing.resources.into_iter().map(Typed::read).collect()
+    }
+
+    /// Creates a resource, or gives the one of that name this spec: whichever is right when the call is carried out.
+    ///
+    /// # Errors
+    /// As [`Handle::create`] and [`Handle::update`].
+    pub async fn apply(&self, name: impl Into<Name>, spec: &R::Spec) -> Result<Uid, EditError> {
+        let key = self.key(name);
+        for _ in 0..TRIES {
+            let update = self
+                .handle
+                .update(key.clone(), new_spec(spec)?, Expect::default());
+            match update.await {
+                Err(EditError::Refused(Refusal::Unknown(_))) => {}
+                other => return other,
+            }
+            let new = declare(key.kind.as_str(), key.name.as_str(), spec)?;
+            match self.handle.create(new).await {
+                // Somebody else was quicker.
+                Err(EditError::Refused(Refusal::NameTaken { .. })) => {}
+                other => return other,
+            }
+        }
+        Err(Refusal::Contradiction(key).into())
+    }
+
+    /// Deletes a resource by its reconciler.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub async fn delete(&self, name: impl Into<Name>) -> Result<Uid, EditError> {
+        let how = Delete::Reconciled;
+        self.handle.delete(self.key(name), how, Expect::default()).await
+    }
+
+    /// Asks for a reconcile, as [`Handle::reconcile`].
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub async fn reconcile(&self, name: impl Into<Name>) -> Result<Request, RequestError> {
+        self.handle.reconcile(self.key(name)).await
+    }
+
+    /// Follows what is committed after `from`, as [`Handle::watch`], of this kind alone.
+    pub fn watch(&self, from: Revision) -> KindWatch {
+        KindWatch {
+            watch: self.handle.watch(from),
+            kind: self.kind.clone(),
+        }
+    }
+}
+
+/// Follows the resources of one kind, see [`Resources::watch`].
+#[derive(Debug)]
+pub struct KindWatch {
+    watch: Watch,
+    kind: Kind,
+}
+
+impl KindWatch {
+    /// The next event with something of the kind: [`Event::Changed`] with its rows alone, or [`Event::Lagged`]. None as
+    /// for [`Watch::next`].
+    ///
+    /// Cancel-safe.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            match self.watch.next().await? {
+                Event::Changed(changes) => {
+                    let found = self.of_the_kind(changes);
+                    if !found.rows.is_empty() || !found.gone.is_empty() {
+                        return Some(Event::Changed(found));
+                    }
+                }
+                Event::Lagged => return Some(Event::Lagged),
+                _ => {}
+            }
+        }
+    }
+
+    fn of_the_kind(&self, mut changes: Changes) -> Changes {
+        let is_ours = |row: &Row| row.kind == self.kind;
+        changes.rows.retain(|row| is_ours(row));
+        changes.gone.retain(|gone| gone.key.kind == self.kind);
+        changes
+    }
+}

@@ -1,0 +1,200 @@
+//! The holder's side of calls from other processes: takes them to the loop, and their answers back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+use watershed_core::{Answer, Call, CallId, CommitError, Epoch, Refusal, Target};
+
+use crate::event_loop::call::{Command, Reply};
+use crate::cluster::remote_reply::{Distant, write_down};
+use crate::event_loop::shared::Shared;
+use crate::store::{Exchange, Given, Interest, Taken};
+
+/// Calls that are taken at once: as many as the loop takes in a turn, about.
+const AT_ONCE: u32 = 512;
+/// How often calls of callers that are gone are looked for.
+const TIDY: Duration = Duration::from_secs(60);
+/// How long after a failure of the store it is asked again.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Takes calls and gives answers for as long as the loop is there.
+pub(crate) struct Desk {
+    pub(crate) exchange: Arc<dyn Exchange>,
+    pub(crate) epoch: Epoch,
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Desk {
+    /// Hands calls of other processes to the loop, in their order.
+    pub(crate) async fn take(self, out: mpsc::UnboundedSender<Given>) {
+        let mut calls = self.exchange.follow(Interest::Calls);
+        let mut tidied = Instant::now();
+        let mut open: Vec<(Uuid, CallId)> = Vec::new();
+        loop {
+            match self.exchange.take(self.epoch, AT_ONCE).await {
+                Ok(taken) => {
+                    let is_full = taken.len() == AT_ONCE as usize;
+                    for call in taken {
+                        let Some(command) = self.command(&call, &out) else {
+                            continue;
+                        };
+                        open.push((call.id, command.id));
+                        if self.shared.commands.send(command).await.is_err() {
+                            return;
+                        }
+                        self.shared.helm.ring();
+                    }
+                    if is_full {
+                        continue;
+                    }
+                }
+                Err(error) => {
+                    tracing::debug!(%error, "calls of other processes can't be taken");
+                    sleep(RETRY).await;
+                    continue;
+                }
+            }
+            if tidied.elapsed() >= TIDY {
+                tidied = Instant::now();
+                self.tidy(&mut open).await;
+            }
+            let _ = timeout(TIDY, calls.next()).await;
+        }
+    }
+
+    /// A call as the loop takes it; one that is not understood is answered at once.
+    fn command(&self, taken: &Taken, out: &mpsc::UnboundedSender<Given>) -> Option<Command> {
+        let Ok(call) = serde_json::from_str::<Call>(&taken.call) else {
+            let mut given = Given {
+                id: taken.id,
+                done: true,
+                ..Given::default()
+            };
+            write_down(&Answer::Refused(Refusal::NotUnderstood), &mut given);
+            let _ = out.send(given);
+            return None;
+        };
+        let is_request = matches!(
+            call,
+            Call::Reconcile(_) | Call::Refresh { .. } | Call::ReconcileOnce(_)
+        );
+        let distant = Distant::new(taken.id, is_request, out.clone());
+        Some(Command {
+            id: self.shared.call_id(),
+            by: None,
+            call: again(call, taken.first.as_deref()),
+            reply: Reply::Distant(Box::new(distant)),
+            sent: Instant::now(),
+        })
+    }
+
+    /// Callers that are gone wait for nothing any more.
+    async fn tidy(&self, open: &mut Vec<(Uuid, CallId)>) {
+        let Ok(present) = self.exchange.tidy().await else {
+            return;
+        };
+        open.retain(|(id, call)| {
+            let stays = present.contains(id);
+            if !stays {
+                self.shared.forget(*call);
+            }
+            stays
+        });
+    }
+}
+
+/// A request that an earlier holder has recorded: it is asked for again, and nothing of it is counted twice.
+fn again(call: Call, first: Option<&str>) -> Call {
+    let recorded = first.and_then(|text| serde_json::from_str::<Answer>(text).ok());
+    match (recorded, call) {
+        (Some(Answer::Recorded(uid)), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
+        (Some(Answer::Recorded(uid)), _) => Call::Reconcile(Target::Uid(uid)),
+        (_, call) => call,
+    }
+}
+
+/// Writes answers that go with no commit, until the lease is lost or the loop is gone.
+pub(crate) async fn give(
+    exchange: Arc<dyn Exchange>,
+    epoch: Epoch,
+    mut answers: mpsc::UnboundedReceiver<Given>,
+) {
+    let mut given = Vec::new();
+    while answers.recv_many(&mut given, AT_ONCE as usize).await > 0 {
+        let whole = merged(std::mem::take(&mut given));
+        loop {
+            match exchange.answer(epoch, &whole).await {
+                Ok(()) => break,
+                Err(CommitError::LeaseLost) => return,
+                Err(CommitError::Failed(message) | CommitError::Full(message)) => {
+                    tracing::debug!(error = %message, "answers are given again");
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+}
+
+/// One entry for each call.
+fn merged(given: Vec<Given>) -> Vec<Given> {
+    let mut whole: Vec<Given> = Vec::with_capacity(given.len());
+    let mut places: std::collections::HashMap<Uuid, usize> = std::collections::HashMap::new();
+    for one in given {
+        let place = *places.entry(one.id).or_insert_with(|| {
+            whole.push(Given {
+                id: one.id,
+                ..Given::default()
+            });
+            whole.len() - 1
+        });
+        let all = &mut whole[place];
+        all.first = all.first.take().or(one.first);
+        all.outcome = all.outcome.take().or(one.outcome);
+        all.settled = all.settled.take().or(one.settled);
+        all.done |= one.done;
+        all.revision = all.revision.max(one.revision);
+    }
+    whole
+}
+
+/// What a [`Given`] holds, read again.
+pub(crate) fn read(text: Option<&str>) -> Option<Answer> {
+    let text = text?;
+    let answer = serde_json::from_str(text);
+    Some(answer.unwrap_or(Answer::Refused(Refusal::NotUnderstood)))
+}
+
+#[cfg(test)]
+mod tests {
+    use watershed_core::{Batch, Edit, Key, NewResource, Uid, Update};
+
+    use super::*;
+
+    #[test]
+    fn a_call_comes_back_from_its_text() {
+        let updates = [None, Some(None), Some(Some(Uid(uuid::Uuid::from_u128(7))))].map(|owner| Update {
+            spec: Some((Arc::from([0_u8, 255, 16]), 3)),
+            owner,
+            ..Update::default()
+        });
+        let mut edits = vec![Edit::create(NewResource::new(
+            Uid(uuid::Uuid::from_u128(1)),
+            "kind",
+            "na\0me",
+            vec![1, 2, 254],
+        ))];
+        edits.extend(updates.map(|update| Edit::update(Key::new("kind", "other"), update)));
+        let call = Call::Apply(Batch { edits });
+        let text = serde_json::to_string(&call).expect("it has a text");
+        assert!(!text.contains('\0'), "which a database takes");
+        let read: Call = serde_json::from_str(&text).expect("it is read");
+        assert_eq!(serde_json::to_string(&read).ok(), Some(text));
+        let (Call::Apply(read), Call::Apply(call)) = (read, call) else {
+            panic!("it is another call");
+        };
+        assert_eq!(read, call);
+    }
+}

@@ -1,0 +1,46 @@
+//! Keeping a lease.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio::time::{sleep, sleep_until, timeout};
+use watershed_core::CommitError;
+
+use crate::event_loop::call::Signal;
+use crate::event_loop::shared::Shared;
+use crate::store::Catalog;
+
+/// Part of the term after which the lease is renewed: two tries may fail before anything is held back.
+const RENEW: u32 = 4;
+/// Part of the term between tries that fail.
+const RETRY: u32 = 16;
+
+/// Renews the lease of a catalog for as long as the loop is there and the lease is ours.
+pub(crate) async fn keep(
+    catalog: Arc<dyn Catalog>,
+    signals: mpsc::UnboundedSender<Signal>,
+    shared: Arc<Shared>,
+) {
+    while let Some(lease) = catalog.lease() {
+        sleep_until(lease.since + lease.term / RENEW).await;
+        let signal = match timeout(lease.term / RENEW, catalog.renew()).await {
+            Ok(Ok(())) => Signal::Renewed,
+            Ok(Err(CommitError::LeaseLost)) => Signal::LeaseLost,
+            Ok(Err(CommitError::Failed(message) | CommitError::Full(message))) => {
+                tracing::warn!(error = %message, "the lease was not renewed and is tried again");
+                sleep(lease.term / RETRY).await;
+                continue;
+            }
+            Err(_) => {
+                tracing::warn!("the store did not answer when the lease was to be renewed");
+                continue;
+            }
+        };
+        let lost = matches!(signal, Signal::LeaseLost);
+        let is_heard = signals.send(signal).is_ok();
+        shared.helm.ring();
+        if !is_heard || lost {
+            return;
+        }
+    }
+}

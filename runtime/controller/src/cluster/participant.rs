@@ -1,0 +1,243 @@
+//! A process that takes part in an instance: it holds it, or it follows the one that does.
+//!
+//! The handles are the same in both cases. What they ask for comes out of one inbox, which goes to the loop while this
+//! process holds the instance, and to [`Attached`] while another one does.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use tracing::{Instrument, Span};
+use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
+
+use crate::cluster::follower::{Attached, Followed, told_by};
+use crate::event_loop::call::{self, OpenCalls};
+use crate::api::clock::Clock;
+use crate::event_loop::committer;
+use crate::cluster::call_server::{self, Desk};
+use crate::event_loop::commit_delay::Gathering;
+use crate::event_loop::host::{Host, Inbox, Stop, WhenLost};
+use crate::event_loop::debounce::Nudges;
+use crate::workers::invocation::{Runner, UNREADABLE};
+use crate::event_loop::shared::Shared;
+use crate::store::{Catalog, Opened, Store};
+use crate::tasks::OnlyWhileHeld;
+use crate::cluster::lease_keeper;
+use crate::workers::Workers;
+
+/// How long after a failed attempt to take the lease another one is made.
+const CAMPAIGN_AGAIN: Duration = Duration::from_secs(1);
+
+/// Everything that a process needs to hold an instance, any number of times.
+pub(crate) struct Member {
+    pub(crate) instance: Arc<str>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) limits: Limits,
+    pub(crate) kinds: Vec<KindOptions>,
+    pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) when_lost: WhenLost,
+    pub(crate) role: Role,
+    /// How long a call may wait for a process that holds the instance.
+    pub(crate) patience: Duration,
+    pub(crate) span: Span,
+}
+
+/// What a process is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// To hold the instance whenever it can.
+    Hold,
+    /// To read and to ask.
+    Ask,
+}
+
+/// What a process does at a time.
+pub(crate) enum Seat {
+    Holding(Box<Host>),
+    Following(Inbox),
+}
+
+impl Member {
+    /// Takes part until the end.
+    pub(crate) async fn serve(self, mut seat: Seat) -> Stop {
+        loop {
+            seat = match seat {
+                Seat::Holding(host) => {
+                    let (stop, inbox) = host.run().await;
+                    let goes_on =
+                        stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
+                    if !goes_on {
+                        return stop;
+                    }
+                    Seat::Following(inbox)
+                }
+                Seat::Following(inbox) => match self.follow(inbox).await {
+                    Ok(host) => Seat::Holding(host),
+                    Err(stop) => return stop,
+                },
+            };
+        }
+    }
+
+    /// Follows another holder, until this process holds the instance itself.
+    async fn follow(&self, mut inbox: Inbox) -> Result<Box<Host>, Stop> {
+        let Some(exchange) = self.shared.exchange.clone() else {
+            return Err(self.stopped(StopReason::LeaseLost, &mut inbox).await);
+        };
+        self.shared.forget_standing();
+        let mut attached = Attached::new(Arc::clone(&self.shared), exchange, self.patience);
+        let campaign = (self.role == Role::Hold).then(|| self.campaign());
+        match attached.follow(&mut inbox, campaign).await {
+            Followed::ShutDown => Err(self.stopped(StopReason::Shutdown, &mut inbox).await),
+            Followed::Won(opened) => {
+                let Opened { stored, catalog } = *opened;
+                attached.take_up(&stored);
+                let calls = attached.reclaim().await;
+                let catalog: Arc<dyn Catalog> = Arc::from(catalog);
+                match self.host(stored, Arc::clone(&catalog), inbox) {
+                    Ok(mut host) => {
+                        host.begin(calls);
+                        Ok(host)
+                    }
+                    Err((error, mut inbox)) => {
+                        catalog.close().await;
+                        let reason = StopReason::StoreFailed(error.to_string());
+                        Err(self.stopped(reason, &mut inbox).await)
+                    }
+                }
+            }
+        }
+    }
+
+    async fn stopped(&self, reason: StopReason, inbox: &mut Inbox) -> Stop {
+        self.shared.stop(&reason, inbox).await;
+        Stop {
+            reason,
+            unreturned: Vec::new(),
+        }
+    }
+
+    /// Takes the lease as soon as it is free.
+    fn campaign(&self) -> OnlyWhileHeld<Opened> {
+        let (store, instance) = (Arc::clone(&self.store), Arc::clone(&self.instance));
+        OnlyWhileHeld::spawn(async move {
+            loop {
+                match store.open(&instance).await {
+                    Ok(opened) => return opened,
+                    Err(error) => {
+                        tracing::debug!(%error, "the lease can't be taken and is tried again");
+                        sleep(CAMPAIGN_AGAIN).await;
+                    }
+                }
+            }
+        })
+    }
+
+    /// The loop over a catalog whose lease was taken; it has to begin.
+    pub(crate) fn host(
+        &self,
+        mut stored: Stored,
+        catalog: Arc<dyn Catalog>,
+        inbox: Inbox,
+    ) -> Result<Box<Host>, (OpenError, Inbox)> {
+        mark_unreadable(&mut stored, &self.runners);
+        let epoch = stored.epoch;
+        let (limits, kinds) = (self.limits, self.kinds.clone());
+        let (core, effects) = match Core::open(self.clock.now(), limits, kinds, stored) {
+            Ok(opened) => opened,
+            Err(error) => return Err((error, inbox)),
+        };
+        let opened = self.shared.opened(Arc::clone(&catalog));
+        let (signals_out, signals) = call::signals();
+        let (commits, commits_in) = mpsc::channel(1);
+        let mut tasks = vec![self.spawn(committer::run(
+            commits_in,
+            signals_out.urgent.clone(),
+            Arc::clone(&self.shared),
+        ))];
+        let lease = catalog.lease();
+        if lease.is_some() {
+            tasks.push(self.spawn(lease_keeper::keep(
+                Arc::clone(&catalog),
+                signals_out.urgent.clone(),
+                Arc::clone(&self.shared),
+            )));
+        }
+        if let Some(exchange) = &self.shared.exchange {
+            let (out, answers) = mpsc::unbounded_channel();
+            let desk = Desk {
+                exchange: Arc::clone(exchange),
+                epoch,
+                shared: Arc::clone(&self.shared),
+            };
+            tasks.push(self.spawn(desk.take(out)));
+            tasks.push(self.spawn(call_server::give(Arc::clone(exchange), epoch, answers)));
+        }
+        Ok(Box::new(Host {
+            core,
+            epoch,
+            clock: Arc::clone(&self.clock),
+            shared: Arc::clone(&self.shared),
+            catalog,
+            runners: Arc::clone(&self.runners),
+            commits,
+            committed: VecDeque::new(),
+            gathering: Gathering::default(),
+            inbox,
+            signals,
+            signals_out,
+            when_lost: self.when_lost,
+            calls: OpenCalls::default(),
+            running: HashMap::default(),
+            starting: Vec::new(),
+            workers: Workers::spawn(Arc::clone(&self.shared), self.span.clone()),
+            timer: None,
+            nudges: Nudges::new(&self.kinds),
+            alarm: None,
+            stop: None,
+            runtime: Handle::current(),
+            span: self.span.clone(),
+            lease,
+            tasks,
+            effects,
+            left: None,
+            commit_rows: 0,
+            opened,
+        }))
+    }
+
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> OnlyWhileHeld<()> {
+        OnlyWhileHeld::spawn(future.instrument(self.span.clone()))
+    }
+}
+
+impl Shared {
+    /// Shows of every resource what its row says by itself: how it stands is known to its holder alone.
+    fn forget_standing(&self) {
+        let mut statuses = Vec::new();
+        self.view.each(|row, _, _| statuses.push(told_by(row)));
+        self.publish(watershed_core::Publish {
+            revision: self.view.revision(),
+            statuses,
+            ..watershed_core::Publish::default()
+        });
+    }
+}
+
+/// Finds the rows whose bytes can't be read here; formats that are known are read by their kinds.
+fn mark_unreadable(stored: &mut Stored, runners: &BTreeMap<Kind, Arc<dyn Runner>>) {
+    for entry in &mut stored.rows {
+        let Some(runner) = runners.get(&entry.row.kind) else {
+            continue;
+        };
+        if entry.unreadable.is_none() {
+            let error = runner.check(&entry.row).err();
+            entry.unreadable = error.map(|error| Error::permanent(UNREADABLE, error.to_string()));
+        }
+    }
+}

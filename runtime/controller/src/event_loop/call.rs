@@ -1,0 +1,226 @@
+//! How calls and what happens in tasks reach the loop, and how answers find their callers.
+
+use std::collections::HashMap;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+use watershed_core::{
+    Answer, Call, CallId, CommitError, CommitId, Epoch, InvocationId, Refusal, Returned, Revision,
+    RunOutcome, Settlement, Uid,
+};
+
+use crate::cluster::remote_reply::Distant;
+use crate::store::Given;
+
+/// A call on its way to the loop.
+#[derive(Debug)]
+pub(crate) struct Command {
+    pub(crate) id: CallId,
+    pub(crate) by: Option<By>,
+    pub(crate) call: Call,
+    pub(crate) reply: Reply,
+    /// When it was sent.
+    pub(crate) sent: Instant,
+}
+
+/// The invocation that a call comes from; its number says nothing without the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct By {
+    pub(crate) epoch: Epoch,
+    pub(crate) invocation: InvocationId,
+}
+
+/// What the loop takes at any time, however many calls wait.
+///
+/// The channel has no bound of its own because each sender has one: an invocation returns once, has one progress
+/// text and one state write on the way, one commit is under way, and the lease has one keeper.
+#[derive(Debug)]
+pub(crate) enum Signal {
+    /// An invocation's task has ended.
+    Returned {
+        invocation: InvocationId,
+        result: Returned,
+    },
+    /// An invocation has left a new progress text in its slot.
+    Progress(InvocationId),
+    /// An invocation writes its own state: in order with its return.
+    WriteState(Command),
+    /// The commit under way has ended.
+    Committed {
+        commit: CommitId,
+        result: Result<(), CommitError>,
+    },
+    /// The lease of the catalog was renewed.
+    Renewed,
+    /// Somebody else has it.
+    LeaseLost,
+}
+
+/// The two ways for signals to the loop. What somebody waits for overtakes what nobody does; whoever signals has one of
+/// them, so that its own signals stay in order.
+#[derive(Debug, Clone)]
+pub(crate) struct SignalsOut {
+    /// For commits, the lease, and what a caller has asked for.
+    pub(crate) urgent: mpsc::UnboundedSender<Signal>,
+    /// For all the other invocations.
+    pub(crate) ordinary: mpsc::UnboundedSender<Signal>,
+}
+
+/// The loop's side of them.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    pub(crate) urgent: mpsc::UnboundedReceiver<Signal>,
+    pub(crate) ordinary: mpsc::UnboundedReceiver<Signal>,
+}
+
+/// A new pair of ways.
+pub(crate) fn signals() -> (SignalsOut, Signals) {
+    let (urgent_out, urgent) = mpsc::unbounded_channel();
+    let (ordinary_out, ordinary) = mpsc::unbounded_channel();
+    let out = SignalsOut {
+        urgent: urgent_out,
+        ordinary: ordinary_out,
+    };
+    (out, Signals { urgent, ordinary })
+}
+
+/// Where the answers to a call go. A caller that is gone is no error.
+#[derive(Debug)]
+pub(crate) enum Reply {
+    /// Calls with one answer.
+    Once(oneshot::Sender<Answer>),
+    /// Requests for a reconcile, which have three.
+    Request(Box<RequestReply>),
+    /// Calls of other processes, which find the answers in the store.
+    Distant(Box<Distant>),
+}
+
+#[derive(Debug)]
+pub(crate) struct RequestReply {
+    pub(crate) recorded: Option<oneshot::Sender<Result<Uid, Refusal>>>,
+    pub(crate) outcome: Option<oneshot::Sender<RunOutcome>>,
+    pub(crate) settled: Option<oneshot::Sender<Settlement>>,
+}
+
+/// Calls that have not had their last answer.
+#[derive(Debug, Default)]
+pub(crate) struct OpenCalls {
+    replies: HashMap<CallId, Reply>,
+    /// How many of them are of other processes.
+    distant: usize,
+}
+
+impl OpenCalls {
+    pub(crate) fn len(&self) -> usize {
+        self.replies.len()
+    }
+
+    pub(crate) fn insert(&mut self, id: CallId, reply: Reply) {
+        self.distant += usize::from(matches!(reply, Reply::Distant(_)));
+        self.replies.insert(id, reply);
+    }
+
+    pub(crate) fn forget(&mut self, id: CallId) {
+        self.remove(id);
+    }
+
+    fn remove(&mut self, id: CallId) -> Option<Reply> {
+        let reply = self.replies.remove(&id)?;
+        self.distant -= usize::from(matches!(reply, Reply::Distant(_)));
+        Some(reply)
+    }
+
+    /// What a commit stores for the callers of other processes: the answers that wait for it.
+    pub(crate) fn with_commit<'a>(
+        &mut self,
+        answers: impl Iterator<Item = (CallId, &'a Answer)>,
+        revision: Revision,
+    ) -> Vec<Given> {
+        if self.distant == 0 {
+            return Vec::new();
+        }
+        let mut by_call: Vec<(CallId, Vec<&Answer>)> = Vec::new();
+        let mut places: HashMap<CallId, usize> = HashMap::new();
+        for (call, answer) in answers {
+            if matches!(self.replies.get(&call), Some(Reply::Distant(_))) {
+                let place = *places.entry(call).or_insert_with(|| {
+                    by_call.push((call, Vec::new()));
+                    by_call.len() - 1
+                });
+                by_call[place].1.push(answer);
+            }
+        }
+        let mut given = Vec::with_capacity(by_call.len());
+        for (call, answers) in by_call {
+            if let Some(Reply::Distant(distant)) = self.replies.get_mut(&call) {
+                given.extend(distant.with_commit(&answers, revision));
+            }
+        }
+        given
+    }
+
+    /// Hands an answer to its caller; after the last one the call is closed. How many other calls are open is said
+    /// before that: the caller may want to know at once.
+    pub(crate) fn answer(
+        &mut self,
+        id: CallId,
+        answer: Answer,
+        revision: Revision,
+        left: impl FnOnce(usize),
+    ) {
+        let Some(reply) = self.remove(id) else {
+            return;
+        };
+        left(self.len());
+        if let Some(rest) = reply.answer(answer, revision) {
+            self.insert(id, rest);
+        }
+    }
+}
+
+impl Reply {
+    /// Sends one answer, which speaks of this revision; returns what is still to be answered.
+    pub(crate) fn answer(self, answer: Answer, revision: Revision) -> Option<Reply> {
+        match self {
+            Reply::Once(caller) => {
+                let _ = caller.send(answer);
+                None
+            }
+            Reply::Request(request) => request.answer(answer).map(Reply::Request),
+            Reply::Distant(distant) => distant.answer(&answer, revision).map(Reply::Distant),
+        }
+    }
+}
+
+impl RequestReply {
+    fn answer(mut self: Box<Self>, answer: Answer) -> Option<Box<Self>> {
+        match answer {
+            Answer::Recorded(uid) => send(self.recorded.take(), Ok(uid)),
+            // It was recorded by an earlier holder, and what it was for has gone since.
+            Answer::Refused(Refusal::Unknown(_)) if self.recorded.is_none() => {
+                send(self.outcome.take(), RunOutcome::Deleted);
+                send(self.settled.take(), Settlement::Settled);
+            }
+            Answer::Refused(refusal) => {
+                send(self.recorded.take(), Err(refusal));
+                return None;
+            }
+            Answer::Outcome(outcome) => send(self.outcome.take(), outcome),
+            Answer::Settled(settlement) => send(self.settled.take(), settlement),
+            Answer::Applied(_)
+            | Answer::StateWritten(_)
+            | Answer::Explained(_)
+            | Answer::Checked(_)
+            | Answer::Done => {
+                unreachable!("a request for a reconcile has no answer {answer:?}")
+            }
+        }
+        (self.outcome.is_some() || self.settled.is_some()).then_some(self)
+    }
+}
+
+fn send<T>(caller: Option<oneshot::Sender<T>>, answer: T) {
+    if let Some(caller) = caller {
+        let _ = caller.send(answer);
+    }
+}

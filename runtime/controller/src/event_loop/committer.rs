@@ -1,0 +1,78 @@
+//! Commits that take a while end in a task of their own: a dropped commit has an unknown outcome, and the loop drops
+//! futures.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker};
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use watershed_core::{Commit, CommitError};
+
+use crate::event_loop::call::Signal;
+use crate::failpoints::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
+use crate::tasks::panics;
+use crate::event_loop::shared::Shared;
+use crate::store::{BoxFuture, Catalog, Given};
+
+/// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
+/// meanwhile, and spares the way to another task and back.
+const AT_ONCE: usize = 128;
+
+/// A commit that was begun.
+pub(crate) type Begun = BoxFuture<'static, Signal>;
+
+/// Begins a commit. One that is over already says how it went; others go to [`run`].
+pub(crate) fn begin(
+    shared: &Arc<Shared>,
+    catalog: &Arc<dyn Catalog>,
+    commit: Commit,
+    answers: Vec<Given>,
+) -> Result<Signal, Begun> {
+    let rows = commit.writes.len() + commit.history.len();
+    let mut begun: Begun = Box::pin(write(Arc::clone(shared), Arc::clone(catalog), commit, answers));
+    if rows > AT_ONCE {
+        return Err(begun);
+    }
+    // Whoever polls it next is the one to be woken.
+    match begun.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(signal) => Ok(signal),
+        Poll::Pending => Err(begun),
+    }
+}
+
+/// Sees one commit after the other through until the loop ends. The core asks for one at a time.
+pub(crate) async fn run(
+    mut commits: mpsc::Receiver<Begun>,
+    signals: mpsc::UnboundedSender<Signal>,
+    shared: Arc<Shared>,
+) {
+    while let Some(commit) = commits.recv().await {
+        let _ = signals.send(commit.await);
+        shared.helm.ring();
+    }
+}
+
+async fn write(
+    shared: Arc<Shared>,
+    catalog: Arc<dyn Catalog>,
+    commit: Commit,
+    answers: Vec<Given>,
+) -> Signal {
+    crash_point(COMMIT_BEFORE);
+    let began = Instant::now();
+    let result = match panics::catch(catalog.commit_with(&commit, &answers)).await {
+        Ok(result) => result,
+        Err(panic) => Err(CommitError::Failed(format!("the store panicked: {panic}"))),
+    };
+    crash_point(COMMIT_AFTER);
+    let now = Instant::now();
+    shared.metrics.commits.record(now.duration_since(began), now);
+    if result.is_err() {
+        shared.metrics.failed_commits.fetch_add(1, Ordering::Relaxed);
+    }
+    Signal::Committed {
+        commit: commit.id,
+        result,
+    }
+}

@@ -1,0 +1,554 @@
+//! What owns the core: a loop, turn by turn.
+//!
+//! A turn takes what is there up to a bound, hands it to the core, and then carries out the effects. Nothing is awaited
+//! in it, so a thing is either taken and applied or still where it was. Who makes the turns is in `steering`.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tracing::Span;
+use watershed_core::{
+    Answer, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono,
+    Now, Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
+};
+
+use crate::event_loop::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
+use crate::api::clock::Clock;
+use crate::event_loop::committer::{self, Begun};
+use crate::api::context::Link;
+use crate::event_loop::commit_delay::Gathering;
+use crate::event_loop::debounce::Nudges;
+use crate::workers::invocation::{Invocation, Runner};
+use crate::event_loop::shared::{OpenedCatalog, Shared};
+use crate::store::{Catalog, Certainty, Lease};
+use crate::tasks::OnlyWhileHeld;
+use crate::workers::Workers;
+
+/// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
+/// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.
+const TURN: usize = 64;
+
+/// How long a store may take to close.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Everything that the loop owns.
+pub(crate) struct Host {
+    pub(crate) core: Core,
+    pub(crate) epoch: Epoch,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
+    pub(crate) commits: mpsc::Sender<Begun>,
+    /// Commits that were over when they were begun.
+    pub(crate) committed: VecDeque<Signal>,
+    pub(crate) gathering: Gathering,
+    pub(crate) inbox: Inbox,
+    /// What happens in the tasks of this loop.
+    pub(crate) signals: Signals,
+    pub(crate) signals_out: SignalsOut,
+    /// What becomes of the handles when the lease is lost.
+    pub(crate) when_lost: WhenLost,
+    pub(crate) calls: OpenCalls,
+    pub(crate) running: HashMap<InvocationId, Arc<Link>, QuickHash>,
+    /// Started and not handed to the workers yet.
+    pub(crate) starting: Vec<Invocation>,
+    pub(crate) workers: Workers,
+    pub(crate) timer: Option<Mono>,
+    /// Nudges that are debounced before the core sees them.
+    pub(crate) nudges: Nudges,
+    /// When the loop's own task wakes by itself.
+    pub(crate) alarm: Option<Instant>,
+    /// How the loop ended, until its own task takes that up.
+    pub(crate) stop: Option<Stop>,
+    /// Where the loop's own task runs.
+    pub(crate) runtime: Handle,
+    pub(crate) span: Span,
+    /// As it was last renewed, if it can run out.
+    pub(crate) lease: Option<Lease>,
+    /// Those that write commits and keep the lease.
+    pub(crate) tasks: Vec<OnlyWhileHeld<()>>,
+    pub(crate) effects: Vec<Effect>,
+    /// Taken from its queue by a caller's turn, and left for the next turn of the loop's own task.
+    pub(crate) left: Option<Taken>,
+    /// Rows of the commit under way.
+    pub(crate) commit_rows: usize,
+    /// Closes the catalog to handles when the loop goes without [`end`](Self::end).
+    pub(crate) opened: OpenedCatalog,
+}
+
+/// Something that a turn has taken from a queue.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Signal(Signal),
+    Call(Command),
+}
+
+/// The task in which a turn is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// The loop's own, which may take its time.
+    Own,
+    /// Somebody else's, who waits for an answer or has other work: what reaches [`MANY`] things is left to the loop's
+    /// own task, so that such a turn stays under a millisecond.
+    Lent,
+}
+
+/// The most edits, rows, or edges of the graph that a lent turn works on for one input.
+pub(crate) const MANY: usize = 512;
+
+/// Where what handles ask for comes from. It outlives the loop where a process takes part in an instance for longer
+/// than it holds it.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) shutdown: watch::Receiver<Option<Duration>>,
+    pub(crate) forgotten: mpsc::UnboundedReceiver<CallId>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+/// What a process does that has lost its lease.
+///
+/// See [`Builder`](crate::Builder) for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WhenLost {
+    /// Its controller stops, and [`Controller::run`](crate::Controller::run) says why.
+    #[default]
+    Stop,
+    /// It stands by for the lease again; its handles go on, for another process answers them meanwhile.
+    Campaign,
+}
+
+/// What is to come after a turn.
+pub(crate) enum Pace {
+    /// Nothing, until something comes or a time is reached.
+    Rests,
+    /// Another turn: more is there already.
+    Again,
+    /// Another turn after other tasks had theirs: they are about to call.
+    Gathers,
+    /// A turn of the loop's own task: a lent one has met something that takes long.
+    Left,
+    /// The end.
+    Over(Stop),
+}
+
+/// How the loop ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Stop {
+    pub(crate) reason: StopReason,
+    pub(crate) unreturned: Vec<Unreturned>,
+}
+
+impl Host {
+    /// Carries out what the start asked for, and takes the first calls. Readers have been shown the catalog as it was
+    /// found: they see that before the first invocation starts.
+    pub(crate) fn begin(&mut self, calls: Vec<Command>) {
+        let stop = self.carry_out();
+        debug_assert!(stop.is_none(), "the core stopped before it began");
+        let now = self.clock.now();
+        for call in calls {
+            self.call(now, call);
+        }
+    }
+
+    /// Takes what is there and carries out what comes of it.
+    pub(crate) fn turn(&mut self, turn: Turn) -> Pace {
+        if let Some(stop) = &self.stop {
+            return Pace::Over(stop.clone());
+        }
+        let now = self.clock.now();
+        self.note_most();
+        let is_left = self.drain(now, turn);
+        // Noted before anybody is answered, who may read it at once.
+        self.note_lengths();
+        if self.certainty() == Certainty::Over {
+            tracing::error!("the lease could not be renewed in time");
+            self.core.handle(now, Input::LeaseLost, &mut self.effects);
+        }
+        let waits = self.gathering.waits(self.core.to_commit());
+        if waits {
+            self.core.flush_but_commit(now, &mut self.effects);
+        } else {
+            self.core.flush(now, &mut self.effects);
+        }
+        self.shared.metrics.settled(self.core.is_idle(), now.wall);
+        self.stop = self.carry_out();
+        self.note_lengths();
+        match &self.stop {
+            Some(stop) => Pace::Over(stop.clone()),
+            None if is_left => Pace::Left,
+            None if self.has_more() => Pace::Again,
+            None if waits => Pace::Gathers,
+            None => Pace::Rests,
+        }
+    }
+
+    /// Hands the core what came by another way than the channels.
+    pub(crate) fn hear(&mut self, input: Input) {
+        self.core.handle(self.clock.now(), input, &mut self.effects);
+    }
+
+    fn has_more(&self) -> bool {
+        self.left.is_some()
+            || !self.committed.is_empty()
+            || !self.signals.urgent.is_empty()
+            || !self.signals.ordinary.is_empty()
+            || !self.inbox.forgotten.is_empty()
+            || (self.core.accepts_calls() && !self.inbox.commands.is_empty())
+    }
+
+    /// Says how much waits once a turn has taken what it could.
+    fn note_lengths(&self) {
+        let lengths = &self.shared.metrics.lengths;
+        lengths.calls.note(self.inbox.commands.len());
+        lengths.answers.note(self.calls.len());
+        lengths.signals.note(self.waiting_signals());
+        lengths.forgotten.note(self.inbox.forgotten.len());
+        lengths.begins.note(self.starting.len() + self.workers.backlog());
+    }
+
+    /// Says how much came since the last turn.
+    fn note_most(&self) {
+        let lengths = &self.shared.metrics.lengths;
+        lengths.calls.note_most(self.inbox.commands.len());
+        lengths.signals.note_most(self.waiting_signals());
+        lengths.forgotten.note_most(self.inbox.forgotten.len());
+    }
+
+    fn waiting_signals(&self) -> usize {
+        self.signals.urgent.len() + self.signals.ordinary.len()
+    }
+
+    /// Looks after the workers, and says when to make a turn though nothing has come.
+    pub(crate) fn look_ahead(&mut self) -> Option<Instant> {
+        let look = self.workers.look();
+        self.alarm = [look, self.due(), self.doubt()].into_iter().flatten().min();
+        self.alarm
+    }
+
+    /// Whether the loop's own task would wake later than it has to by now.
+    pub(crate) fn wakes_too_late(&self) -> bool {
+        let sooner = |due: Option<Instant>| due.is_some_and(|due| self.alarm.is_none_or(|alarm| due < alarm));
+        sooner(self.due()) || sooner(self.workers.next_look())
+    }
+
+    /// When the core has something to do, or a nudge has waited long enough.
+    fn due(&self) -> Option<Instant> {
+        let due = [self.timer, self.nudges.due()].into_iter().flatten().min();
+        due.map(|due| self.clock.start() + Duration::from_millis(due.0))
+    }
+
+    /// When the lease is less sure than now.
+    fn doubt(&self) -> Option<Instant> {
+        self.lease.map(|lease| lease.next_change(Instant::now()))
+    }
+
+    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out. Says
+    /// whether something was left to the loop's own task, and everything behind it with it.
+    fn drain(&mut self, now: Now, turn: Turn) -> bool {
+        if let Some(left) = self.left.take() {
+            self.input(now, left);
+        }
+        if let Some(signal) = self.committed.pop_front() {
+            self.input(now, Taken::Signal(signal));
+        }
+        let sources = [Self::next_urgent, Self::next_ordinary, Self::next_call];
+        for (index, next) in sources.into_iter().enumerate() {
+            if index == 2 {
+                self.drain_forgotten(now);
+            }
+            for _ in 0..TURN {
+                let Some(taken) = next(self) else { break };
+                if turn == Turn::Lent && self.takes_long(&taken) {
+                    self.left = Some(taken);
+                    return true;
+                }
+                self.input(now, taken);
+            }
+        }
+        let is_due = |due: Option<Mono>| due.is_some_and(|due| due <= now.mono);
+        if turn == Turn::Lent && (is_due(self.timer) || is_due(self.nudges.due())) {
+            // Any number of things may fall due at once.
+            return true;
+        }
+        if is_due(self.timer) {
+            self.timer = None;
+            self.core.handle(now, Input::Time, &mut self.effects);
+        }
+        while let Some(uid) = self.nudges.take(now.mono) {
+            self.core.handle(now, Input::Nudge(uid), &mut self.effects);
+        }
+        false
+    }
+
+    fn next_urgent(&mut self) -> Option<Taken> {
+        self.signals.urgent.try_recv().ok().map(Taken::Signal)
+    }
+
+    fn next_ordinary(&mut self) -> Option<Taken> {
+        self.signals.ordinary.try_recv().ok().map(Taken::Signal)
+    }
+
+    fn next_call(&mut self) -> Option<Taken> {
+        let accepts = self.core.accepts_calls();
+        let taken = accepts.then(|| self.inbox.commands.try_recv().ok());
+        taken.flatten().map(Taken::Call)
+    }
+
+    fn drain_forgotten(&mut self, now: Now) {
+        for _ in 0..TURN {
+            let Ok(call) = self.inbox.forgotten.try_recv() else {
+                break;
+            };
+            self.calls.forget(call);
+            self.core.handle(now, Input::Forget(call), &mut self.effects);
+        }
+    }
+
+    fn input(&mut self, now: Now, taken: Taken) {
+        match taken {
+            Taken::Signal(signal) => self.take(now, signal),
+            Taken::Call(command) => self.call(now, command),
+        }
+    }
+
+    /// Returns true for an input that may keep a turn busy for more than a millisecond.
+    fn takes_long(&self, taken: &Taken) -> bool {
+        match taken {
+            Taken::Signal(Signal::Returned { invocation, .. }) => {
+                self.core.return_reaches_more_than(*invocation, MANY)
+            }
+            Taken::Signal(Signal::Committed { .. }) => self.commit_rows > MANY,
+            Taken::Signal(_) => false,
+            Taken::Call(command) => match &command.call {
+                Call::Apply(batch) => {
+                    let wide = |edit: &Edit| self.core.reaches_more_than(&edit.target, MANY);
+                    batch.edits.len() > MANY || batch.edits.iter().any(wide)
+                }
+                Call::Reconcile(target)
+                | Call::Refresh { target, .. }
+                | Call::Nudge(target)
+                | Call::Cancel(target)
+                | Call::Retry(target)
+                | Call::Pause(target)
+                | Call::Resume(target)
+                | Call::ReconcileOnce(target) => self.core.reaches_more_than(target, MANY),
+                Call::NudgeAll | Call::Check(_) => true,
+                Call::Explain(_) | Call::WaitUntilIdle | Call::WriteState { .. } => false,
+            },
+        }
+    }
+
+    /// Turns what happened in a task into the core's input.
+    fn take(&mut self, now: Now, signal: Signal) {
+        let input = match signal {
+            Signal::Renewed => {
+                self.lease = self.catalog.lease();
+                return;
+            }
+            Signal::LeaseLost => Input::LeaseLost,
+            Signal::WriteState(command) => {
+                return self.call(now, command);
+            }
+            Signal::Returned { invocation, result } => {
+                self.running.remove(&invocation);
+                self.shared.metrics.returned(&result);
+                Input::Returned { invocation, result }
+            }
+            Signal::Progress(invocation) => {
+                let running = self.running.get(&invocation);
+                let Some(text) = running.and_then(|link| link.take_progress()) else {
+                    return;
+                };
+                Input::Progress { invocation, text }
+            }
+            Signal::Committed {
+                commit,
+                result: Ok(()),
+            } => {
+                self.core.handle(now, Input::Committed(commit), &mut self.effects);
+                return self.gathering.committed(self.core.answers_to_release());
+            }
+            Signal::Committed {
+                commit,
+                result: Err(error),
+            } => {
+                log_failure(&error);
+                Input::CommitFailed { commit, error }
+            }
+        };
+        self.core.handle(now, input, &mut self.effects);
+    }
+
+    /// Takes a call. One of an invocation that ran when this process held the instance before is refused.
+    fn call(&mut self, now: Now, command: Command) {
+        let Command {
+            id,
+            by,
+            call,
+            reply,
+            sent,
+        } = command;
+        self.gathering.called();
+        let taken = Instant::now();
+        self.shared
+            .metrics
+            .lag
+            .record(taken.saturating_duration_since(sent), taken);
+        let of_another = |by: &By| by.epoch != self.epoch;
+        if by.as_ref().is_some_and(of_another) {
+            reply.answer(
+                Answer::Refused(Refusal::InvocationCancelled),
+                self.shared.view.revision(),
+            );
+            return;
+        }
+        if let Call::Nudge(target) = &call
+            && self.core.is_serving()
+            && let Ok(resource) = self.shared.view.get(target)
+            && !self.nudges.admit(now.mono, resource.uid, &resource.kind)
+        {
+            reply.answer(Answer::Done, self.shared.view.revision());
+            return;
+        }
+        self.calls.insert(id, reply);
+        let by = by.map(|by| by.invocation);
+        self.core
+            .handle(now, Input::Call { id, by, call }, &mut self.effects);
+    }
+
+    /// Does what the core said, in order.
+    fn carry_out(&mut self) -> Option<Stop> {
+        let mut effects = std::mem::take(&mut self.effects);
+        let mut stop = None;
+        for effect in effects.drain(..) {
+            match effect {
+                Effect::Start(start) => self.start(start),
+                Effect::Cancel(invocation) => {
+                    if let Some(link) = self.running.get(&invocation) {
+                        link.cancel();
+                    }
+                }
+                Effect::Timer(due) => self.timer = due,
+                Effect::Commit(commit) => {
+                    self.commit(commit);
+                }
+                Effect::Answer { call, answer } => {
+                    if matches!(answer, Answer::Applied(_)) {
+                        // Who is woken last goes on in this thread: it is the caller, and another thread takes the work.
+                        self.begin_starting();
+                    }
+                    let revision = self.shared.view.revision();
+                    let lengths = &self.shared.metrics.lengths.answers;
+                    self.calls
+                        .answer(call, answer, revision, |left| lengths.note(left));
+                }
+                Effect::Publish(publish) => self.shared.publish(publish),
+                Effect::Stopped { reason, unreturned } => stop = Some(Stop { reason, unreturned }),
+            }
+        }
+        self.effects = effects;
+        self.begin_starting();
+        stop
+    }
+
+    fn commit(&mut self, commit: Commit) {
+        self.commit_rows = commit.writes.len() + commit.history.len();
+        let answers = self.core.answers_through(commit.revision);
+        let answers = self.calls.with_commit(answers, commit.revision);
+        match committer::begin(&self.shared, &self.catalog, commit, answers) {
+            Ok(signal) => self.committed.push_back(signal),
+            Err(begun) => {
+                self.gathering.begun();
+                // Closed is what it is when the runtime is being dropped around this loop, which is next.
+                let taken = self.commits.try_send(begun);
+                assert!(
+                    !matches!(taken, Err(TrySendError::Full(_))),
+                    "the core asked for a commit while one was under way"
+                );
+            }
+        }
+    }
+
+    /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
+    fn begin_starting(&mut self) {
+        if !self.starting.is_empty() && self.certainty() == Certainty::Sure {
+            let begins = self.workers.begin(&mut self.starting);
+            self.shared.metrics.lengths.begins.note_most(begins);
+        }
+    }
+
+    fn certainty(&self) -> Certainty {
+        self.lease
+            .map_or(Certainty::Sure, |lease| lease.certainty(Instant::now()))
+    }
+
+    fn start(&mut self, start: Box<Start>) {
+        let invocation = start.invocation;
+        self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
+        let runner = self.runners.get(&start.resource.kind);
+        let runner = runner.expect("the core starts only what is of a registered kind");
+        let is_urgent = start.reason.priority() == Priority::Requested;
+        let signals = match is_urgent {
+            true => &self.signals_out.urgent,
+            false => &self.signals_out.ordinary,
+        };
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals, is_urgent);
+        self.running.insert(invocation, begun.link());
+        self.starting.push(begun);
+    }
+
+    /// Leaves nothing behind: calls that were never taken are refused, tasks that did not return are dropped, the
+    /// catalog is closed. Readers keep the last snapshot. Who campaigns again keeps its handles.
+    pub(crate) async fn end(&mut self, stop: &Stop) {
+        self.shared.holds.store(false, Ordering::SeqCst);
+        let goes_on = stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
+        if !goes_on {
+            self.shared.stop(&stop.reason, &mut self.inbox).await;
+        }
+        for link in self.running.values() {
+            link.cancel();
+            link.abort();
+        }
+        // Whatever they do now is of no use: everything is committed, or nothing more can be.
+        self.tasks.clear();
+        // A store that hangs may hang here as well; what it holds goes with the process then.
+        self.opened.is_closed = true;
+        let closed = tokio::time::timeout(CLOSE_PATIENCE, self.catalog.close()).await;
+        if closed.is_err() {
+            tracing::warn!("the store did not close in time");
+        }
+    }
+}
+
+/// The grace period of the next shutdown that is asked for.
+pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    loop {
+        if shutdown.changed().await.is_err() {
+            // The controller is gone and had asked before it went.
+            return std::future::pending().await;
+        }
+        if let Some(grace) = *shutdown.borrow_and_update() {
+            return grace;
+        }
+    }
+}
+
+fn log_failure(error: &CommitError) {
+    match error {
+        CommitError::Failed(message) => {
+            tracing::warn!(error = %message, "a commit failed and is tried again")
+        }
+        CommitError::Full(message) => {
+            // A target of its own, for programs that tell it in words of theirs.
+            tracing::error!(target: "watershed_controller::room", error = %message, "the store has no room left")
+        }
+        CommitError::LeaseLost => tracing::error!("another controller has taken the instance"),
+    }
+}

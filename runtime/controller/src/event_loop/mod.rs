@@ -1,0 +1,15 @@
+//! The event loop: owns the core, feeds it what happens, and carries out what it decides.
+//!
+//! [`host`] holds the core and makes one turn at a time, [`driver`] is the loop's own task, and [`combining`] lets
+//! callers and workers run a turn where they stand.
+
+pub(crate) mod call;
+pub(crate) mod combining;
+pub(crate) mod commit_delay;
+pub(crate) mod committer;
+pub(crate) mod debounce;
+mod driver;
+pub(crate) mod host;
+pub(crate) mod initial_snapshot;
+pub(crate) mod shared;
+mod timer;

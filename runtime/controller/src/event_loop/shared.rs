@@ -1,0 +1,152 @@
+//! The state that handles and the event loop share.
+
+use std::any::TypeId;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc;
+use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopReason, Stored, Uid};
+
+use crate::event_loop::call::Command;
+use crate::api::clock::Clock;
+use crate::event_loop::combining::Helm;
+use crate::event_loop::host::{Host, Inbox};
+use crate::metrics::Metrics;
+use crate::store::{Catalog, Exchange, Lease, StoreError};
+use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock, Unpoisoned};
+use crate::read::view::View;
+use crate::read::watch::Watching;
+
+/// The state that handles and the event loop share.
+pub(crate) struct Shared {
+    pub(crate) commands: mpsc::Sender<Command>,
+    /// Calls whose answers nobody waits for any more.
+    pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
+    pub(crate) view: View,
+    pub(crate) watching: Watching,
+    pub(crate) metrics: Metrics,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Open while this process holds the instance, and after that what it was; none before.
+    pub(crate) catalog: RwLock<Option<Arc<dyn Catalog>>>,
+    /// What is seen of the instance without holding it.
+    pub(crate) exchange: Option<Arc<dyn Exchange>>,
+    /// Whether this process holds the instance.
+    pub(crate) holds: AtomicBool,
+    pub(crate) next_call: AtomicU64,
+    /// The reconcilers that were registered, and for which kinds.
+    pub(crate) kinds: Vec<(TypeId, Kind)>,
+    /// Where the loop rests while this process holds the instance.
+    pub(crate) helm: Helm<Box<Host>>,
+    /// Set when the loop has ended.
+    pub(crate) stopped: OnceLock<StopReason>,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("catalog", &self.catalog)
+            .field("stopped", &self.stopped)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(crate) fn call_id(&self) -> CallId {
+        CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Readers first, then watchers: who hears of a change can read it.
+    pub(crate) fn publish(&self, publish: Publish) {
+        self.watching.announce(&publish);
+        self.view.apply(&publish, self.clock.now().wall);
+        self.watching.publish(publish);
+    }
+
+    /// Ends what handles wait for: calls that were never taken are refused, watchers come to an end.
+    pub(crate) async fn stop(&self, reason: &StopReason, inbox: &mut Inbox) {
+        let _ = self.stopped.set(reason.clone());
+        let refusal = match reason {
+            StopReason::LeaseLost => Refusal::LeaseLost,
+            StopReason::Shutdown | StopReason::StoreFailed(_) | StopReason::StoreFull(_) => {
+                Refusal::ShuttingDown
+            }
+        };
+        inbox.commands.close();
+        while let Some(command) = inbox.commands.recv().await {
+            let refused = Answer::Refused(refusal.clone());
+            command.reply.answer(refused, self.view.revision());
+        }
+        self.watching.end();
+    }
+
+    /// Nobody waits for the answers to a call any more. A loop that has ended has forgotten everything.
+    pub(crate) fn forget(&self, call: CallId) {
+        let _ = self.forgotten.send(call);
+        self.helm.ring();
+    }
+
+    pub(crate) fn catalog(&self) -> Option<Arc<dyn Catalog>> {
+        self.catalog.read().unpoisoned().clone()
+    }
+
+    #[must_use]
+    pub(crate) fn opened(self: &Arc<Self>, catalog: Arc<dyn Catalog>) -> OpenedCatalog {
+        *self.catalog.write().unpoisoned() = Some(catalog);
+        self.holds.store(true, Ordering::SeqCst);
+        OpenedCatalog {
+            shared: Arc::clone(self),
+            is_closed: false,
+        }
+    }
+
+    /// The lease, while this process holds one that can run out.
+    pub(crate) fn lease(&self) -> Option<Lease> {
+        let holds = self.holds.load(Ordering::SeqCst);
+        self.catalog().filter(|_| holds)?.lease()
+    }
+
+    /// The stored catalog, if this process holds the instance.
+    pub(crate) async fn read(&self) -> Result<Option<Stored>, StoreError> {
+        let holds = self.holds.load(Ordering::SeqCst);
+        match self.catalog().filter(|_| holds) {
+            Some(catalog) => Ok(Some(catalog.read().await?)),
+            None => Ok(None),
+        }
+    }
+
+    pub(crate) async fn history(&self, uid: Uid, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        match (&self.exchange, self.catalog()) {
+            (_, Some(catalog)) => catalog.history(uid, limit).await,
+            (Some(exchange), None) => exchange.history(uid, limit).await,
+            (None, None) => Err(StoreError::Closed),
+        }
+    }
+
+    pub(crate) async fn recent(&self, limit: u32) -> Result<Vec<HistoryRow>, StoreError> {
+        match (&self.exchange, self.catalog()) {
+            (_, Some(catalog)) => catalog.recent(limit).await,
+            (Some(exchange), None) => exchange.recent(limit).await,
+            (None, None) => Err(StoreError::Closed),
+        }
+    }
+}
+
+/// Closes the catalog to handles when the loop goes without closing it, with the runtime for example: whatever the
+/// catalog holds, the lock on a file for example, goes with the loop, however many handles are left.
+#[derive(Debug)]
+pub(crate) struct OpenedCatalog {
+    shared: Arc<Shared>,
+    pub(crate) is_closed: bool,
+}
+
+impl Drop for OpenedCatalog {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            let mut held = self.shared.catalog.write().unpoisoned();
+            let catalog = held.take();
+            drop(held);
+            drop(catalog);
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Where two threads leave each other word: one puts something there, the other raises a flag, in whatever order.
+//!
+//! Whoever comes later finds what the other left, so that one of them at least can do what both together ask for. Each
+//! writes, then passes a sequentially consistent fence, then reads: of two such fences one comes first, and whoever
+//! passes the later one sees what was written before the earlier. Orderings of the cells alone would not do, for those
+//! of a once-cell only acquire and release.
+
+use std::sync::atomic::Ordering;
+
+use crate::sync::{AtomicBool, OnceLock, fence};
+
+/// A flag, and a thing that is put beside it once.
+#[derive(Debug)]
+pub(crate) struct Meeting<T> {
+    raised: AtomicBool,
+    thing: OnceLock<T>,
+}
+
+impl<T> Meeting<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            raised: AtomicBool::new(false),
+            thing: OnceLock::new(),
+        }
+    }
+
+    /// Whether the flag was raised.
+    pub(crate) fn is_raised(&self) -> bool {
+        self.raised.load(Ordering::SeqCst)
+    }
+
+    /// Whether the thing is there. If not, whoever puts it sees what the caller wrote before this.
+    pub(crate) fn is_put(&self) -> bool {
+        fence(Ordering::SeqCst);
+        self.thing.get().is_some()
+    }
+
+    /// Raises the flag. What is there already is for the caller to deal with.
+    pub(crate) fn raise(&self) -> Option<&T> {
+        self.raised.store(true, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        self.thing.get()
+    }
+
+    /// The thing, put there now unless it was before, and whether it is for the caller to deal with: the flag is up.
+    pub(crate) fn put(&self, make: impl FnOnce() -> T) -> (&T, bool) {
+        let thing = self.thing.get_or_init(make);
+        fence(Ordering::SeqCst);
+        (thing, self.is_raised())
+    }
+}

@@ -1,0 +1,187 @@
+//! A reconciler without its types, as the loop runs it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tracing::Instrument;
+use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
+
+use crate::event_loop::call::Signal;
+use crate::api::context::{Context, Link};
+use crate::api::message::DecodeError;
+use crate::tasks::panics;
+use crate::api::reconciler::Reconciler;
+use crate::api::resource::{spec_of, state_of};
+use crate::event_loop::shared::Shared;
+use crate::store::BoxFuture;
+use crate::tasks;
+
+/// An invocation on its way: reports its end to the loop by itself.
+pub(crate) type Run = BoxFuture<'static, ()>;
+
+/// Runs the invocations of one kind.
+pub(crate) trait Runner: Send + Sync {
+    /// Runs one invocation to its end, and says how that went.
+    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run;
+
+    /// Whether the bytes of a row can be read.
+    fn check(&self, row: &Row) -> Result<(), DecodeError>;
+}
+
+/// A reconciler with its types.
+pub(crate) struct Typed<R> {
+    reconciler: Arc<R>,
+    /// Set if its invocations run on threads that may block.
+    blocks: bool,
+}
+
+impl<R: Reconciler> Typed<R> {
+    pub(crate) fn new(reconciler: R, blocks: bool) -> Self {
+        Self {
+            reconciler: Arc::new(reconciler),
+            blocks,
+        }
+    }
+
+    #[cfg(feature = "testing")]
+    pub(crate) fn shared(reconciler: Arc<R>) -> Self {
+        Self {
+            reconciler,
+            blocks: false,
+        }
+    }
+}
+
+impl<R: Reconciler> Runner for Typed<R> {
+    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run {
+        let span = tracing::info_span!(
+            "invocation",
+            resource.kind = %start.resource.kind,
+            resource.name = %start.resource.name,
+            resource.uid = %start.resource.uid,
+            epoch = start.epoch.0,
+            invocation = start.invocation.0,
+            spec_version = start.resource.spec_version.0,
+            reason = start.reason.why.as_str(),
+        );
+        let (reconciler, blocks) = (Arc::clone(&self.reconciler), self.blocks);
+        let run = async move {
+            let invocation = start.invocation;
+            tracing::debug!(phase = ?start.phase, reason = start.reason.why.as_str(), "began");
+            let invoked = run(reconciler, start, Arc::clone(&link));
+            let invoked = panics::catch(invoked);
+            let result = match if blocks {
+                tasks::where_it_may_block(invoked).await
+            } else {
+                invoked.await
+            } {
+                Ok(Ok(outcome)) => Returned::Done(timed(outcome, &link)),
+                Ok(Err(error)) => Returned::Failed(error),
+                Err(message) => Returned::Panicked(message),
+            };
+            tell(&result, link.is_cancelled());
+            link.signal(Signal::Returned { invocation, result });
+        };
+        Box::pin(run.instrument(span))
+    }
+
+    fn check(&self, row: &Row) -> Result<(), DecodeError> {
+        spec_of::<R::Spec>(row)?;
+        state_of::<R::State>(row).map(drop)
+    }
+}
+
+/// Turns the wait that an outcome asks for into a time.
+fn timed(mut outcome: Outcome, link: &Link) -> Outcome {
+    if let Some(wait) = outcome.requeue_after.take() {
+        outcome.retrigger.get_or_insert_with(|| link.now().after(wait));
+    }
+    outcome
+}
+
+/// Says how an invocation ended: what did or met something in a way that is kept, a look that found nothing in passing.
+fn tell(result: &Returned, is_cancelled: bool) {
+    match result {
+        _ if is_cancelled => tracing::info!("cancelled"),
+        Returned::Done(outcome) if matches!(outcome.work, Work::Checked | Work::None) => {
+            tracing::debug!("found nothing to do");
+        }
+        Returned::Done(outcome) => tracing::info!(work = ?outcome.work, "done"),
+        Returned::Failed(error) if matches!(error.kind, ErrorKind::Dependency(_)) => {
+            tracing::info!(code = %error.code, "skipped: {}", error.message);
+        }
+        Returned::Failed(error) => {
+            tracing::warn!(code = %error.code, "failed: {}", error.message);
+        }
+        Returned::Panicked(message) => tracing::error!("panicked: {message}"),
+    }
+}
+
+/// One invocation with its types.
+pub(crate) async fn run<R: Reconciler>(
+    reconciler: Arc<R>,
+    start: Box<Start>,
+    link: Arc<Link>,
+) -> Result<Outcome, Error> {
+    let unreadable = |error: DecodeError| Error::permanent(UNREADABLE, error.to_string());
+    let spec = spec_of(&start.resource).map_err(unreadable)?;
+    let state = state_of(&start.resource).map_err(unreadable)?;
+    let phase = start.phase;
+    let context = Context::new(start, spec, state, link);
+    match phase {
+        Phase::Reconcile => reconciler.reconcile(context).await,
+        Phase::Rename => reconciler.rename(context).await,
+        Phase::Delete => reconciler.delete(context).await,
+    }
+}
+
+/// The code of the error on a resource whose bytes can't be read.
+pub(crate) const UNREADABLE: &str = "unreadable";
+
+/// An invocation that was started and that no worker has begun.
+pub(crate) struct Invocation {
+    start: Box<Start>,
+    runner: Arc<dyn Runner>,
+    link: Arc<Link>,
+    /// Whether somebody waits for it.
+    is_urgent: bool,
+}
+
+impl fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Invocation").field(&self.start.invocation).finish()
+    }
+}
+
+impl Invocation {
+    pub(crate) fn new(
+        start: Box<Start>,
+        runner: Arc<dyn Runner>,
+        shared: &Arc<Shared>,
+        signals: &mpsc::UnboundedSender<Signal>,
+        is_urgent: bool,
+    ) -> Self {
+        Self {
+            is_urgent,
+            start,
+            runner,
+            link: Arc::new(Link::new(Arc::clone(shared), signals.clone())),
+        }
+    }
+
+    /// Whether somebody waits for it.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.is_urgent
+    }
+
+    /// What ties it to the loop.
+    pub(crate) fn link(&self) -> Arc<Link> {
+        Arc::clone(&self.link)
+    }
+
+    /// The whole of it.
+    pub(crate) fn run(self) -> Run {
+        self.runner.run(self.start, self.link)
+    }
+}

@@ -1,0 +1,343 @@
+//! Who runs invocations: a few workers that take them one by one.
+//!
+//! An invocation that finds nothing to do is over in its first poll, and a hundred thousand of them must not be a
+//! hundred thousand tasks. So a worker polls each invocation once where it stands; only one that has to wait for
+//! something becomes a task of its own.
+//!
+//! A worker has the loop take what its invocations left when it has run out of them, or has begun a good many. If one of
+//! them blocks before that, what those before it left is taken at the next look: while any wait there is always one to
+//! come.
+//!
+//! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
+//! none is, [`Workers::look`] adds one, so that what blocks is limited by nothing but the controller's limits.
+
+pub(crate) mod flag_cell;
+pub(crate) mod invocation;
+pub(crate) mod run_queue;
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+use tracing::{Instrument, Span};
+
+use crate::workers::run_queue::Backlog;
+use crate::event_loop::combining::Visitor;
+use crate::workers::invocation::Invocation;
+use crate::event_loop::shared::Shared;
+use crate::tasks;
+
+/// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,
+/// and lets other tasks have its thread.
+const STRETCH: usize = 32;
+
+/// How often other tasks have their turn while a worker waits for a caller to come back: some microseconds.
+const STAY: usize = 16;
+
+/// How long nobody may take the next invocation before a worker is added.
+const STALL: Duration = Duration::from_millis(10);
+
+/// The workers of one controller. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    backlog: Arc<Backlog<Invocation>>,
+    span: Span,
+    shared: Arc<Shared>,
+    count: usize,
+    /// How many invocations were handed over.
+    added: u64,
+    /// How many of them before the last look, and how it found them.
+    added_before: u64,
+    taken_before: u64,
+    waited_before: bool,
+    /// When to look again, while any wait or come.
+    next_look: Option<Instant>,
+}
+
+impl Workers {
+    /// As many as the current runtime has threads.
+    ///
+    /// Invocations are inside `span`.
+    pub(crate) fn spawn(shared: Arc<Shared>, span: Span) -> Self {
+        let workers = Self {
+            backlog: Arc::new(Backlog::new()),
+            span,
+            shared,
+            count: Handle::current().metrics().num_workers(),
+            added: 0,
+            added_before: 0,
+            taken_before: 0,
+            waited_before: false,
+            next_look: None,
+        };
+        for _ in 0..workers.count {
+            tasks::spawn_worker(workers.worker().work().instrument(workers.span.clone()));
+        }
+        workers
+    }
+
+    fn worker(&self) -> Worker {
+        Worker {
+            backlog: Arc::clone(&self.backlog),
+            shared: Arc::clone(&self.shared),
+            untold: 0,
+            is_urgent: false,
+        }
+    }
+
+    /// Hands invocations over, which begin in this order, and says how many wait now.
+    pub(crate) fn begin(&mut self, invocations: &mut Vec<Invocation>) -> usize {
+        self.added += invocations.len() as u64;
+        self.backlog.add(invocations, self.count)
+    }
+
+    /// How many invocations wait for a worker.
+    pub(crate) fn backlog(&self) -> usize {
+        self.backlog.len()
+    }
+
+    /// When a look is due by now: not at all if nothing was handed over since the last one.
+    pub(crate) fn next_look(&self) -> Option<Instant> {
+        let is_new = self.added != self.added_before;
+        is_new.then(|| self.next_look.unwrap_or_else(|| Instant::now() + STALL))
+    }
+
+    /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
+    /// if none waits and none came.
+    pub(crate) fn look(&mut self) -> Option<Instant> {
+        let now = Instant::now();
+        if self.next_look.is_some_and(|at| now < at) {
+            return self.next_look;
+        }
+        let is_new = self.added != self.added_before;
+        let (waits, taken) = (self.backlog() > 0, self.backlog.taken());
+        if waits && self.waited_before && taken == self.taken_before {
+            tasks::spawn(self.worker().help().instrument(self.span.clone()));
+        }
+        (self.added_before, self.waited_before, self.taken_before) = (self.added, waits, taken);
+        self.next_look = (waits || is_new).then(|| now + STALL);
+        self.next_look
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.backlog.close();
+    }
+}
+
+/// Who takes invocations from the backlog and begins them.
+struct Worker {
+    backlog: Arc<Backlog<Invocation>>,
+    shared: Arc<Shared>,
+    /// How many have begun since it last had the loop take what they left.
+    untold: usize,
+    /// Whether somebody waits for one of those.
+    is_urgent: bool,
+}
+
+impl Worker {
+    /// Works until the controller has ended.
+    async fn work(mut self) {
+        while let Some(invocation) = self.next().await {
+            self.begin(invocation).await;
+            if self.untold >= STRETCH {
+                self.tell();
+                yield_now().await;
+            }
+        }
+    }
+
+    /// Works until nothing is left to begin.
+    async fn help(mut self) {
+        while let Some(invocation) = self.backlog.try_take() {
+            self.begin(invocation).await;
+            self.tell();
+            yield_now().await;
+        }
+    }
+
+    async fn next(&mut self) -> Option<Invocation> {
+        if let Some(next) = self.backlog.try_take() {
+            return Some(next);
+        }
+        if self.untold > 0
+            && let Some(next) = self.stay().await
+        {
+            return Some(next);
+        }
+        self.backlog.take().await
+    }
+
+    /// A caller who was here last is often about to come back with the next call, and makes the turn then that takes what
+    /// was left: two threads that make turns by turns only keep each other waiting. If nobody comes, the turn is made here.
+    async fn stay(&mut self) -> Option<Invocation> {
+        let last = self.shared.helm.last_visit();
+        if last.by == Visitor::Caller && !self.is_urgent {
+            for _ in 0..STAY {
+                yield_now().await;
+                if let Some(next) = self.backlog.try_take() {
+                    return Some(next);
+                }
+                if self.shared.helm.last_visit() != last {
+                    self.told();
+                    return None;
+                }
+            }
+        }
+        self.tell();
+        None
+    }
+
+    /// Has the loop take what was left.
+    fn tell(&mut self) {
+        self.told();
+        self.shared.come_by(Visitor::Worker);
+    }
+
+    fn told(&mut self) {
+        self.untold = 0;
+        self.is_urgent = false;
+    }
+
+    /// Polls an invocation once. What has to wait goes on as a task of its own.
+    async fn begin(&mut self, invocation: Invocation) {
+        self.untold += 1;
+        self.is_urgent |= invocation.is_urgent();
+        let link = invocation.link();
+        let mut run = invocation.run();
+        let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
+        if over {
+            return;
+        }
+        link.goes_on_in(tasks::spawn(run).abort_handle());
+        // From now on it tells the loop itself; what it left before is taken here.
+        self.tell();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::Semaphore;
+    use watershed_core::{Error, Key, KindOptions, Limits, Outcome, Standing};
+
+    use super::*;
+    use crate::tests::support::{SOON, things};
+    use crate::{Context, Controller, Reconciler, Resource};
+
+    async fn start<R: Reconciler>(count: usize, reconciler: R) -> Controller {
+        let limits = Limits {
+            concurrency: 1_000,
+            ..Limits::default()
+        };
+        let options = KindOptions::new("thing");
+        let controller = Controller::builder().limits(limits).kind(options, reconciler);
+        let controller = controller.start().await.expect("it starts");
+        controller.apply(things(count)).await.expect("the batch is taken");
+        controller
+    }
+
+    async fn finish(controller: Controller) {
+        controller.wait_until_idle(SOON).await.expect("everything runs");
+        controller.shutdown(SOON).await.expect("it stops in order");
+    }
+
+    async fn run<R: Reconciler>(count: usize, reconciler: R) {
+        finish(start(count, reconciler).await).await;
+    }
+
+    /// Returns once so many of its invocations run.
+    struct Together(Arc<Barrier>);
+
+    impl Reconciler for Together {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+            let barrier = Arc::clone(&self.0);
+            tokio::task::block_in_place(|| barrier.wait());
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn invocations_that_block_their_threads_do_not_keep_others_from_beginning() {
+        run(8, Together(Arc::new(Barrier::new(8)))).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_caller_who_never_rests_does_not_keep_them_from_beginning_either() {
+        let controller = start(8, Together(Arc::new(Barrier::new(8)))).await;
+        let handle = controller.handle();
+        let asking =
+            tokio::spawn(async move { while handle.explain(Key::new("thing", "0")).await.is_ok() {} });
+        controller
+            .wait_until_idle(SOON)
+            .await
+            .expect("all have begun together");
+        finish(controller).await;
+        asking.await.expect("it asks until the controller has stopped");
+    }
+
+    /// Those of an odd number block their threads until they may go on.
+    struct Blocking(Arc<Semaphore>);
+
+    impl Reconciler for Blocking {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+            let number: usize = context.name().as_str().parse().expect("a number");
+            if number % 2 == 1 {
+                let goes_on = self.0.acquire();
+                let permit = tokio::task::block_in_place(|| Handle::current().block_on(goes_on));
+                drop(permit.expect("nobody closes it"));
+            }
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn what_has_returned_is_taken_though_the_next_one_blocks() {
+        let may_go_on = Arc::new(Semaphore::new(0));
+        let controller = start(16, Blocking(Arc::clone(&may_go_on))).await;
+        for number in (0..16).step_by(2) {
+            let key = Key::new("thing", format!("{number}").as_str());
+            let has_run = |found: Option<&Resource>| {
+                found.is_some_and(|found| matches!(found.status.standing, Standing::Settled(_)))
+            };
+            let waited = controller.wait_until(key, has_run, SOON).await;
+            waited.expect("its return is taken");
+        }
+        may_go_on.add_permits(1);
+        finish(controller).await;
+    }
+
+    /// Counts the tasks of the runtime.
+    struct Counting(Arc<AtomicUsize>);
+
+    impl Reconciler for Counting {
+        type Spec = ();
+        type State = ();
+
+        async fn reconcile(&self, _context: Context<Self>) -> Result<Outcome, Error> {
+            let tasks = Handle::current().metrics().num_alive_tasks();
+            self.0.fetch_max(tasks, Ordering::Relaxed);
+            Ok(Outcome::default())
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn invocations_that_wait_for_nothing_are_no_tasks() {
+        let most = Arc::new(AtomicUsize::new(0));
+        run(10_000, Counting(Arc::clone(&most))).await;
+        assert!(most.load(Ordering::Relaxed) < 20, "{most:?}");
+    }
+}
