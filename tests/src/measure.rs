@@ -67,7 +67,7 @@ impl Report {
         report
     }
 
-    /// Whether this figure is asked for.
+    /// Returns true if this figure is asked for.
     pub fn wants(&self, name: &str) -> bool {
         let is_it = |only: &String| {
             if self.exactly {
@@ -95,7 +95,7 @@ impl Report {
     }
 }
 
-/// How long something takes.
+/// Returns the time that something takes.
 pub fn time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     let started = Instant::now();
     let result = work();

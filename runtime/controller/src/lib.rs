@@ -78,7 +78,7 @@ mod workers;
 
 pub use api::clock::{Clock, SystemClock, TokioClock};
 pub use api::context::Context;
-pub use api::controller::{Builder, Controller, DROP_GRACE, PATIENCE};
+pub use api::controller::{Builder, Controller, DEFAULT_CALL_TIMEOUT, DROP_GRACE};
 pub use api::error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
@@ -89,7 +89,7 @@ pub use api::request::Request;
 pub use api::resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
 pub use api::select::{Hidden, Select};
 pub use api::typed::{KindWatch, ReadError, Resources, Typed};
-pub use event_loop::host::WhenLost;
+pub use event_loop::host::OnLeaseLost;
 pub use failpoints::CRASH_POINTS;
 pub use metrics::stats::{self, Stats};
 pub use read::watch::{Changes, Event, Watch};

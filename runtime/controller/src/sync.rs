@@ -1,9 +1,11 @@
-//! What everything is made of that threads share here: locks, flags, cells and wake-ups.
+//! Primitives for state that threads share: locks, flags, cells and wake-ups.
 //!
 //! Ordinarily these are the standard library's and tokio's. In the test build of `interleavings` they belong to a
 //! checker, which runs one thread at a time and decides at each use of them which one goes on. `OnceLock` and `Notify`
 //! are the real ones there as well, with such a decision before each use: what they do inside is tested by those who
 //! made them.
+
+pub(crate) mod flag_cell;
 
 use std::sync::{LockResult, PoisonError};
 

@@ -12,7 +12,7 @@ use crate::{
     Update, Work, Write,
 };
 
-/// Whether commits are answered at once or by hand.
+/// Tells whether commits are answered at once or by hand.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Store {
     Prompt,

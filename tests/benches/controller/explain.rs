@@ -13,7 +13,7 @@ use crate::world::{CHAIN, LAYERS, Shape, batch, finish, idle, name};
 
 const COUNT: usize = 100_000;
 const SAMPLES: usize = 3;
-/// How long it is asked while the loop is kept busy.
+/// The time for which it is asked while the loop is kept busy.
 const BUSY: Duration = Duration::from_secs(3);
 
 /// One root, half of all read it, one reads all of these, and the rest read that one.

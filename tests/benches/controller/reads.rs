@@ -88,7 +88,7 @@ fn longest_get() -> [Duration; 2] {
     [kept, longest]
 }
 
-/// How often the system gave this thread's core to another one although it had work to do.
+/// Returns the number of times that the system gave this thread's core to another one although it had work to do.
 fn lost_core() -> u64 {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let line = status

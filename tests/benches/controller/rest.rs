@@ -16,7 +16,7 @@ use watershed_controller::store::MemoryStore;
 const MANY: usize = 1_000_000;
 /// Set for the process that measures its own memory, which must have done nothing else before.
 const ALONE: &str = "WATERSHED_BENCH_ALONE";
-/// How long an idle controller is watched.
+/// The time for which an idle controller is watched.
 const WATCHED: Duration = Duration::from_secs(20);
 
 pub(crate) async fn measure(report: &Report) {

@@ -30,7 +30,7 @@ use self::start::{Start, ask};
 
 /// Edits of one figure.
 const EDITS: usize = 50;
-/// How long the idle process is looked at.
+/// The time for which the idle process is looked at.
 const IDLE: Duration = Duration::from_secs(20);
 /// Far longer than any edit takes.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -98,7 +98,8 @@ fn without_times(text: &str, project: &Sandbox) -> String {
         .replace(&root, "<project>")
 }
 
-/// Whether a word is an amount of time such as `12ms`, `0.31s` or `1m02s`, with or without punctuation around it.
+/// Returns true if a word is an amount of time such as `12ms`, `0.31s` or `1m02s`, with or without punctuation around
+/// it.
 fn is_duration(word: &str) -> bool {
     let word = word.trim_matches(|c: char| matches!(c, '(' | ')' | ',' | '.' | ';'));
     let number = word.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == 'µ');

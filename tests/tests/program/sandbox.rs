@@ -169,7 +169,7 @@ impl Sandbox {
         }
     }
 
-    /// Whether there is a state folder.
+    /// Returns true if there is a state folder.
     pub(crate) fn is_known(&self) -> bool {
         self.path().join(STATE).is_dir()
     }

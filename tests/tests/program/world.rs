@@ -189,7 +189,7 @@ impl World {
         there.map(|model| model.name.clone()).collect()
     }
 
-    /// Whether something is broken.
+    /// Returns true if something is broken.
     pub(crate) fn is_broken(&self) -> bool {
         self.models.iter().any(|model| model.broken && !model.gone)
     }
@@ -303,7 +303,7 @@ impl World {
         *there.choose(&mut self.rng).expect("some models are left")
     }
 
-    /// Whether a model is broken, or reads one that fails.
+    /// Returns true if a model is broken, or reads one that fails.
     fn fails(&self, place: usize) -> bool {
         let model = &self.models[place];
         model.broken || model.reads.iter().any(|read| self.fails(*read))

@@ -48,7 +48,7 @@ impl World {
         is_true(self.are_roots(uid, &said.blocked_by), "the roots of failure")
     }
 
-    /// Whether what keeps a resource from running is the case.
+    /// Returns true if what keeps a resource from running is the case.
     fn is_reason(&self, uid: Uid, said: &Explanation) -> bool {
         let item = &self.catalog.items[&uid];
         let past = self.past.get(&uid).cloned().unwrap_or_default();

@@ -32,7 +32,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rand::Rng;
 use world::World;
 
-/// How long an ordinary run goes on, and one of CI.
+/// The duration of an ordinary run, and of one in CI.
 const ORDINARY: Duration = Duration::from_secs(5);
 const CI: Duration = Duration::from_secs(60);
 

@@ -473,7 +473,7 @@ impl Catalog {
     }
 }
 
-/// Whether two edits of one resource say different things of it.
+/// Returns true if two edits of one resource say different things of it.
 fn contradict(one: &Change, other: &Change) -> bool {
     fn differ<T: PartialEq>(one: &Option<T>, other: &Option<T>) -> bool {
         one.is_some() && other.is_some() && one != other

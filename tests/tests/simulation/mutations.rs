@@ -189,7 +189,7 @@ fn cargo(workspace: &Path, package: &str, arguments: &[&str], mutant: Option<usi
     command
 }
 
-/// Whether its tests pass. A core that never comes to an end has been noticed as well.
+/// Returns true if its tests pass. A core that never comes to an end has been noticed as well.
 fn ends_well(mut command: Command) -> bool {
     let mut child = command.process_group(0).spawn().expect("cargo runs");
     let group = Pid::from_child(&child);

@@ -7,7 +7,7 @@ use watershed_core::{Call, Error, ErrorKind, Input, Mono, RetryPolicy, Uid};
 
 use crate::world::{Check, Expected, World};
 
-/// How long a success must last for the failures before it to be forgotten; none if it does at once.
+/// Returns the time that a success must last for the failures before it to be forgotten; none if it does at once.
 fn reset_after(policy: RetryPolicy) -> Option<Duration> {
     match policy {
         RetryPolicy::Backoff { reset_after, .. } => Some(reset_after).filter(|wait| !wait.is_zero()),
@@ -105,7 +105,7 @@ impl World {
         self.plan_retry(uid)
     }
 
-    /// When the failure that stands is tried again. Gives back whether its attempts are used up.
+    /// Plans the retry of the failure that stands. Returns true if its attempts are used up.
     fn plan_retry(&mut self, uid: Uid) -> bool {
         let (now, policy) = (self.now.mono, self.policy(uid));
         let past = self.past(uid);

@@ -6,12 +6,12 @@ use watershed_core::{Mono, OnTimedAncestor, Phase, Uid};
 
 use crate::world::World;
 
-/// How long a timed request is deferred before it asks again.
+/// The time that a timed request is deferred before it asks again.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
 impl World {
-    /// When a timed request for this resource asks again, because something below has been kept waiting for
-    /// too long by timed requests alone and has not completed since.
+    /// Returns the time at which a timed request for this resource asks again, because something below has been kept
+    /// waiting for too long by timed requests alone and has not completed since.
     pub(crate) fn deferred_to(&mut self, uid: Uid) -> Option<Mono> {
         let starved =
             |other: &&Uid| self.catalog.ancestors(**other).contains(&uid) && self.is_starved(**other);

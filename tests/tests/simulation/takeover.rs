@@ -19,7 +19,7 @@ pub(crate) struct Stale {
     epoch: Epoch,
     running: Vec<InvocationId>,
     in_flight: Option<Commit>,
-    /// Whether the store had what is in flight before it was taken over.
+    /// True if the store had what is in flight before it was taken over.
     arrived: bool,
     /// What was durable then: nothing else may be shown.
     durable: BTreeMap<Uid, Arc<Row>>,

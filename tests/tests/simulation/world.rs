@@ -29,7 +29,7 @@ pub(crate) struct Run {
     pub(crate) begun: Mono,
     pub(crate) begun_wall: Timestamp,
     pub(crate) deadline: Option<Mono>,
-    /// When it is given up on, once it is cancelled; and whether it was.
+    /// The time at which it is given up on, once it is cancelled; and whether it was.
     pub(crate) abandon_at: Option<Mono>,
     pub(crate) abandoned: bool,
     /// It was cancelled because it took too long, and for nothing else since.
@@ -74,7 +74,7 @@ pub(crate) struct Release {
     pub(crate) unsure: bool,
 }
 
-/// When what happened to one resource, in steps.
+/// The steps at which things happened to one resource.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Past {
     pub(crate) asked: u64,
@@ -92,11 +92,12 @@ pub(crate) struct Past {
     /// Not to start before this is durable.
     pub(crate) hold: Revision,
     pub(crate) requeue: Option<Timestamp>,
-    /// When a deferred nudge counts.
+    /// The time at which a deferred nudge counts.
     pub(crate) nudge_at: Option<Mono>,
     /// Failures in a row, and when they are tried again, forgotten, and looked for.
     pub(crate) attempts: u32,
-    /// When the transient failure came that stands, and what it said of when to come back, until its retry is due.
+    /// The time at which the transient failure came that stands, and what it said of when to come back, until its retry
+    /// is due.
     pub(crate) failure: Option<(Mono, Option<Duration>)>,
     pub(crate) retry_at: Option<Mono>,
     pub(crate) forgive_at: Option<Mono>,
@@ -171,7 +172,7 @@ pub(crate) struct World {
     /// Since when a drain of deletes and renames goes on.
     pub(crate) drain: Option<Mono>,
     pub(crate) released: Option<Release>,
-    /// Whether it was in this step.
+    /// True if it was in this step.
     pub(crate) was_released: bool,
     /// Requests so far.
     pub(crate) asks: u64,

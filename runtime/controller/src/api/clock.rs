@@ -1,4 +1,4 @@
-//! Where the time comes from.
+//! The clock of a controller.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! What a reconciler gets to see and may do.
+//! The context of an invocation: its inputs, and the operations that a reconciler has.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use watershed_core::{
     StateVersion, Timestamp, Uid,
 };
 
-use crate::event_loop::call::{By, Command, Reply, Signal};
 use crate::api::error::SetStateError;
 use crate::api::handle::{Handle, answered};
-use crate::event_loop::combining::Visitor;
-use crate::workers::flag_cell::Meeting;
 use crate::api::message::Message;
 use crate::api::reconciler::Reconciler;
+use crate::event_loop::call::{Caller, Command, Reply, Signal};
+use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
+use crate::sync::flag_cell::FlagCell;
 use crate::sync::{Mutex, Unpoisoned};
 
 /// One invocation as its reconciler sees it: a snapshot of the resource and of what it reads, taken at the start,
@@ -62,7 +62,7 @@ use crate::sync::{Mutex, Unpoisoned};
 /// ```
 pub struct Context<R: Reconciler> {
     snapshot: Arc<Snapshot<R>>,
-    link: Arc<Link>,
+    channel: Arc<InvocationChannel>,
 }
 
 struct Snapshot<R: Reconciler> {
@@ -75,7 +75,7 @@ impl<R: Reconciler> Clone for Context<R> {
     fn clone(&self) -> Self {
         Self {
             snapshot: Arc::clone(&self.snapshot),
-            link: Arc::clone(&self.link),
+            channel: Arc::clone(&self.channel),
         }
     }
 }
@@ -90,12 +90,12 @@ impl<R: Reconciler> fmt::Debug for Context<R> {
 
 /// The snapshot.
 impl<R: Reconciler> Context<R> {
-    /// What is wanted.
+    /// Returns the desired spec.
     pub fn spec(&self) -> &R::Spec {
         &self.snapshot.spec
     }
 
-    /// What was last achieved, as it was at the start; none before the first state was written.
+    /// Returns the last stored state, as of the start; none before the first state was written.
     pub fn state(&self) -> Option<&R::State> {
         self.snapshot.state.as_ref()
     }
@@ -120,7 +120,8 @@ impl<R: Reconciler> Context<R> {
         &self.row().marks.former_names
     }
 
-    /// How often a refresh was asked for; a reconciler keeps in its state which ones it has answered.
+    /// Returns the number of times that a refresh was asked for; a reconciler keeps in its state which ones it has
+    /// answered.
     pub fn refreshes(&self) -> Refreshes {
         self.row().refreshes
     }
@@ -144,7 +145,7 @@ impl<R: Reconciler> Context<R> {
         &self.snapshot.start.owned
     }
 
-    /// Which method of the reconciler this is.
+    /// Returns the phase, and so the method of the reconciler that runs.
     pub fn phase(&self) -> Phase {
         self.snapshot.start.phase
     }
@@ -160,16 +161,16 @@ impl<R: Reconciler> Context<R> {
     }
 }
 
-/// What a reconciler may do.
+/// Operations of a reconciler.
 impl<R: Reconciler> Context<R> {
     /// Cancelled when the invocation is to end early.
     pub fn cancellation(&self) -> &CancellationToken {
-        self.link.cancellation()
+        self.channel.cancellation()
     }
 
-    /// Whether the invocation is to end early.
+    /// Returns true if the invocation is to end early.
     pub fn is_cancelled(&self) -> bool {
-        self.link.is_cancelled()
+        self.channel.is_cancelled()
     }
 
     /// Writes the resource's state: taken also after a cancel, until the invocation returns.
@@ -197,10 +198,10 @@ impl<R: Reconciler> Context<R> {
             state: state.encode()?.into(),
             expected,
         };
-        let mut on_the_way = self.link.state_write.lock().await;
+        let mut on_the_way = self.channel.state_write.lock().await;
         wait_for(&mut on_the_way).await?;
         let (reply, answer) = oneshot::channel();
-        let id = self.link.shared.call_id();
+        let id = self.channel.shared.call_id();
         let command = Command {
             id,
             by: Some(self.by()),
@@ -209,7 +210,7 @@ impl<R: Reconciler> Context<R> {
             sent: Instant::now(),
         };
         // A loop that has ended drops the reply, which the wait for the commit reports.
-        self.link.signal(Signal::WriteState(command));
+        self.channel.signal(Signal::WriteState(command));
         *on_the_way = Some(answer);
         Ok(())
     }
@@ -218,29 +219,29 @@ impl<R: Reconciler> Context<R> {
     ///
     /// Cancel-safe.
     pub async fn committed(&self) -> Result<(), SetStateError> {
-        wait_for(&mut *self.link.state_write.lock().await).await
+        wait_for(&mut *self.channel.state_write.lock().await).await
     }
 
     /// The time of day by the controller's clock, which is simulated in tests: retrigger times count from it.
     pub fn now(&self) -> Timestamp {
-        self.link.now()
+        self.channel.now()
     }
 
     /// Says how far the invocation is; shown to people and not stored. Only the latest text counts.
     pub fn progress(&self, text: impl Into<Arc<str>>) {
         let text = text.into();
         tracing::info!("{text}");
-        self.link.leave_progress(self.invocation(), text);
+        self.channel.leave_progress(self.invocation(), text);
     }
 
     /// The controller, for reads and edits. Edits are bound to this invocation: refused once it is cancelled or has
     /// returned. Waits for a reconcile are refused at any time.
     pub fn controller(&self) -> Handle {
-        Handle::inside(Arc::clone(&self.link.shared), self.by())
+        Handle::inside(Arc::clone(&self.channel.shared), self.by())
     }
 
-    fn by(&self) -> By {
-        By {
+    fn by(&self) -> Caller {
+        Caller {
             epoch: self.epoch(),
             invocation: self.invocation(),
         }
@@ -248,10 +249,15 @@ impl<R: Reconciler> Context<R> {
 }
 
 impl<R: Reconciler> Context<R> {
-    pub(crate) fn new(start: Box<Start>, spec: R::Spec, state: Option<R::State>, link: Arc<Link>) -> Self {
+    pub(crate) fn new(
+        start: Box<Start>,
+        spec: R::Spec,
+        state: Option<R::State>,
+        channel: Arc<InvocationChannel>,
+    ) -> Self {
         Self {
             snapshot: Arc::new(Snapshot { start, spec, state }),
-            link,
+            channel,
         }
     }
 }
@@ -265,13 +271,13 @@ async fn wait_for(on_the_way: &mut Option<oneshot::Receiver<Answer>>) -> Result<
     Ok(())
 }
 
-/// What ties an invocation to the loop, on both sides.
+/// The channel between an invocation and the loop, held by both sides.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct InvocationChannel {
     /// A cancel meets the token, which is made when the reconciler asks for it; most never do.
-    cancellation: Meeting<CancellationToken>,
+    cancellation: FlagCell<CancellationToken>,
     /// The end of the controller meets the task that the invocation became if it had to wait.
-    task: Meeting<AbortHandle>,
+    task: FlagCell<AbortHandle>,
     shared: Arc<Shared>,
     /// To the loop that started the invocation; a later one of this process is none of its business.
     signals: mpsc::UnboundedSender<Signal>,
@@ -281,11 +287,11 @@ pub(crate) struct Link {
     state_write: AsyncMutex<Option<oneshot::Receiver<Answer>>>,
 }
 
-impl Link {
+impl InvocationChannel {
     pub(crate) fn new(shared: Arc<Shared>, signals: mpsc::UnboundedSender<Signal>) -> Self {
         Self {
-            cancellation: Meeting::new(),
-            task: Meeting::new(),
+            cancellation: FlagCell::new(),
+            task: FlagCell::new(),
             shared,
             signals,
             progress: Mutex::new(None),
@@ -351,7 +357,7 @@ impl Link {
         let _ = self.signals.send(signal);
         // Before that its worker tells the loop, which looks after it has put the task here.
         if self.task.is_put() {
-            self.shared.come_by(Visitor::Worker);
+            self.shared.run_or_wake(LentTo::Worker);
         }
     }
 }

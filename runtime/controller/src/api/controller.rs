@@ -13,30 +13,30 @@ use watershed_core::{Kind, KindOptions, Limits, Revision, StopReason, Stored};
 
 use crate::api::clock::{Clock, SystemClock};
 use crate::api::error::{ShutdownError, StartError};
-use crate::event_loop::initial_snapshot::Filling;
 use crate::api::handle::Handle;
-use crate::event_loop::combining::Helm;
-use crate::event_loop::host::{Inbox, Stop, WhenLost};
-use crate::cluster::participant::{Member, Role, Seat};
 use crate::api::message::Message;
-use crate::metrics::Metrics;
 use crate::api::reconciler::Reconciler;
-use crate::workers::invocation::{Runner, Typed};
+use crate::cluster::participant::{Leadership, Participant, Role};
+use crate::event_loop::combining::Combiner;
+use crate::event_loop::host::{Inbox, OnLeaseLost, Stop};
+use crate::event_loop::initial_snapshot::InitialSnapshot;
 use crate::event_loop::shared::Shared;
+use crate::metrics::Metrics;
+use crate::read::view::View;
+use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
 use crate::tasks;
-use crate::read::view::View;
-use crate::read::watch::Watching;
+use crate::workers::invocation::{Runner, TypedRunner};
 
 /// Calls on their way to the loop: enough to fill its next turn, little enough to push back on a storm.
 const COMMANDS: usize = 1_024;
 
-/// How long a call waits for a process that holds the instance, unless something else is set: longer than a lease of
-/// Postgres lasts, so that a takeover is not noticed.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// The time that a call waits for a process that holds the instance, unless something else is set: longer than a lease
+/// of Postgres lasts, so that a takeover is not noticed.
+pub const DEFAULT_CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How long invocations get to return when a controller is dropped without a [`Controller::shutdown`].
+/// The time that invocations get to return when a controller is dropped without a [`Controller::shutdown`].
 pub const DROP_GRACE: Duration = Duration::from_secs(10);
 
 /// A running controller. It ends when this is dropped, or in order by [`shutdown`](Self::shutdown).
@@ -93,8 +93,8 @@ impl Controller {
             runners: BTreeMap::new(),
             types: Vec::new(),
             clock: None,
-            when_lost: WhenLost::default(),
-            patience: PATIENCE,
+            on_lease_lost: OnLeaseLost::default(),
+            call_timeout: DEFAULT_CALL_TIMEOUT,
         }
     }
 
@@ -104,7 +104,7 @@ impl Controller {
     }
 
     /// Stops in order: takes no further calls, cancels what runs, waits up to `grace` for it, commits, and gives the
-    /// lease back. Asked again meanwhile, the grace is over at once.
+    /// lease back. RemoteCall again meanwhile, the grace is over at once.
     ///
     /// Reads go on after it. Cancel-safe: the shutdown goes on without the future.
     pub async fn shutdown(&self, grace: Duration) -> Result<(), ShutdownError> {
@@ -115,7 +115,7 @@ impl Controller {
     /// Waits until the controller has stopped, for whatever reason: it was shut down, its store failed for too long,
     /// or another controller took the instance ([`ShutdownError::LeaseLost`]). None of these ends the process; after
     /// a lost lease another controller may be started, which stands by until the lease is free. One that was told to
-    /// campaign ([`WhenLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
+    /// campaign ([`OnLeaseLost::Campaign`], [`Builder::join`]) does so itself, and this goes on waiting.
     ///
     /// Cancel-safe.
     pub async fn run(&self) -> Result<(), ShutdownError> {
@@ -182,7 +182,7 @@ impl Drop for Controller {
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::store::MemoryStore;
-/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, WhenLost};
+/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -195,7 +195,7 @@ impl Drop for Controller {
 ///     .store(MemoryStore::new())
 ///     .clock(SystemClock::new())
 ///     .limits(Limits { concurrency: 16, ..Limits::default() })
-///     .when_lost(WhenLost::Stop)
+///     .on_lease_lost(OnLeaseLost::Stop)
 ///     .kind(options, Pages)
 ///     .start()
 ///     .await?;
@@ -211,8 +211,8 @@ pub struct Builder {
     runners: BTreeMap<Kind, Arc<dyn Runner>>,
     types: Vec<(TypeId, Kind)>,
     clock: Option<Arc<dyn Clock>>,
-    when_lost: WhenLost,
-    patience: Duration,
+    on_lease_lost: OnLeaseLost,
+    call_timeout: Duration,
 }
 
 impl fmt::Debug for Builder {
@@ -237,7 +237,7 @@ impl Builder {
         self
     }
 
-    /// Where the catalog is kept; in memory unless set.
+    /// Sets the store of the catalog; memory by default.
     #[must_use]
     pub fn store(mut self, store: impl Store) -> Self {
         self.store = Arc::new(store);
@@ -251,7 +251,7 @@ impl Builder {
         self
     }
 
-    /// Where the time comes from; the machine's clocks unless set.
+    /// Sets the clock; the machine's clocks by default.
     #[must_use]
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Some(Arc::new(clock));
@@ -266,7 +266,7 @@ impl Builder {
         self.types.push((TypeId::of::<R>(), options.kind.clone()));
         self.runners.insert(
             options.kind.clone(),
-            Arc::new(Typed::new(reconciler, options.blocking)),
+            Arc::new(TypedRunner::new(reconciler, options.blocking)),
         );
         self.kinds.push(options);
         self
@@ -280,19 +280,20 @@ impl Builder {
         self
     }
 
-    /// What becomes of the controller when its lease is lost; it stops unless set. To go on, the store must be one that
+    /// Sets the reaction to a lost lease; by default the controller stops. To go on, the store must be one that
     /// processes share.
     #[must_use]
-    pub fn when_lost(mut self, when_lost: WhenLost) -> Self {
-        self.when_lost = when_lost;
+    pub fn on_lease_lost(mut self, on_lease_lost: OnLeaseLost) -> Self {
+        self.on_lease_lost = on_lease_lost;
         self
     }
 
-    /// How long a call may wait, where another process holds the instance, until that one takes it; [`PATIENCE`] unless
-    /// set. It is then taken back and refused as [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
+    /// Returns the time that a call may wait, where another process holds the instance, until that one takes it;
+    /// [`DEFAULT_CALL_TIMEOUT`] unless set. It is then taken back and refused as
+    /// [`Refusal::Unattended`](watershed_core::Refusal::Unattended).
     #[must_use]
-    pub fn patience(mut self, patience: Duration) -> Self {
-        self.patience = patience;
+    pub fn call_timeout(mut self, call_timeout: Duration) -> Self {
+        self.call_timeout = call_timeout;
         self
     }
 
@@ -316,15 +317,15 @@ impl Builder {
             source,
         })?;
         let catalog: Arc<dyn Catalog> = Arc::from(catalog);
-        let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Hold);
+        let (member, inbox, ends) = self.member(&stored, catalog.last_removal(), Role::Candidate);
         let instance = Arc::clone(&member.instance);
-        let filling = Filling::begin(&member.shared, &stored);
+        let snapshot = InitialSnapshot::begin(&member.shared, &stored);
         let host = member.host(stored, catalog, inbox);
-        filling.end().await;
+        snapshot.end().await;
         match host {
             Ok(mut host) => {
                 host.begin(Vec::new());
-                Ok(ends.run(member, Seat::Holding(host)))
+                Ok(ends.run(member, Leadership::Leading(host)))
             }
             Err((source, _)) => Err(StartError::Catalog { instance, source }),
         }
@@ -339,8 +340,8 @@ impl Builder {
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn join(mut self) -> Result<Controller, StartError> {
-        self.when_lost = WhenLost::Campaign;
-        self.follow(Role::Hold).await
+        self.on_lease_lost = OnLeaseLost::Campaign;
+        self.follow(Role::Candidate).await
     }
 
     /// Reads an instance that processes share, and asks those who hold it; never holds it itself, so no kinds need be
@@ -352,7 +353,7 @@ impl Builder {
     /// # Panics
     /// If it is not called within a tokio runtime.
     pub async fn attach(self) -> Result<Controller, StartError> {
-        self.follow(Role::Ask).await
+        self.follow(Role::Follower).await
     }
 
     async fn follow(self, role: Role) -> Result<Controller, StartError> {
@@ -364,8 +365,8 @@ impl Builder {
         let exchange = exchange.ok_or_else(|| failed(StoreError::NotShared))?;
         let (stored, removed) = exchange.read().await.map_err(failed)?;
         let (member, inbox, ends) = self.member(&stored, Some(removed), role);
-        Filling::begin(&member.shared, &stored).end().await;
-        Ok(ends.run(member, Seat::Following(inbox)))
+        InitialSnapshot::begin(&member.shared, &stored).end().await;
+        Ok(ends.run(member, Leadership::Following(inbox)))
     }
 
     /// Everything but the loop, over a catalog as it was found.
@@ -374,7 +375,7 @@ impl Builder {
         stored: &Stored,
         last_removal: Option<Revision>,
         role: Role,
-    ) -> (Member, Inbox, Ends) {
+    ) -> (Participant, Inbox, Ends) {
         let clock = self.clock.unwrap_or_else(|| Arc::new(SystemClock::new()));
         let mut limits = self.limits;
         if !clock.is_simulated() {
@@ -390,7 +391,7 @@ impl Builder {
             commands,
             forgotten,
             view: View::with_capacity(stored.revision, stored.rows.len()),
-            watching: Watching::since(stored.revision, last_removal),
+            changes: ChangeLog::since(stored.revision, last_removal),
             metrics: Metrics::new(),
             clock: Arc::clone(&clock),
             catalog: RwLock::default(),
@@ -398,10 +399,10 @@ impl Builder {
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             kinds: self.types,
-            helm: Helm::new(),
+            combiner: Combiner::new(),
             stopped: OnceLock::new(),
         });
-        let member = Member {
+        let member = Participant {
             span: tracing::info_span!("controller", instance = %self.instance),
             instance: self.instance,
             store: self.store,
@@ -410,9 +411,9 @@ impl Builder {
             runners: Arc::new(self.runners),
             clock,
             shared,
-            when_lost: self.when_lost,
+            on_lease_lost: self.on_lease_lost,
             role,
-            patience: self.patience,
+            call_timeout: self.call_timeout,
         };
         let inbox = Inbox {
             shutdown: shutdown_in,
@@ -423,13 +424,13 @@ impl Builder {
     }
 }
 
-/// What a controller keeps of its process's part.
+/// The controller's ends of the channels to its process's part.
 pub(crate) struct Ends {
     shutdown: watch::Sender<Option<Duration>>,
 }
 
 impl Ends {
-    fn run(self, member: Member, seat: Seat) -> Controller {
+    fn run(self, member: Participant, seat: Leadership) -> Controller {
         let span = member.span.clone();
         let handle = Handle::new(Arc::clone(&member.shared));
         let (end, ended) = watch::channel(None);
@@ -454,7 +455,7 @@ mod tests {
     use crate::TokioClock;
 
     fn jitter(builder: Builder) -> Option<u64> {
-        let (member, _, _) = builder.member(&Stored::default(), None, Role::Hold);
+        let (member, _, _) = builder.member(&Stored::default(), None, Role::Candidate);
         member.limits.jitter
     }
 

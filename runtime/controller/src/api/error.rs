@@ -1,4 +1,4 @@
-//! What can go wrong in an operation of the public interface: one type for each.
+//! Errors of the public interface: one type for each operation.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use watershed_core::{Refusal, Unreturned};
 use crate::api::message::EncodeError;
 use crate::store::StoreError;
 
-/// Why a controller could not be started.
+/// The reason why a controller could not be started.
 ///
 /// See [`Store`](crate::store::Store) for an example.
 #[derive(Debug, Error)]
@@ -19,20 +19,20 @@ pub enum StartError {
     Store {
         /// Whose catalog.
         instance: Arc<str>,
-        /// Why.
+        /// The reason.
         source: StoreError,
     },
-    /// What the store holds contradicts itself, or a kind is registered twice.
+    /// The stored catalog contradicts itself, or a kind is registered twice.
     #[error("can't take the catalog of instance \"{instance}\"")]
     Catalog {
         /// Whose catalog.
         instance: Arc<str>,
-        /// How.
+        /// The contradiction.
         source: watershed_core::OpenError,
     },
 }
 
-/// Why an edit or a batch of edits was not carried out; nothing has changed, except where the refusal says
+/// The reason why an edit or a batch of edits was not carried out; nothing has changed, except where the refusal says
 /// otherwise.
 ///
 /// ```
@@ -77,7 +77,7 @@ impl From<EncodeError> for EditError {
     }
 }
 
-/// Why a request (reconcile, refresh, nudge, cancel) was not recorded.
+/// The reason why a request (reconcile, refresh, nudge, cancel) was not recorded.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -111,7 +111,7 @@ pub enum RequestError {
     Refused(#[from] Refusal),
 }
 
-/// Why a wait ended without what it waited for.
+/// The reason why a wait ended without what it waited for.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -150,7 +150,7 @@ pub enum WaitError {
     Refused(#[from] Refusal),
 }
 
-/// Why a reconciler's state was not taken.
+/// The reason why a reconciler's state was not taken.
 ///
 /// See [`Context`](crate::Context) for an example.
 #[derive(Debug, Clone, Error)]
@@ -182,7 +182,7 @@ impl From<SetStateError> for watershed_core::Error {
 /// The code of the error of a run whose state could not be written.
 const STATE_CODE: &str = "state";
 
-/// Why the history of a resource could not be read.
+/// The reason why the history of a resource could not be read.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -219,7 +219,7 @@ pub enum HistoryError {
     Store(#[from] StoreError),
 }
 
-/// Why a check could not be made.
+/// The reason why a check could not be made.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -255,7 +255,7 @@ pub enum CheckError {
     Store(#[from] StoreError),
 }
 
-/// Why a shutdown was not in order. The controller has stopped all the same.
+/// The reason why a shutdown was not in order. The controller has stopped all the same.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -291,9 +291,9 @@ pub enum ShutdownError {
     /// Some invocations had not returned when the grace period ended.
     #[error("{} did not return within {grace:?}", names(unreturned))]
     Unreturned {
-        /// How long they had.
+        /// The time that they had.
         grace: Duration,
-        /// Which.
+        /// The invocations that have not returned.
         unreturned: Vec<Unreturned>,
     },
     /// The store failed for too long; what was not acknowledged may be lost.

@@ -13,17 +13,17 @@ use watershed_core::{
     Kind, Name, NewResource, Refusal, Revision, StopReason, Target, Uid, Update,
 };
 
-use crate::event_loop::call::{By, Command, Reply, RequestReply};
 use crate::api::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
-use crate::event_loop::combining::Visitor;
 use crate::api::message::Message;
 use crate::api::request::{Forget, Promise, Request, within};
 use crate::api::resource::{Resource, new_spec};
 use crate::api::select::Select;
+use crate::event_loop::call::{Caller, Command, Reply, RequestReply};
+use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
 use crate::metrics::stats::Stats;
-use crate::store::Lease;
 use crate::read::watch::{Event, Watch};
+use crate::store::Lease;
 
 /// Talks to a running controller. Cheap to clone, usable from any task.
 ///
@@ -84,10 +84,10 @@ use crate::read::watch::{Event, Watch};
 #[derive(Debug, Clone)]
 pub struct Handle {
     shared: Arc<Shared>,
-    by: Option<By>,
+    by: Option<Caller>,
 }
 
-/// How a resource is deleted.
+/// The way in which a resource is deleted.
 ///
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,7 +99,7 @@ pub enum Delete {
     Forced,
 }
 
-/// Which refresh is asked for.
+/// The kind of refresh that is asked for.
 ///
 /// See [`Handle`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -122,7 +122,8 @@ pub struct Listing {
     pub resources: Vec<Resource>,
 }
 
-/// How often a check reads the store to find it as the loop has it: a busy controller may never stand still.
+/// The number of times that a check reads the store to find it as the loop has it: a busy controller may never stand
+/// still.
 const CHECK_LOOKS: u32 = 5;
 
 /// Edits.
@@ -212,7 +213,7 @@ impl Handle {
         self.done(Call::Nudge(target.into())).await
     }
 
-    /// Nudges every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
+    /// Debouncer every resource whose requeue time, retry or resync falls due within its kind's nudging interval.
     pub async fn nudge_all(&self) -> Result<(), RequestError> {
         self.done(Call::NudgeAll).await
     }
@@ -281,7 +282,7 @@ impl Handle {
 
 /// Reads.
 impl Handle {
-    /// One resource whole. By name only live ones are found; by uid also one whose delete is unfinished.
+    /// One resource whole. Caller name only live ones are found; by uid also one whose delete is unfinished.
     pub fn get(&self, target: impl Into<Target>) -> Result<Resource, RequestError> {
         Ok(self.shared.view.get(&target.into())?)
     }
@@ -307,7 +308,7 @@ impl Handle {
     ///
     /// A watcher may be as slow as it likes: it costs bounded memory, and at the bound it gets [`Event::Lagged`].
     pub fn watch(&self, from: Revision) -> Watch {
-        self.shared.watching.watch(from, &self.shared.view)
+        self.shared.changes.watch(from, &self.shared.view)
     }
 
     /// The newest entries of a resource's history, newest first, at most `limit`.
@@ -326,8 +327,8 @@ impl Handle {
         Ok(self.shared.recent(limit).await?)
     }
 
-    /// How the controller does at this moment: what is pending, runs, failed, and how long things take. It looks at
-    /// every resource once and asks nothing of the loop.
+    /// Returns the controller's numbers of this moment: pending, running and failed resources, and durations. It looks
+    /// at every resource once and asks nothing of the loop.
     pub fn stats(&self) -> Stats {
         Stats::of(&self.shared, self.shared.clock.now().wall)
     }
@@ -359,7 +360,7 @@ impl Handle {
         unreachable!("the last look returns")
     }
 
-    /// Whether this process holds the instance at this moment, and so runs its reconcilers.
+    /// Returns true if this process holds the instance at this moment, and so runs its reconcilers.
     pub fn holds_instance(&self) -> bool {
         self.shared.holds.load(Ordering::SeqCst)
     }
@@ -372,7 +373,7 @@ impl Handle {
         self.shared.lease()
     }
 
-    /// Why the controller has stopped; none while it runs.
+    /// Returns the reason why the controller has stopped; none while it runs.
     pub fn stopped(&self) -> Option<StopReason> {
         self.shared.stopped.get().cloned()
     }
@@ -439,7 +440,7 @@ impl Handle {
     }
 
     /// A handle for use inside an invocation.
-    pub(crate) fn inside(shared: Arc<Shared>, by: By) -> Self {
+    pub(crate) fn inside(shared: Arc<Shared>, by: Caller) -> Self {
         Self { shared, by: Some(by) }
     }
 
@@ -464,11 +465,11 @@ impl Handle {
             .send(command)
             .await
             .map_err(|_| self.unreachable())?;
-        self.shared.come_by(Visitor::Caller);
+        self.shared.run_or_wake(LentTo::Caller);
         Ok(id)
     }
 
-    /// Why a call that the loop never took was not carried out.
+    /// Returns the reason why a call that the loop never took was not carried out.
     fn unreachable(&self) -> Refusal {
         match self.shared.stopped.get() {
             Some(StopReason::LeaseLost) => Refusal::LeaseLost,

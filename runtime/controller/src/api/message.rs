@@ -1,4 +1,4 @@
-//! How specs and states become bytes and come back.
+//! Encoding of specs and states as bytes, and decoding.
 //!
 //! The core sees a spec and a state as bytes with a format number. A kind says what the bytes mean by giving two
 //! types that implement [`Message`]. Two rules make everything else work:
@@ -67,7 +67,7 @@ pub trait Message: Sized + Send + Sync + 'static {
 pub struct EncodeError {
     /// The Rust type of the value.
     pub type_name: &'static str,
-    /// What its encoder says.
+    /// The encoder's message.
     pub message: String,
 }
 
@@ -91,7 +91,7 @@ pub enum DecodeError {
     Malformed {
         /// The Rust type that was asked for.
         type_name: &'static str,
-        /// What the decoder says.
+        /// The decoder's message.
         message: String,
     },
 }
@@ -214,7 +214,7 @@ macro_rules! prost_message {
     };
 }
 
-/// What the macros above have in common; not part of the interface.
+/// The common part of the macros above; not part of the interface.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __message {

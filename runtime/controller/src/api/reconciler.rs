@@ -1,4 +1,4 @@
-//! What a kind does: the one trait that whoever embeds the controller writes.
+//! The trait that embedders implement for each kind.
 
 use std::future::Future;
 
@@ -54,9 +54,9 @@ use crate::api::message::Message;
 /// }
 /// ```
 pub trait Reconciler: Sized + Send + Sync + 'static {
-    /// What is wanted.
+    /// The desired spec.
     type Spec: Message;
-    /// What was last achieved.
+    /// The state that the reconciler stores.
     type State: Message;
 
     /// Makes it so.

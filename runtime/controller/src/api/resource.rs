@@ -45,19 +45,19 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
-    /// What is stored of it.
+    /// The stored row.
     pub row: Arc<Row>,
-    /// Where it stands: not stored, and of the moment of the read.
+    /// The status at the moment of the read; not stored.
     pub status: Status,
 }
 
 impl Resource {
-    /// What is wanted, decoded.
+    /// Decodes the desired spec.
     pub fn spec<S: Message>(&self) -> Result<S, DecodeError> {
         spec_of(&self.row)
     }
 
-    /// What was last achieved, decoded; none before the first state was written.
+    /// Decodes the stored state; none before the first state was written.
     pub fn state<S: Message>(&self) -> Result<Option<S>, DecodeError> {
         state_of(&self.row)
     }
@@ -71,7 +71,7 @@ impl Deref for Resource {
     }
 }
 
-/// Whatever takes a resource takes one that was read; it is found by its uid.
+/// Lets every operation take a resource that was read; it is found by its uid.
 impl From<&Resource> for Target {
     fn from(resource: &Resource) -> Self {
         Target::Uid(resource.row.uid)

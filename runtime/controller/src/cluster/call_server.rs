@@ -1,4 +1,4 @@
-//! The holder's side of calls from other processes: takes them to the loop, and their answers back.
+//! The leader's server for calls of other processes: claims them, hands them to the loop, and stores the answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,33 +8,33 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 use watershed_core::{Answer, Call, CallId, CommitError, Epoch, Refusal, Target};
 
+use crate::cluster::remote_reply::{RemoteReply, record};
 use crate::event_loop::call::{Command, Reply};
-use crate::cluster::remote_reply::{Distant, write_down};
 use crate::event_loop::shared::Shared;
-use crate::store::{Exchange, Given, Interest, Taken};
+use crate::store::{Answers, ClaimedCall, Exchange, Interest};
 
 /// Calls that are taken at once: as many as the loop takes in a turn, about.
 const AT_ONCE: u32 = 512;
-/// How often calls of callers that are gone are looked for.
+/// The interval at which calls of callers that are gone are looked for.
 const TIDY: Duration = Duration::from_secs(60);
-/// How long after a failure of the store it is asked again.
+/// The pause before the store is asked again after a failure.
 const RETRY: Duration = Duration::from_millis(200);
 
-/// Takes calls and gives answers for as long as the loop is there.
-pub(crate) struct Desk {
+/// Claims calls and writes answers for as long as the loop runs.
+pub(crate) struct CallServer {
     pub(crate) exchange: Arc<dyn Exchange>,
     pub(crate) epoch: Epoch,
     pub(crate) shared: Arc<Shared>,
 }
 
-impl Desk {
+impl CallServer {
     /// Hands calls of other processes to the loop, in their order.
-    pub(crate) async fn take(self, out: mpsc::UnboundedSender<Given>) {
+    pub(crate) async fn run(self, out: mpsc::UnboundedSender<Answers>) {
         let mut calls = self.exchange.follow(Interest::Calls);
         let mut tidied = Instant::now();
         let mut open: Vec<(Uuid, CallId)> = Vec::new();
         loop {
-            match self.exchange.take(self.epoch, AT_ONCE).await {
+            match self.exchange.claim(self.epoch, AT_ONCE).await {
                 Ok(taken) => {
                     let is_full = taken.len() == AT_ONCE as usize;
                     for call in taken {
@@ -45,7 +45,7 @@ impl Desk {
                         if self.shared.commands.send(command).await.is_err() {
                             return;
                         }
-                        self.shared.helm.ring();
+                        self.shared.combiner.wake();
                     }
                     if is_full {
                         continue;
@@ -59,21 +59,21 @@ impl Desk {
             }
             if tidied.elapsed() >= TIDY {
                 tidied = Instant::now();
-                self.tidy(&mut open).await;
+                self.forget_orphans(&mut open).await;
             }
             let _ = timeout(TIDY, calls.next()).await;
         }
     }
 
     /// A call as the loop takes it; one that is not understood is answered at once.
-    fn command(&self, taken: &Taken, out: &mpsc::UnboundedSender<Given>) -> Option<Command> {
+    fn command(&self, taken: &ClaimedCall, out: &mpsc::UnboundedSender<Answers>) -> Option<Command> {
         let Ok(call) = serde_json::from_str::<Call>(&taken.call) else {
-            let mut given = Given {
+            let mut given = Answers {
                 id: taken.id,
                 done: true,
-                ..Given::default()
+                ..Answers::default()
             };
-            write_down(&Answer::Refused(Refusal::NotUnderstood), &mut given);
+            record(&Answer::Refused(Refusal::NotUnderstood), &mut given);
             let _ = out.send(given);
             return None;
         };
@@ -81,19 +81,19 @@ impl Desk {
             call,
             Call::Reconcile(_) | Call::Refresh { .. } | Call::ReconcileOnce(_)
         );
-        let distant = Distant::new(taken.id, is_request, out.clone());
+        let remote = RemoteReply::new(taken.id, is_request, out.clone());
         Some(Command {
             id: self.shared.call_id(),
             by: None,
-            call: again(call, taken.first.as_deref()),
-            reply: Reply::Distant(Box::new(distant)),
+            call: resume(call, taken.first.as_deref()),
+            reply: Reply::Remote(Box::new(remote)),
             sent: Instant::now(),
         })
     }
 
     /// Callers that are gone wait for nothing any more.
-    async fn tidy(&self, open: &mut Vec<(Uuid, CallId)>) {
-        let Ok(present) = self.exchange.tidy().await else {
+    async fn forget_orphans(&self, open: &mut Vec<(Uuid, CallId)>) {
+        let Ok(present) = self.exchange.clean_up().await else {
             return;
         };
         open.retain(|(id, call)| {
@@ -106,8 +106,8 @@ impl Desk {
     }
 }
 
-/// A request that an earlier holder has recorded: it is asked for again, and nothing of it is counted twice.
-fn again(call: Call, first: Option<&str>) -> Call {
+/// Turns a request that an earlier holder has recorded into one that is asked for again, so that nothing counts twice.
+fn resume(call: Call, first: Option<&str>) -> Call {
     let recorded = first.and_then(|text| serde_json::from_str::<Answer>(text).ok());
     match (recorded, call) {
         (Some(Answer::Recorded(uid)), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
@@ -117,10 +117,10 @@ fn again(call: Call, first: Option<&str>) -> Call {
 }
 
 /// Writes answers that go with no commit, until the lease is lost or the loop is gone.
-pub(crate) async fn give(
+pub(crate) async fn write_answers(
     exchange: Arc<dyn Exchange>,
     epoch: Epoch,
-    mut answers: mpsc::UnboundedReceiver<Given>,
+    mut answers: mpsc::UnboundedReceiver<Answers>,
 ) {
     let mut given = Vec::new();
     while answers.recv_many(&mut given, AT_ONCE as usize).await > 0 {
@@ -130,7 +130,7 @@ pub(crate) async fn give(
                 Ok(()) => break,
                 Err(CommitError::LeaseLost) => return,
                 Err(CommitError::Failed(message) | CommitError::Full(message)) => {
-                    tracing::debug!(error = %message, "answers are given again");
+                    tracing::debug!(error = %message, "answers are given resume");
                     sleep(RETRY).await;
                 }
             }
@@ -139,14 +139,14 @@ pub(crate) async fn give(
 }
 
 /// One entry for each call.
-fn merged(given: Vec<Given>) -> Vec<Given> {
-    let mut whole: Vec<Given> = Vec::with_capacity(given.len());
+fn merged(given: Vec<Answers>) -> Vec<Answers> {
+    let mut whole: Vec<Answers> = Vec::with_capacity(given.len());
     let mut places: std::collections::HashMap<Uuid, usize> = std::collections::HashMap::new();
     for one in given {
         let place = *places.entry(one.id).or_insert_with(|| {
-            whole.push(Given {
+            whole.push(Answers {
                 id: one.id,
-                ..Given::default()
+                ..Answers::default()
             });
             whole.len() - 1
         });
@@ -160,7 +160,7 @@ fn merged(given: Vec<Given>) -> Vec<Given> {
     whole
 }
 
-/// What a [`Given`] holds, read again.
+/// Parses an answer of [`Answers`].
 pub(crate) fn read(text: Option<&str>) -> Option<Answer> {
     let text = text?;
     let answer = serde_json::from_str(text);

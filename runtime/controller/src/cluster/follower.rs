@@ -1,7 +1,7 @@
-//! A process that follows another one's commits, and leaves its calls for it.
+//! A follower: applies the leader's commits to its view, and submits its calls to the leader through the store.
 //!
 //! Invariants:
-//! 1. A call is answered once: by the holder, or by us when its patience is over.
+//! 1. A call is answered once: by the leader, or here when its timeout is over.
 //! 2. Nothing is answered before this process sees the revision that the answer speaks of.
 //! 3. At most [`OPEN_MAX`] calls are open; further ones wait in the inbox.
 
@@ -16,61 +16,61 @@ use watershed_core::{
     StatusUpdate, Stored, Target, Uid,
 };
 
-use crate::event_loop::call::{Command, Reply};
 use crate::cluster::call_server::read;
+use crate::event_loop::call::{Command, Reply};
 use crate::event_loop::host::{Inbox, changed};
 use crate::event_loop::shared::Shared;
-use crate::store::{Asked, Exchange, Given, Interest, Opened, StoreError, Wake};
-use crate::tasks::OnlyWhileHeld;
+use crate::store::{Answers, Exchange, Interest, Opened, RemoteCall, StoreError, Wake};
+use crate::tasks::AbortOnDrop;
 
 /// Calls of one process that wait for answers: as many as a loop takes before it pushes back.
 const OPEN_MAX: usize = 1_024;
-/// How often the holder is reminded of calls that are open, and answers are looked for although none was announced.
+/// The interval at which the leader is reminded of open calls, and answers are looked for although none was announced.
 const REMIND: Duration = Duration::from_secs(1);
-/// How often commits are looked for although none was announced.
-const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// How often the holder is told that this process is still there.
+/// The interval at which commits are looked for although none was announced.
+const POLL: Duration = Duration::from_secs(10);
+/// The interval at which the store is told that this process is still there.
 const TOUCH: Duration = Duration::from_secs(60);
-/// How long one look into the store may take.
-const STORE_PATIENCE: Duration = Duration::from_secs(5);
+/// The time that one read of the store may take.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How following came to an end.
-pub(crate) enum Followed {
+/// The end of following.
+pub(crate) enum FollowEnd {
     ShutDown,
     Won(Box<Opened>),
 }
 
-/// What is known of a call that was sent.
+/// A call that was sent and waits for its answers.
 #[derive(Debug)]
-struct Open {
+struct PendingCall {
     id: CallId,
     call: Call,
     reply: Reply,
     since: Instant,
-    /// Whether it may be in the store.
-    left: Left,
+    in_store: InStore,
     /// The request stands, and its outcome is waited for.
     recorded: Option<Uid>,
 }
 
+/// Tells whether a call has reached the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+enum InStore {
     No,
-    Perhaps,
+    Maybe,
     Yes,
 }
 
-impl Open {
-    /// Whoever waits says for how long; the rest has a patience of its own.
-    fn is_overdue(&self, patience: Duration) -> bool {
-        let waits =
-            self.recorded.is_some() || (matches!(self.call, Call::WaitUntilIdle) && self.left == Left::Yes);
-        !waits && self.since.elapsed() >= patience
+impl PendingCall {
+    /// Returns true if the call has waited for longer than the timeout. Calls that wait by themselves have none.
+    fn is_overdue(&self, call_timeout: Duration) -> bool {
+        let waits = self.recorded.is_some()
+            || (matches!(self.call, Call::WaitUntilIdle) && self.in_store == InStore::Yes);
+        !waits && self.since.elapsed() >= call_timeout
     }
 }
 
 /// One thing that happened.
-enum Happened {
+enum Event {
     ShutDown,
     Won(Option<Opened>),
     Forgotten(CallId),
@@ -79,29 +79,29 @@ enum Happened {
     Time,
 }
 
-/// The side of a process without the lease.
-pub(crate) struct Attached {
+/// The state of a process without the lease.
+pub(crate) struct Follower {
     shared: Arc<Shared>,
     exchange: Arc<dyn Exchange>,
     caller: Uuid,
-    patience: Duration,
-    open: HashMap<Uuid, Open>,
+    call_timeout: Duration,
+    open: HashMap<Uuid, PendingCall>,
     ids: HashMap<CallId, Uuid>,
     /// In the order in which they came, and not in the store yet.
-    to_leave: Vec<Uuid>,
+    to_store: Vec<Uuid>,
     touched: Instant,
 }
 
-impl Attached {
-    pub(crate) fn new(shared: Arc<Shared>, exchange: Arc<dyn Exchange>, patience: Duration) -> Self {
+impl Follower {
+    pub(crate) fn new(shared: Arc<Shared>, exchange: Arc<dyn Exchange>, call_timeout: Duration) -> Self {
         Self {
             shared,
             exchange,
             caller: Uuid::now_v7(),
-            patience,
+            call_timeout,
             open: HashMap::new(),
             ids: HashMap::new(),
-            to_leave: Vec::new(),
+            to_store: Vec::new(),
             touched: Instant::now(),
         }
     }
@@ -110,21 +110,21 @@ impl Attached {
     pub(crate) async fn follow(
         &mut self,
         inbox: &mut Inbox,
-        mut campaign: Option<OnlyWhileHeld<Opened>>,
-    ) -> Followed {
+        mut campaign: Option<AbortOnDrop<Opened>>,
+    ) -> FollowEnd {
         let mut wake = self.exchange.follow(Interest::Answers(self.caller));
         let mut time = Instant::now();
         loop {
-            let mut look = false;
+            let mut catch_up = false;
             match self.next(inbox, campaign.as_mut(), wake.as_mut(), time).await {
-                Happened::ShutDown => {
-                    self.give_up().await;
-                    return Followed::ShutDown;
+                Event::ShutDown => {
+                    self.withdraw_all().await;
+                    return FollowEnd::ShutDown;
                 }
-                Happened::Won(Some(opened)) => return Followed::Won(Box::new(opened)),
-                Happened::Won(None) => campaign = None,
-                Happened::Forgotten(call) => self.forget(call).await,
-                Happened::Command(command) => {
+                Event::Won(Some(opened)) => return FollowEnd::Won(Box::new(opened)),
+                Event::Won(None) => campaign = None,
+                Event::Forgotten(call) => self.forget(call).await,
+                Event::Command(command) => {
                     self.take(command);
                     while self.open.len() < OPEN_MAX
                         && let Ok(command) = inbox.commands.try_recv()
@@ -132,20 +132,20 @@ impl Attached {
                         self.take(command);
                     }
                 }
-                Happened::Woken => {
+                Event::Woken => {
                     drain(wake.as_mut()).await;
-                    look = true;
+                    catch_up = true;
                 }
-                Happened::Time => {
+                Event::Time => {
                     self.remind().await;
-                    look = true;
+                    catch_up = true;
                 }
             }
-            self.leave().await;
-            if look {
-                self.look().await;
+            self.store_calls().await;
+            if catch_up {
+                self.catch_up().await;
                 self.expire().await;
-                time = Instant::now() + if self.open.is_empty() { LOOK_AGAIN } else { REMIND };
+                time = Instant::now() + if self.open.is_empty() { POLL } else { REMIND };
             } else {
                 time = time.min(Instant::now() + REMIND);
             }
@@ -156,10 +156,10 @@ impl Attached {
     async fn next(
         &self,
         inbox: &mut Inbox,
-        campaign: Option<&mut OnlyWhileHeld<Opened>>,
+        campaign: Option<&mut AbortOnDrop<Opened>>,
         wake: &mut dyn Wake,
         time: Instant,
-    ) -> Happened {
+    ) -> Event {
         let has_room = self.open.len() < OPEN_MAX;
         let Inbox {
             shutdown,
@@ -168,15 +168,15 @@ impl Attached {
         } = inbox;
         tokio::select! {
             biased;
-            _ = changed(shutdown) => Happened::ShutDown,
+            _ = changed(shutdown) => Event::ShutDown,
             won = async { match campaign {
                 Some(campaign) => campaign.end().await,
                 None => std::future::pending().await,
-            } } => Happened::Won(won),
-            Some(call) = forgotten.recv() => Happened::Forgotten(call),
-            Some(command) = commands.recv(), if has_room => Happened::Command(command),
-            () = wake.next() => Happened::Woken,
-            () = sleep_until(time) => Happened::Time,
+            } } => Event::Won(won),
+            Some(call) = forgotten.recv() => Event::Forgotten(call),
+            Some(command) = commands.recv(), if has_room => Event::Command(command),
+            () = wake.next() => Event::Woken,
+            () = sleep_until(time) => Event::Time,
         }
     }
 
@@ -196,71 +196,74 @@ impl Attached {
             );
             return;
         }
-        if matches!(reply, Reply::Distant(_)) {
+        if matches!(reply, Reply::Remote(_)) {
             return; // The present holder takes it from where it was taken.
         }
         let key = Uuid::now_v7();
-        let open = Open {
+        let open = PendingCall {
             id,
             call,
             reply,
             since: sent,
-            left: Left::No,
+            in_store: InStore::No,
             recorded: None,
         };
         self.open.insert(key, open);
         self.ids.insert(id, key);
-        self.to_leave.push(key);
+        self.to_store.push(key);
     }
 
-    /// Leaves calls for the holder. What fails is tried again: asking twice is asking once.
-    async fn leave(&mut self) {
-        let keys = self.to_leave.iter().filter(|key| self.open.contains_key(*key));
+    /// Stores calls for the leader. A failure is tried again: submitting a call twice counts once.
+    async fn store_calls(&mut self) {
+        let keys = self.to_store.iter().filter(|key| self.open.contains_key(*key));
         let keys: Vec<Uuid> = keys.copied().collect();
         let text = |key: &Uuid| serde_json::to_string(&self.open.get(key)?.call).ok();
-        let calls: Vec<Asked> = keys
+        let calls: Vec<RemoteCall> = keys
             .iter()
             .filter_map(|key| {
-                Some(Asked {
+                Some(RemoteCall {
                     id: *key,
                     call: text(key)?,
                 })
             })
             .collect();
         if calls.is_empty() {
-            self.to_leave.clear();
+            self.to_store.clear();
             return;
         }
-        let left = within_patience(self.exchange.ask(self.caller, &calls)).await;
+        let left = within_timeout(self.exchange.submit(self.caller, &calls)).await;
         for key in &keys {
             if let Some(open) = self.open.get_mut(key) {
-                open.left = if left.is_some() { Left::Yes } else { Left::Perhaps };
+                open.in_store = if left.is_some() {
+                    InStore::Yes
+                } else {
+                    InStore::Maybe
+                };
             }
         }
-        self.to_leave = if left.is_some() { Vec::new() } else { keys };
+        self.to_store = if left.is_some() { Vec::new() } else { keys };
     }
 
-    /// Tells the holder, which may have missed it, that something is open, and that this process is there.
+    /// Wakes the leader, which may have missed a call, and tells the store that this process is alive.
     async fn remind(&mut self) {
-        if self.open.values().any(|open| open.left == Left::Yes) {
-            within_patience(self.exchange.ask(self.caller, &[])).await;
+        if self.open.values().any(|open| open.in_store == InStore::Yes) {
+            within_timeout(self.exchange.submit(self.caller, &[])).await;
         }
-        if self.touched.elapsed() >= TOUCH
-            && within_patience(self.exchange.touch(self.caller)).await.is_some()
+        if self.touched.elapsed() >= TOUCH && within_timeout(self.exchange.touch(self.caller)).await.is_some()
         {
             self.touched = Instant::now();
         }
     }
 
-    /// Takes up what was committed, and hands on what was answered before that.
-    async fn look(&mut self) {
+    /// Applies new commits to the view, then delivers the answers that they make valid.
+    async fn catch_up(&mut self) {
         let answers = if self.open.is_empty() {
             Some(Vec::new())
         } else {
-            within_patience(self.exchange.answers(self.caller)).await
+            within_timeout(self.exchange.answers(self.caller)).await
         };
         let from = self.shared.view.revision();
-        match within_patience(self.exchange.later(from)).await {
+        match within_timeout(self.exchange.later(from)).await {
             Some(Some(later)) => {
                 let gone = later.gone.into_iter();
                 let gone = gone.filter_map(|(uid, revision)| {
@@ -270,7 +273,7 @@ impl Attached {
                 let publish = Publish {
                     revision: later.revision,
                     gone: gone.collect(),
-                    statuses: later.rows.iter().map(|row| told_by(row)).collect(),
+                    statuses: later.rows.iter().map(|row| status_from_row(row)).collect(),
                     rows: later.rows,
                 };
                 if later.revision > from {
@@ -278,20 +281,20 @@ impl Attached {
                 }
             }
             Some(None) => {
-                let Some((stored, _)) = within_patience(self.exchange.read()).await else {
+                let Some((stored, _)) = within_timeout(self.exchange.read()).await else {
                     return;
                 };
-                self.take_up(&stored);
+                self.adopt(&stored);
             }
             None => return,
         }
         if let Some(answers) = answers {
-            self.hand_on(answers).await;
+            self.deliver(answers).await;
         }
     }
 
-    /// Shows a whole catalog as what has become of the one that readers know.
-    pub(crate) fn take_up(&self, stored: &Stored) {
+    /// Publishes the difference between a whole catalog and the view.
+    pub(crate) fn adopt(&self, stored: &Stored) {
         let view = &self.shared.view;
         let known: HashSet<Uid> = stored.rows.iter().map(|entry| entry.row.uid).collect();
         let mut gone = Vec::new();
@@ -316,46 +319,46 @@ impl Attached {
         self.shared.publish(Publish {
             revision: stored.revision,
             gone,
-            statuses: rows.iter().map(|row| told_by(row)).collect(),
+            statuses: rows.iter().map(|row| status_from_row(row)).collect(),
             rows,
         });
     }
 
-    /// Answers callers. What is answered for good is taken out of the store.
-    async fn hand_on(&mut self, answers: Vec<Given>) {
+    /// Answers callers, and removes calls with their last answer from the store.
+    async fn deliver(&mut self, answers: Vec<Answers>) {
         let seen = self.shared.view.revision();
         let present: HashSet<Uuid> = answers.iter().map(|given| given.id).collect();
         let lost: Vec<Uuid> = self
             .open
             .iter()
-            .filter(|(key, open)| open.left == Left::Yes && !present.contains(*key))
+            .filter(|(key, open)| open.in_store == InStore::Yes && !present.contains(*key))
             .map(|(key, _)| *key)
             .collect();
         for key in lost {
             self.close(key, Refusal::OutcomeUnknown);
         }
-        let mut read_out = Vec::new();
+        let mut delivered = Vec::new();
         for given in answers.into_iter().filter(|given| given.revision <= seen) {
             if given.done {
-                read_out.push(given.id);
+                delivered.push(given.id);
             }
             self.answer(&given);
         }
-        if !read_out.is_empty() {
-            within_patience(self.exchange.forget(&read_out)).await;
+        if !delivered.is_empty() {
+            within_timeout(self.exchange.forget(&delivered)).await;
         }
     }
 
-    fn answer(&mut self, given: &Given) {
+    fn answer(&mut self, given: &Answers) {
         let Some(open) = self.open.remove(&given.id) else {
             return;
         };
-        let Open {
+        let PendingCall {
             id,
             call,
             reply,
             since,
-            left,
+            in_store,
             mut recorded,
         } = open;
         let mut rest = Some(reply);
@@ -368,12 +371,12 @@ impl Attached {
         }
         match rest {
             Some(reply) if !given.done => {
-                let open = Open {
+                let open = PendingCall {
                     id,
                     call,
                     reply,
                     since,
-                    left,
+                    in_store,
                     recorded,
                 };
                 self.open.insert(given.id, open);
@@ -407,16 +410,16 @@ impl Attached {
     async fn forget(&mut self, call: CallId) {
         let Some(key) = self.ids.remove(&call) else { return };
         if self.open.remove(&key).is_some() {
-            within_patience(self.exchange.forget(&[key])).await;
+            within_timeout(self.exchange.forget(&[key])).await;
         }
     }
 
-    /// Takes back what no holder took in time; of what one took, nobody here knows the outcome.
+    /// Withdraws overdue calls that no leader has claimed; the outcome of claimed ones is unknown.
     async fn expire(&mut self) {
         let overdue = self
             .open
             .iter()
-            .filter(|(_, open)| open.is_overdue(self.patience));
+            .filter(|(_, open)| open.is_overdue(self.call_timeout));
         let overdue: Vec<Uuid> = overdue.map(|(key, _)| *key).collect();
         self.take_back(overdue, Refusal::Unattended).await;
     }
@@ -425,11 +428,14 @@ impl Attached {
         if keys.is_empty() {
             return;
         }
-        let withdrawn = within_patience(self.exchange.withdraw(&keys))
+        let withdrawn = within_timeout(self.exchange.withdraw(&keys))
             .await
             .unwrap_or_default();
         for key in keys {
-            let never_left = self.open.get(&key).is_some_and(|open| open.left == Left::No);
+            let never_left = self
+                .open
+                .get(&key)
+                .is_some_and(|open| open.in_store == InStore::No);
             let recorded = self.open.get(&key).is_some_and(|open| open.recorded.is_some());
             let is_certain = never_left || recorded || withdrawn.contains(&key);
             let refusal = if is_certain {
@@ -441,14 +447,14 @@ impl Attached {
         }
     }
 
-    async fn give_up(&mut self) {
-        self.look().await;
+    async fn withdraw_all(&mut self) {
+        self.catch_up().await;
         let keys: Vec<Uuid> = self.open.keys().copied().collect();
         let recorded = self.open.iter().filter(|(_, open)| open.recorded.is_some());
         let recorded: Vec<Uuid> = recorded.map(|(key, _)| *key).collect();
         self.take_back(keys, Refusal::ShuttingDown).await;
         if !recorded.is_empty() {
-            within_patience(self.exchange.forget(&recorded)).await;
+            within_timeout(self.exchange.forget(&recorded)).await;
         }
     }
 
@@ -458,14 +464,14 @@ impl Attached {
         if self.open.is_empty() {
             return Vec::new();
         }
-        let answers = within_patience(self.exchange.answers(self.caller)).await;
+        let answers = within_timeout(self.exchange.answers(self.caller)).await;
         let is_known = answers.is_some();
-        self.hand_on(answers.unwrap_or_default()).await;
-        let mut left: Vec<(Uuid, Open)> = self.open.drain().collect();
+        self.deliver(answers.unwrap_or_default()).await;
+        let mut left: Vec<(Uuid, PendingCall)> = self.open.drain().collect();
         left.sort_by_key(|(key, _)| *key);
         self.ids.clear();
         let keys: Vec<Uuid> = left.iter().map(|(key, _)| *key).collect();
-        let is_ours = is_known && within_patience(self.exchange.forget(&keys)).await.is_some();
+        let is_ours = is_known && within_timeout(self.exchange.forget(&keys)).await.is_some();
         let mut commands = Vec::new();
         for (_, open) in left {
             if !is_ours {
@@ -489,8 +495,8 @@ impl Attached {
     }
 }
 
-/// How a resource stands as far as its row tells.
-pub(crate) fn told_by(row: &Row) -> StatusUpdate {
+/// Derives a status from a row alone.
+pub(crate) fn status_from_row(row: &Row) -> StatusUpdate {
     let settled = if row.error.is_some() {
         Settled::Failed
     } else {
@@ -507,9 +513,9 @@ pub(crate) fn told_by(row: &Row) -> StatusUpdate {
     }
 }
 
-/// What the store answers, if it does so in time. What fails is looked at again by and by.
-async fn within_patience<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
-    match timeout(STORE_PATIENCE, answer).await {
+/// Returns the store's answer if it comes in time. A failure is logged; the next poll tries again.
+async fn within_timeout<T>(answer: impl Future<Output = Result<T, StoreError>>) -> Option<T> {
+    match timeout(STORE_TIMEOUT, answer).await {
         Ok(Ok(answer)) => Some(answer),
         Ok(Err(error)) => {
             tracing::debug!(%error, "the store of a shared instance failed");
@@ -519,7 +525,7 @@ async fn within_patience<T>(answer: impl Future<Output = Result<T, StoreError>>)
     }
 }
 
-/// Many things that have happened are one reason to look.
+/// Takes all pending wake-ups: together they are one reason to catch up.
 async fn drain(wake: &mut dyn Wake) {
     loop {
         tokio::select! {

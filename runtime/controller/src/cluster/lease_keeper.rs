@@ -1,4 +1,4 @@
-//! Keeping a lease.
+//! The task that renews a lease.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub(crate) async fn keep(
             Ok(Ok(())) => Signal::Renewed,
             Ok(Err(CommitError::LeaseLost)) => Signal::LeaseLost,
             Ok(Err(CommitError::Failed(message) | CommitError::Full(message))) => {
-                tracing::warn!(error = %message, "the lease was not renewed and is tried again");
+                tracing::warn!(error = %message, "the lease was not renewed and is tried resume");
                 sleep(lease.term / RETRY).await;
                 continue;
             }
@@ -38,7 +38,7 @@ pub(crate) async fn keep(
         };
         let lost = matches!(signal, Signal::LeaseLost);
         let is_heard = signals.send(signal).is_ok();
-        shared.helm.ring();
+        shared.combiner.wake();
         if !is_heard || lost {
             return;
         }

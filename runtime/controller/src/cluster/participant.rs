@@ -1,7 +1,7 @@
-//! A process that takes part in an instance: it holds it, or it follows the one that does.
+//! A participant of an instance: leads it under the lease, or follows the leader.
 //!
 //! The handles are the same in both cases. What they ask for comes out of one inbox, which goes to the loop while this
-//! process holds the instance, and to [`Attached`] while another one does.
+//! process holds the instance, and to [`Follower`] while another one does.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,26 +13,26 @@ use tokio::time::sleep;
 use tracing::{Instrument, Span};
 use watershed_core::{Core, Error, Kind, KindOptions, Limits, OpenError, StopReason, Stored};
 
-use crate::cluster::follower::{Attached, Followed, told_by};
-use crate::event_loop::call::{self, OpenCalls};
 use crate::api::clock::Clock;
+use crate::cluster::call_server::{self, CallServer};
+use crate::cluster::follower::{FollowEnd, Follower, status_from_row};
+use crate::cluster::lease_keeper;
+use crate::event_loop::call::{self, PendingCalls};
+use crate::event_loop::commit_delay::CommitDelay;
 use crate::event_loop::committer;
-use crate::cluster::call_server::{self, Desk};
-use crate::event_loop::commit_delay::Gathering;
-use crate::event_loop::host::{Host, Inbox, Stop, WhenLost};
-use crate::event_loop::debounce::Nudges;
-use crate::workers::invocation::{Runner, UNREADABLE};
+use crate::event_loop::debounce::Debouncer;
+use crate::event_loop::host::{Host, Inbox, OnLeaseLost, Stop};
 use crate::event_loop::shared::Shared;
 use crate::store::{Catalog, Opened, Store};
-use crate::tasks::OnlyWhileHeld;
-use crate::cluster::lease_keeper;
+use crate::tasks::AbortOnDrop;
 use crate::workers::Workers;
+use crate::workers::invocation::{Runner, UNREADABLE};
 
-/// How long after a failed attempt to take the lease another one is made.
+/// The pause after a failed attempt to take the lease.
 const CAMPAIGN_AGAIN: Duration = Duration::from_secs(1);
 
-/// Everything that a process needs to hold an instance, any number of times.
-pub(crate) struct Member {
+/// Everything that a process needs to lead an instance, any number of times.
+pub(crate) struct Participant {
     pub(crate) instance: Arc<str>,
     pub(crate) store: Arc<dyn Store>,
     pub(crate) limits: Limits,
@@ -40,64 +40,64 @@ pub(crate) struct Member {
     pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) when_lost: WhenLost,
+    pub(crate) on_lease_lost: OnLeaseLost,
     pub(crate) role: Role,
-    /// How long a call may wait for a process that holds the instance.
-    pub(crate) patience: Duration,
+    /// The time that a call may wait for a process that holds the instance.
+    pub(crate) call_timeout: Duration,
     pub(crate) span: Span,
 }
 
-/// What a process is there for.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// To hold the instance whenever it can.
-    Hold,
-    /// To read and to ask.
-    Ask,
+    /// Leads whenever it can take the lease.
+    Candidate,
+    /// Only follows.
+    Follower,
 }
 
-/// What a process does at a time.
-pub(crate) enum Seat {
-    Holding(Box<Host>),
+/// The present side of a process: leader or follower.
+pub(crate) enum Leadership {
+    Leading(Box<Host>),
     Following(Inbox),
 }
 
-impl Member {
-    /// Takes part until the end.
-    pub(crate) async fn serve(self, mut seat: Seat) -> Stop {
+impl Participant {
+    /// Leads and follows in turns until the controller stops.
+    pub(crate) async fn serve(self, mut seat: Leadership) -> Stop {
         loop {
             seat = match seat {
-                Seat::Holding(host) => {
+                Leadership::Leading(host) => {
                     let (stop, inbox) = host.run().await;
                     let goes_on =
-                        stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
+                        stop.reason == StopReason::LeaseLost && self.on_lease_lost == OnLeaseLost::Campaign;
                     if !goes_on {
                         return stop;
                     }
-                    Seat::Following(inbox)
+                    Leadership::Following(inbox)
                 }
-                Seat::Following(inbox) => match self.follow(inbox).await {
-                    Ok(host) => Seat::Holding(host),
+                Leadership::Following(inbox) => match self.follow(inbox).await {
+                    Ok(host) => Leadership::Leading(host),
                     Err(stop) => return stop,
                 },
             };
         }
     }
 
-    /// Follows another holder, until this process holds the instance itself.
+    /// Follows the leader until this process has the lease itself.
     async fn follow(&self, mut inbox: Inbox) -> Result<Box<Host>, Stop> {
         let Some(exchange) = self.shared.exchange.clone() else {
             return Err(self.stopped(StopReason::LeaseLost, &mut inbox).await);
         };
         self.shared.forget_standing();
-        let mut attached = Attached::new(Arc::clone(&self.shared), exchange, self.patience);
-        let campaign = (self.role == Role::Hold).then(|| self.campaign());
-        match attached.follow(&mut inbox, campaign).await {
-            Followed::ShutDown => Err(self.stopped(StopReason::Shutdown, &mut inbox).await),
-            Followed::Won(opened) => {
+        let mut follower = Follower::new(Arc::clone(&self.shared), exchange, self.call_timeout);
+        let campaign = (self.role == Role::Candidate).then(|| self.campaign());
+        match follower.follow(&mut inbox, campaign).await {
+            FollowEnd::ShutDown => Err(self.stopped(StopReason::Shutdown, &mut inbox).await),
+            FollowEnd::Won(opened) => {
                 let Opened { stored, catalog } = *opened;
-                attached.take_up(&stored);
-                let calls = attached.reclaim().await;
+                follower.adopt(&stored);
+                let calls = follower.reclaim().await;
                 let catalog: Arc<dyn Catalog> = Arc::from(catalog);
                 match self.host(stored, Arc::clone(&catalog), inbox) {
                     Ok(mut host) => {
@@ -123,14 +123,14 @@ impl Member {
     }
 
     /// Takes the lease as soon as it is free.
-    fn campaign(&self) -> OnlyWhileHeld<Opened> {
+    fn campaign(&self) -> AbortOnDrop<Opened> {
         let (store, instance) = (Arc::clone(&self.store), Arc::clone(&self.instance));
-        OnlyWhileHeld::spawn(async move {
+        AbortOnDrop::spawn(async move {
             loop {
                 match store.open(&instance).await {
                     Ok(opened) => return opened,
                     Err(error) => {
-                        tracing::debug!(%error, "the lease can't be taken and is tried again");
+                        tracing::debug!(%error, "the lease can't be taken and is tried resume");
                         sleep(CAMPAIGN_AGAIN).await;
                     }
                 }
@@ -170,13 +170,13 @@ impl Member {
         }
         if let Some(exchange) = &self.shared.exchange {
             let (out, answers) = mpsc::unbounded_channel();
-            let desk = Desk {
+            let server = CallServer {
                 exchange: Arc::clone(exchange),
                 epoch,
                 shared: Arc::clone(&self.shared),
             };
-            tasks.push(self.spawn(desk.take(out)));
-            tasks.push(self.spawn(call_server::give(Arc::clone(exchange), epoch, answers)));
+            tasks.push(self.spawn(server.run(out)));
+            tasks.push(self.spawn(call_server::write_answers(Arc::clone(exchange), epoch, answers)));
         }
         Ok(Box::new(Host {
             core,
@@ -187,18 +187,18 @@ impl Member {
             runners: Arc::clone(&self.runners),
             commits,
             committed: VecDeque::new(),
-            gathering: Gathering::default(),
+            commit_delay: CommitDelay::default(),
             inbox,
             signals,
             signals_out,
-            when_lost: self.when_lost,
-            calls: OpenCalls::default(),
+            on_lease_lost: self.on_lease_lost,
+            calls: PendingCalls::default(),
             running: HashMap::default(),
             starting: Vec::new(),
             workers: Workers::spawn(Arc::clone(&self.shared), self.span.clone()),
             timer: None,
-            nudges: Nudges::new(&self.kinds),
-            alarm: None,
+            debouncer: Debouncer::new(&self.kinds),
+            wakes_at: None,
             stop: None,
             runtime: Handle::current(),
             span: self.span.clone(),
@@ -211,8 +211,8 @@ impl Member {
         }))
     }
 
-    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> OnlyWhileHeld<()> {
-        OnlyWhileHeld::spawn(future.instrument(self.span.clone()))
+    fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortOnDrop<()> {
+        AbortOnDrop::spawn(future.instrument(self.span.clone()))
     }
 }
 
@@ -220,7 +220,7 @@ impl Shared {
     /// Shows of every resource what its row says by itself: how it stands is known to its holder alone.
     fn forget_standing(&self) {
         let mut statuses = Vec::new();
-        self.view.each(|row, _, _| statuses.push(told_by(row)));
+        self.view.each(|row, _, _| statuses.push(status_from_row(row)));
         self.publish(watershed_core::Publish {
             revision: self.view.revision(),
             statuses,

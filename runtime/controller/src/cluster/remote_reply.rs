@@ -1,22 +1,22 @@
-//! Answers to calls of other processes.
+//! Replies to calls of other processes, through the store.
 
 use serde::Serialize;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 use watershed_core::{Answer, Refusal, Revision, RunOutcome, Settlement};
 
-use crate::store::Given;
+use crate::store::Answers;
 
 /// The answers to a call of another process, as far as they came.
 #[derive(Debug)]
-pub(crate) struct Distant {
+pub(crate) struct RemoteReply {
     /// All that was answered: each answer repeats the ones before, for they may reach the store in any order.
-    said: Given,
-    /// What is still to come.
+    said: Answers,
+    /// The answers that are still to come.
     open: Open,
     /// Answers that go with the commit under way, and are not given twice.
     in_commit: usize,
-    out: mpsc::UnboundedSender<Given>,
+    out: mpsc::UnboundedSender<Answers>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +40,9 @@ impl Open {
     }
 }
 
-impl Distant {
+impl RemoteReply {
     /// No answer to the call `id` yet. A request is answered up to three times, anything else once.
-    pub(crate) fn new(id: Uuid, is_request: bool, out: mpsc::UnboundedSender<Given>) -> Self {
+    pub(crate) fn new(id: Uuid, is_request: bool, out: mpsc::UnboundedSender<Answers>) -> Self {
         let open = match is_request {
             true => Open::Request {
                 outcome: true,
@@ -51,9 +51,9 @@ impl Distant {
             false => Open::Once,
         };
         Self {
-            said: Given {
+            said: Answers {
                 id,
-                ..Given::default()
+                ..Answers::default()
             },
             open,
             in_commit: 0,
@@ -61,8 +61,8 @@ impl Distant {
         }
     }
 
-    /// What the commit that carries the call out stores with it; none if the next holder has to answer.
-    pub(crate) fn with_commit(&mut self, answers: &[&Answer], revision: Revision) -> Option<Given> {
+    /// Returns the answers that the commit of the call stores with it; none if the next leader has to answer.
+    pub(crate) fn with_commit(&mut self, answers: &[&Answer], revision: Revision) -> Option<Answers> {
         self.in_commit = answers.len();
         let mut given = self.said.clone();
         given.revision = given.revision.max(revision);
@@ -71,7 +71,7 @@ impl Distant {
             if is_of_this_holder(answer) {
                 return None;
             }
-            write_down(answer, &mut given);
+            record(answer, &mut given);
             open = open.and_then(|open| open.after(answer));
         }
         given.done = open.is_none();
@@ -82,7 +82,7 @@ impl Distant {
     pub(crate) fn answer(mut self: Box<Self>, answer: &Answer, revision: Revision) -> Option<Box<Self>> {
         let open = self.open.after(answer);
         if !is_of_this_holder(answer) {
-            write_down(answer, &mut self.said);
+            record(answer, &mut self.said);
             self.said.revision = self.said.revision.max(revision);
             self.said.done = open.is_none();
         }
@@ -96,7 +96,7 @@ impl Distant {
     }
 }
 
-/// Whether an answer says nothing but that this holder is about to go: the next one will know more.
+/// Returns true if an answer says nothing but that this holder is about to go: the next one will know more.
 fn is_of_this_holder(answer: &Answer) -> bool {
     matches!(
         answer,
@@ -106,7 +106,7 @@ fn is_of_this_holder(answer: &Answer) -> bool {
     )
 }
 
-pub(crate) fn write_down(answer: &Answer, given: &mut Given) {
+pub(crate) fn record(answer: &Answer, given: &mut Answers) {
     let text = json(answer);
     match answer {
         Answer::Outcome(_) => given.outcome = text,

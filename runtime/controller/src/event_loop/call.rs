@@ -1,4 +1,4 @@
-//! How calls and what happens in tasks reach the loop, and how answers find their callers.
+//! Calls and signals on their way to the loop, and replies on their way back.
 
 use std::collections::HashMap;
 
@@ -9,28 +9,28 @@ use watershed_core::{
     RunOutcome, Settlement, Uid,
 };
 
-use crate::cluster::remote_reply::Distant;
-use crate::store::Given;
+use crate::cluster::remote_reply::RemoteReply;
+use crate::store::Answers;
 
 /// A call on its way to the loop.
 #[derive(Debug)]
 pub(crate) struct Command {
     pub(crate) id: CallId,
-    pub(crate) by: Option<By>,
+    pub(crate) by: Option<Caller>,
     pub(crate) call: Call,
     pub(crate) reply: Reply,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub(crate) sent: Instant,
 }
 
 /// The invocation that a call comes from; its number says nothing without the epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct By {
+pub(crate) struct Caller {
     pub(crate) epoch: Epoch,
     pub(crate) invocation: InvocationId,
 }
 
-/// What the loop takes at any time, however many calls wait.
+/// A signal to the loop: taken at any time, however many calls wait.
 ///
 /// The channel has no bound of its own because each sender has one: an invocation returns once, has one progress
 /// text and one state write on the way, one commit is under way, and the lease has one keeper.
@@ -56,7 +56,7 @@ pub(crate) enum Signal {
     LeaseLost,
 }
 
-/// The two ways for signals to the loop. What somebody waits for overtakes what nobody does; whoever signals has one of
+/// The two queues of signals to the loop. Signals that a caller waits for overtake the others; each sender has one of
 /// them, so that its own signals stay in order.
 #[derive(Debug, Clone)]
 pub(crate) struct SignalsOut {
@@ -84,7 +84,7 @@ pub(crate) fn signals() -> (SignalsOut, Signals) {
     (out, Signals { urgent, ordinary })
 }
 
-/// Where the answers to a call go. A caller that is gone is no error.
+/// The receiver of the answers to a call. A caller that is gone is no error.
 #[derive(Debug)]
 pub(crate) enum Reply {
     /// Calls with one answer.
@@ -92,7 +92,7 @@ pub(crate) enum Reply {
     /// Requests for a reconcile, which have three.
     Request(Box<RequestReply>),
     /// Calls of other processes, which find the answers in the store.
-    Distant(Box<Distant>),
+    Remote(Box<RemoteReply>),
 }
 
 #[derive(Debug)]
@@ -104,19 +104,19 @@ pub(crate) struct RequestReply {
 
 /// Calls that have not had their last answer.
 #[derive(Debug, Default)]
-pub(crate) struct OpenCalls {
+pub(crate) struct PendingCalls {
     replies: HashMap<CallId, Reply>,
-    /// How many of them are of other processes.
-    distant: usize,
+    /// The number of those that belong to other processes.
+    remote: usize,
 }
 
-impl OpenCalls {
+impl PendingCalls {
     pub(crate) fn len(&self) -> usize {
         self.replies.len()
     }
 
     pub(crate) fn insert(&mut self, id: CallId, reply: Reply) {
-        self.distant += usize::from(matches!(reply, Reply::Distant(_)));
+        self.remote += usize::from(matches!(reply, Reply::Remote(_)));
         self.replies.insert(id, reply);
     }
 
@@ -126,23 +126,23 @@ impl OpenCalls {
 
     fn remove(&mut self, id: CallId) -> Option<Reply> {
         let reply = self.replies.remove(&id)?;
-        self.distant -= usize::from(matches!(reply, Reply::Distant(_)));
+        self.remote -= usize::from(matches!(reply, Reply::Remote(_)));
         Some(reply)
     }
 
-    /// What a commit stores for the callers of other processes: the answers that wait for it.
+    /// Collects the answers that a commit stores for callers of other processes.
     pub(crate) fn with_commit<'a>(
         &mut self,
         answers: impl Iterator<Item = (CallId, &'a Answer)>,
         revision: Revision,
-    ) -> Vec<Given> {
-        if self.distant == 0 {
+    ) -> Vec<Answers> {
+        if self.remote == 0 {
             return Vec::new();
         }
         let mut by_call: Vec<(CallId, Vec<&Answer>)> = Vec::new();
         let mut places: HashMap<CallId, usize> = HashMap::new();
         for (call, answer) in answers {
-            if matches!(self.replies.get(&call), Some(Reply::Distant(_))) {
+            if matches!(self.replies.get(&call), Some(Reply::Remote(_))) {
                 let place = *places.entry(call).or_insert_with(|| {
                     by_call.push((call, Vec::new()));
                     by_call.len() - 1
@@ -152,8 +152,8 @@ impl OpenCalls {
         }
         let mut given = Vec::with_capacity(by_call.len());
         for (call, answers) in by_call {
-            if let Some(Reply::Distant(distant)) = self.replies.get_mut(&call) {
-                given.extend(distant.with_commit(&answers, revision));
+            if let Some(Reply::Remote(remote)) = self.replies.get_mut(&call) {
+                given.extend(remote.with_commit(&answers, revision));
             }
         }
         given
@@ -187,7 +187,7 @@ impl Reply {
                 None
             }
             Reply::Request(request) => request.answer(answer).map(Reply::Request),
-            Reply::Distant(distant) => distant.answer(&answer, revision).map(Reply::Distant),
+            Reply::Remote(remote) => remote.answer(&answer, revision).map(Reply::Remote),
         }
     }
 }

@@ -1,209 +1,210 @@
-//! Where the host rests between turns, so that whoever has something for it can make a turn on the spot.
+//! Flat combining: a caller or worker with an input for the host runs a turn in its own task if the host is idle.
 //!
-//! A call that had to wake the loop's task for its answer would cost two switches of tasks and often one of threads,
-//! which is more than most turns take. So who has something for the host leaves it there, takes the helm if that is
-//! free, makes a turn and goes on. The loop's own task is the pilot: it makes the turns that nobody comes by for.
+//! A call that had to wake the loop's own task for its answer would cost two switches of tasks and often one of threads,
+//! which is more than most turns take. So a caller leaves its input in a queue, borrows the host if that is idle, runs a
+//! turn and returns it. The loop's own task is the driver: it runs the turns for which nobody has borrowed the host.
 //!
 //! Invariants:
-//! 1. One at a time has the helm.
-//! 2. Whoever finds it taken is not forgotten: who has it hears of that, and makes another turn or wakes the pilot.
-//! 3. A pilot who wants the helm is the next to get it, whoever else comes by.
-//! 4. Without a pilot nothing is at the helm, and what is brought back is dropped.
+//! 1. One task at a time has the host.
+//! 2. A request while the host is busy is not lost: the task that has it runs another turn or wakes the driver.
+//! 3. A driver that waits for the host is the next to get it, whatever other requests come.
+//! 4. Without a driver there is no host here, and one that is returned is dropped.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 
-/// The most visits of somebody who came by and is told each time that others did; the pilot makes the rest.
-const VISITS: usize = 4;
+/// The most runs of one loan, each for requests that came during the one before; the driver makes the rest.
+const LENT_RUNS: usize = 4;
 
 /// A panic, as it was caught.
 pub(crate) type Panic = Box<dyn Any + Send>;
 
-/// The helm of one controller.
+/// The holder of one controller's host between turns.
 #[derive(Debug)]
-pub(crate) struct Helm<T> {
+pub(crate) struct Combiner<T> {
     state: Mutex<State<T>>,
-    /// For the pilot alone.
-    bell: Notify,
+    /// Wakes the driver.
+    wake_up: Notify,
 }
 
 #[derive(Debug)]
 struct State<T> {
-    place: Place<T>,
-    last: Visit,
+    host_state: HostState<T>,
+    last_loan: Loan,
 }
 
 #[derive(Debug)]
-enum Place<T> {
-    /// There is no pilot.
-    Vacant,
-    Free(T),
-    /// For the pilot alone.
-    Kept(T),
-    Taken {
-        /// Somebody has come by since.
-        called: bool,
-        /// The pilot waits for it.
+enum HostState<T> {
+    /// There is no driver.
+    Detached,
+    Idle(T),
+    /// For the driver alone.
+    Reserved(T),
+    Busy {
+        /// There was a request since.
+        requested: bool,
+        /// The driver waits for it.
         wanted: bool,
     },
     /// A turn has panicked, and the host is lost.
-    Broken(Panic),
+    Poisoned(Panic),
 }
 
-/// Who comes by.
+/// The borrower of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Visitor {
-    /// One who waits for an answer, and often comes back with the next call when it is there.
+pub(crate) enum LentTo {
+    /// A caller that waits for an answer, and often makes its next call once it has that.
     Caller,
+    /// A worker that has run invocations.
     Worker,
 }
 
-/// One time that somebody came by and took the helm.
+/// One loan of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Visit {
+pub(crate) struct Loan {
     number: u64,
-    pub(crate) by: Visitor,
+    pub(crate) to: LentTo,
 }
 
-/// What a visitor says after its turns.
+/// The state of the host after the turns of a loan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Left {
+pub(crate) enum AfterLoan {
     /// There is nothing to do until something comes.
-    AtRest,
-    /// The pilot has to go on.
-    ToPilot,
+    Idle,
+    /// The driver has to go on.
+    NeedsDriver,
 }
 
-impl<T> Place<T> {
-    const TAKEN: Self = Place::Taken {
-        called: false,
+impl<T> HostState<T> {
+    const BUSY: Self = HostState::Busy {
+        requested: false,
         wanted: false,
     };
 }
 
-impl<T> Helm<T> {
+impl<T> Combiner<T> {
     pub(crate) fn new() -> Self {
-        let last = Visit {
+        let last_loan = Loan {
             number: 0,
-            by: Visitor::Worker,
+            to: LentTo::Worker,
         };
         Self {
             state: Mutex::new(State {
-                place: Place::Vacant,
-                last,
+                host_state: HostState::Detached,
+                last_loan,
             }),
-            bell: Notify::new(),
+            wake_up: Notify::new(),
         }
     }
 
-    /// Has the host take what was left for it: makes turns here and now if nobody else does. A turn that panics takes the
-    /// host with it, which is the pilot's to deal with.
-    pub(crate) fn come_by(&self, by: Visitor, mut make_turns: impl FnMut(&mut T) -> Left) {
-        let Some(mut host) = self.take(by) else { return };
-        for _ in 0..VISITS {
-            match catch_unwind(AssertUnwindSafe(|| make_turns(&mut host))) {
-                Ok(Left::AtRest) => {}
-                Ok(Left::ToPilot) => break,
+    /// Runs turns here if the host is idle; if it is busy, has its borrower run another. A turn that panics takes the host
+    /// with it; the driver gets the panic.
+    pub(crate) fn run_or_wake(&self, to: LentTo, mut run_turns: impl FnMut(&mut T) -> AfterLoan) {
+        let Some(mut host) = self.take(to) else { return };
+        for _ in 0..LENT_RUNS {
+            match catch_unwind(AssertUnwindSafe(|| run_turns(&mut host))) {
+                Ok(AfterLoan::Idle) => {}
+                Ok(AfterLoan::NeedsDriver) => break,
                 Err(panic) => {
                     drop(host);
-                    return self.break_with(panic);
+                    return self.poison(panic);
                 }
             }
-            match self.put(host) {
+            match self.put_back(host) {
                 None => return,
                 Some(back) => host = back,
             }
         }
-        self.bring(self.lock(), host, true);
+        self.hand_back(self.lock(), host, true);
     }
 
-    /// Tells the host that something was left for it, without making a turn.
-    pub(crate) fn ring(&self) {
-        match &mut self.lock().place {
-            Place::Free(_) => {}
-            Place::Taken { called, .. } => {
-                *called = true;
+    /// Requests a turn without running one here.
+    pub(crate) fn wake(&self) {
+        match &mut self.lock().host_state {
+            HostState::Idle(_) => {}
+            HostState::Busy { requested, .. } => {
+                *requested = true;
                 return;
             }
-            Place::Vacant | Place::Kept(_) | Place::Broken(_) => return,
+            HostState::Detached | HostState::Reserved(_) | HostState::Poisoned(_) => return,
         }
-        self.bell.notify_one();
+        self.wake_up.notify_one();
     }
 
-    /// The last time that somebody came by and took the helm.
-    pub(crate) fn last_visit(&self) -> Visit {
-        self.lock().last
+    /// Returns the last loan.
+    pub(crate) fn last_loan(&self) -> Loan {
+        self.lock().last_loan
     }
 
-    /// The pilot begins, with the host in its hands; the helm is vacant again when this is dropped.
-    pub(crate) fn pilot(&self) -> Pilot<'_, T> {
-        self.lock().place = Place::TAKEN;
-        Pilot { helm: self }
+    /// Begins as the driver, which has the host. Dropping the driver detaches the combiner.
+    pub(crate) fn driver(&self) -> Driver<'_, T> {
+        self.lock().host_state = HostState::BUSY;
+        Driver { combiner: self }
     }
 
-    fn take(&self, by: Visitor) -> Option<T> {
+    fn take(&self, to: LentTo) -> Option<T> {
         let mut state = self.lock();
-        match std::mem::replace(&mut state.place, Place::TAKEN) {
-            Place::Free(host) => {
-                let number = state.last.number + 1;
-                state.last = Visit { number, by };
+        match std::mem::replace(&mut state.host_state, HostState::BUSY) {
+            HostState::Idle(host) => {
+                let number = state.last_loan.number + 1;
+                state.last_loan = Loan { number, to };
                 Some(host)
             }
-            Place::Taken { wanted, .. } => {
-                let called = true;
-                state.place = Place::Taken { called, wanted };
+            HostState::Busy { wanted, .. } => {
+                let requested = true;
+                state.host_state = HostState::Busy { requested, wanted };
                 None
             }
-            // The pilot is about to look.
+            // The driver is about to look.
             other => {
-                state.place = other;
+                state.host_state = other;
                 None
             }
         }
     }
 
-    /// Brings the host back, unless somebody came by meanwhile: then it is given back for another turn.
-    fn put(&self, host: T) -> Option<T> {
+    /// Returns the host, unless there was a request meanwhile: then it is given back for another turn.
+    fn put_back(&self, host: T) -> Option<T> {
         let mut state = self.lock();
-        if let Place::Taken {
-            called: called @ true,
+        if let HostState::Busy {
+            requested: requested @ true,
             wanted: false,
-        } = &mut state.place
+        } = &mut state.host_state
         {
-            *called = false;
+            *requested = false;
             return Some(host);
         }
-        self.bring(state, host, false);
+        self.hand_back(state, host, false);
         None
     }
 
-    fn bring(&self, mut state: MutexGuard<'_, State<T>>, host: T, to_pilot: bool) {
-        let Place::Taken { wanted, .. } = state.place else {
-            // The pilot has gone; what is dropped here may take a while.
+    fn hand_back(&self, mut state: MutexGuard<'_, State<T>>, host: T, to_driver: bool) {
+        let HostState::Busy { wanted, .. } = state.host_state else {
+            // The driver has gone; what is dropped here may take a while.
             drop(state);
             return drop(host);
         };
-        let to_pilot = to_pilot || wanted;
-        state.place = if to_pilot {
-            Place::Kept(host)
+        let to_driver = to_driver || wanted;
+        state.host_state = if to_driver {
+            HostState::Reserved(host)
         } else {
-            Place::Free(host)
+            HostState::Idle(host)
         };
         drop(state);
-        if to_pilot {
-            self.bell.notify_one();
+        if to_driver {
+            self.wake_up.notify_one();
         }
     }
 
-    fn break_with(&self, panic: Panic) {
+    fn poison(&self, panic: Panic) {
         let mut state = self.lock();
-        if matches!(state.place, Place::Taken { .. }) {
-            state.place = Place::Broken(panic);
+        if matches!(state.host_state, HostState::Busy { .. }) {
+            state.host_state = HostState::Poisoned(panic);
         }
         drop(state);
-        self.bell.notify_one();
+        self.wake_up.notify_one();
     }
 
     /// A panic elsewhere leaves the state whole.
@@ -212,28 +213,28 @@ impl<T> Helm<T> {
     }
 }
 
-/// The side of the loop's own task.
+/// The driver's side.
 #[derive(Debug)]
-pub(crate) struct Pilot<'a, T> {
-    helm: &'a Helm<T>,
+pub(crate) struct Driver<'a, T> {
+    combiner: &'a Combiner<T>,
 }
 
-impl<T> Pilot<'_, T> {
-    /// Lets the host rest, unless somebody came by meanwhile: then it is given back for another turn.
+impl<T> Driver<'_, T> {
+    /// Leaves the host idle, unless there was a request meanwhile: then it is given back for another turn.
     pub(crate) fn rest(&self, host: T) -> Option<T> {
-        self.helm.put(host)
+        self.combiner.put_back(host)
     }
 
-    /// Waits until the helm should be taken again.
+    /// Waits until the driver should take the host again.
     ///
-    /// Cancel-safe: a bell that nobody heard is heard by the next who waits.
-    pub(crate) async fn rung(&self) {
-        self.helm.bell.notified().await;
+    /// Cancel-safe: a wake-up without a waiter is kept for the next one.
+    pub(crate) async fn woken(&self) {
+        self.combiner.wake_up.notified().await;
     }
 
-    /// Takes the helm, from whoever has it now.
+    /// Takes the host, as soon as its borrower returns it.
     ///
-    /// Cancel-safe: what is kept for the pilot stays until it is taken.
+    /// Cancel-safe: a host that is reserved for the driver stays until it is taken.
     ///
     /// # Errors
     /// The panic of the turn in which the host was lost.
@@ -242,28 +243,28 @@ impl<T> Pilot<'_, T> {
             if let Some(taken) = self.try_take() {
                 return taken;
             }
-            self.rung().await;
+            self.woken().await;
         }
     }
 
     fn try_take(&self) -> Option<Result<T, Panic>> {
-        let place = &mut self.helm.lock().place;
-        match std::mem::replace(place, Place::TAKEN) {
-            Place::Free(host) | Place::Kept(host) => Some(Ok(host)),
-            Place::Broken(panic) => Some(Err(panic)),
-            Place::Taken { called, .. } => {
+        let host_state = &mut self.combiner.lock().host_state;
+        match std::mem::replace(host_state, HostState::BUSY) {
+            HostState::Idle(host) | HostState::Reserved(host) => Some(Ok(host)),
+            HostState::Poisoned(panic) => Some(Err(panic)),
+            HostState::Busy { requested, .. } => {
                 let wanted = true;
-                *place = Place::Taken { called, wanted };
+                *host_state = HostState::Busy { requested, wanted };
                 None
             }
-            Place::Vacant => unreachable!("there is a pilot"),
+            HostState::Detached => unreachable!("there is a driver"),
         }
     }
 }
 
-impl<T> Drop for Pilot<'_, T> {
+impl<T> Drop for Driver<'_, T> {
     fn drop(&mut self) {
-        let left = std::mem::replace(&mut self.helm.lock().place, Place::Vacant);
+        let left = std::mem::replace(&mut self.combiner.lock().host_state, HostState::Detached);
         drop(left);
     }
 }
@@ -273,74 +274,74 @@ mod tests {
     use super::*;
 
     /// Counts its turns.
-    fn turn(host: &mut u32) -> Left {
+    fn turn(host: &mut u32) -> AfterLoan {
         *host += 1;
-        Left::AtRest
+        AfterLoan::Idle
     }
 
     #[tokio::test]
-    async fn who_comes_by_makes_a_turn_while_the_host_rests_and_leaves_it_to_who_has_it() {
-        let helm = Helm::new();
-        helm.come_by(Visitor::Caller, |_: &mut u32| unreachable!("there is no pilot"));
-        let pilot = helm.pilot();
-        helm.come_by(Visitor::Caller, |_| unreachable!("the pilot has it"));
-        let host = pilot.rest(0).expect("somebody came by");
-        assert_eq!(pilot.rest(host), None);
-        let before = helm.last_visit();
-        helm.come_by(Visitor::Caller, turn);
-        helm.come_by(Visitor::Worker, turn);
-        assert_ne!(helm.last_visit(), before);
-        assert_eq!(helm.last_visit().by, Visitor::Worker);
-        assert_eq!(pilot.take().await.ok(), Some(2));
+    async fn a_borrower_runs_a_turn_if_the_host_is_idle_and_requests_one_if_it_is_busy() {
+        let combiner = Combiner::new();
+        combiner.run_or_wake(LentTo::Caller, |_: &mut u32| unreachable!("there is no driver"));
+        let driver = combiner.driver();
+        combiner.run_or_wake(LentTo::Caller, |_| unreachable!("the driver has it"));
+        let host = driver.rest(0).expect("there was a request");
+        assert_eq!(driver.rest(host), None);
+        let before = combiner.last_loan();
+        combiner.run_or_wake(LentTo::Caller, turn);
+        combiner.run_or_wake(LentTo::Worker, turn);
+        assert_ne!(combiner.last_loan(), before);
+        assert_eq!(combiner.last_loan().to, LentTo::Worker);
+        assert_eq!(driver.take().await.ok(), Some(2));
     }
 
     #[tokio::test]
-    async fn who_has_it_makes_turns_for_others_and_leaves_the_rest_to_the_pilot() {
-        let helm = Helm::new();
-        let pilot = helm.pilot();
-        assert_eq!(pilot.rest(0), None);
-        helm.come_by(Visitor::Caller, |host| {
-            helm.come_by(Visitor::Worker, |_| unreachable!("it is taken"));
+    async fn a_borrower_runs_turns_for_other_requests_and_leaves_the_rest_to_the_driver() {
+        let combiner = Combiner::new();
+        let driver = combiner.driver();
+        assert_eq!(driver.rest(0), None);
+        combiner.run_or_wake(LentTo::Caller, |host| {
+            combiner.run_or_wake(LentTo::Worker, |_| unreachable!("it is taken"));
             turn(host)
         });
-        helm.come_by(Visitor::Caller, |_| unreachable!("it is kept for the pilot"));
-        pilot.rung().await;
-        let host = pilot.take().await.expect("it is whole");
-        assert_eq!(host, VISITS as u32);
-        assert_eq!(pilot.rest(host), None);
-        helm.come_by(Visitor::Caller, |_| Left::ToPilot);
-        pilot.rung().await;
-        assert_eq!(pilot.take().await.ok(), Some(host));
+        combiner.run_or_wake(LentTo::Caller, |_| unreachable!("it is kept for the driver"));
+        driver.woken().await;
+        let host = driver.take().await.expect("it is whole");
+        assert_eq!(host, LENT_RUNS as u32);
+        assert_eq!(driver.rest(host), None);
+        combiner.run_or_wake(LentTo::Caller, |_| AfterLoan::NeedsDriver);
+        driver.woken().await;
+        assert_eq!(driver.take().await.ok(), Some(host));
     }
 
     #[tokio::test]
-    async fn a_panic_in_a_turn_is_the_pilots() {
-        let helm = Helm::new();
-        let pilot = helm.pilot();
-        assert_eq!(pilot.rest(0), None);
-        helm.come_by(Visitor::Caller, |_| panic!("a bug"));
-        let panic = pilot.take().await.expect_err("the host is lost");
+    async fn a_panic_in_a_turn_goes_to_the_driver() {
+        let combiner = Combiner::new();
+        let driver = combiner.driver();
+        assert_eq!(driver.rest(0), None);
+        combiner.run_or_wake(LentTo::Caller, |_| panic!("a bug"));
+        let panic = driver.take().await.expect_err("the host is lost");
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"a bug"));
-        helm.come_by(Visitor::Caller, |_| unreachable!("nothing is there any more"));
+        combiner.run_or_wake(LentTo::Caller, |_| unreachable!("nothing is there any more"));
     }
 
     #[tokio::test]
-    async fn nothing_stays_at_a_helm_without_a_pilot() {
-        let helm = Helm::new();
+    async fn no_host_stays_without_a_driver() {
+        let combiner = Combiner::new();
         let host = std::sync::Arc::new(());
         let weak = std::sync::Arc::downgrade(&host);
-        let pilot = helm.pilot();
-        assert!(pilot.rest(host).is_none());
-        drop(pilot);
+        let driver = combiner.driver();
+        assert!(driver.rest(host).is_none());
+        drop(driver);
         assert!(weak.upgrade().is_none());
         let host = std::sync::Arc::new(());
         let weak = std::sync::Arc::downgrade(&host);
-        let mut pilot = Some(helm.pilot());
-        assert!(pilot.as_ref().is_some_and(|pilot| pilot.rest(host).is_none()));
-        helm.come_by(Visitor::Caller, |_| {
-            pilot = None;
-            Left::AtRest
+        let mut driver = Some(combiner.driver());
+        assert!(driver.as_ref().is_some_and(|driver| driver.rest(host).is_none()));
+        combiner.run_or_wake(LentTo::Caller, |_| {
+            driver = None;
+            AfterLoan::Idle
         });
-        assert!(weak.upgrade().is_none(), "it was brought back to nobody");
+        assert!(weak.upgrade().is_none(), "it was returned without a driver");
     }
 }

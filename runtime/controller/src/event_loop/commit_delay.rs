@@ -1,55 +1,55 @@
-//! Letting a commit wait for those who are about to call again.
+//! The group-commit delay: a commit waits for callers that are about to call again.
 //!
 //! A caller that awaits each of its writes comes back as soon as it is answered. If the next commit began right then,
 //! it would hold what others have sent meanwhile, and those who were just answered would wait for the one after: each
 //! commit half full, for ever, and each as dear as a full one. So when a commit that took its time has been answered,
-//! the next one waits for as many calls as were answered, as long as they keep coming; other tasks run meanwhile. Who
-//! calls from further away comes too late for that and costs the others a few microseconds, once.
+//! the next one waits for as many calls as were answered, as long as they keep coming; other tasks run meanwhile. A
+//! caller from further away comes too late for that and costs the others a few microseconds, once.
 
-/// So many turns in which nobody calls are the end of the wait. One would do if all callers ran on the loop's thread;
+/// So many turns without a call end the wait. One would do if all callers ran on the loop's thread;
 /// another thread may have taken some of them over.
-const PATIENCE: u32 = 64;
+const MAX_QUIET_TURNS: u32 = 64;
 
 /// A commit of so many rows gains little from further ones, and while it is written the loop takes up the next.
-const ENOUGH: usize = 256;
+const LARGE_COMMIT: usize = 256;
 
-/// Who may be about to call.
+/// The callers that are expected to call again.
 #[derive(Debug, Default)]
-pub(crate) struct Gathering {
-    /// Whether the commit under way takes its time; one that is over at once is not worth a wait.
+pub(crate) struct CommitDelay {
+    /// True if the commit under way takes its time; one that is over at once is not worth a wait.
     is_slow: bool,
     /// Those who were answered with the last commit and have not called since.
-    expected: usize,
-    patience: u32,
+    expected_callers: usize,
+    quiet_turns_left: u32,
 }
 
-impl Gathering {
-    /// A commit was begun and is not over.
+impl CommitDelay {
+    /// Notes a commit that was begun and is not over.
     pub(crate) fn begun(&mut self) {
         self.is_slow = true;
     }
 
-    /// The commit is over, and so many calls are answered with it.
+    /// Notes the end of the commit, with which so many calls are answered.
     pub(crate) fn committed(&mut self, answers: usize) {
         if std::mem::take(&mut self.is_slow) {
-            self.expected = answers;
-            self.patience = PATIENCE;
+            self.expected_callers = answers;
+            self.quiet_turns_left = MAX_QUIET_TURNS;
         }
     }
 
-    /// Somebody has called.
+    /// Counts a call.
     pub(crate) fn called(&mut self) {
-        self.expected = self.expected.saturating_sub(1);
-        self.patience = PATIENCE;
+        self.expected_callers = self.expected_callers.saturating_sub(1);
+        self.quiet_turns_left = MAX_QUIET_TURNS;
     }
 
-    /// Whether a commit of so many rows should wait for another turn; it counts as one.
-    pub(crate) fn waits(&mut self, rows: usize) -> bool {
-        let waits = self.expected > 0 && (1..ENOUGH).contains(&rows);
+    /// Returns true if a commit of so many rows should wait for another turn; it counts as one.
+    pub(crate) fn delays(&mut self, rows: usize) -> bool {
+        let waits = self.expected_callers > 0 && (1..LARGE_COMMIT).contains(&rows);
         if waits {
-            self.patience -= 1;
-            if self.patience == 0 {
-                self.expected = 0;
+            self.quiet_turns_left -= 1;
+            if self.quiet_turns_left == 0 {
+                self.expected_callers = 0;
             }
         }
         waits
@@ -60,40 +60,42 @@ impl Gathering {
 mod tests {
     use super::*;
 
-    fn after(answers: usize) -> Gathering {
-        let mut gathering = Gathering::default();
-        gathering.begun();
-        gathering.committed(answers);
-        gathering
+    fn after(answers: usize) -> CommitDelay {
+        let mut commit_delay = CommitDelay::default();
+        commit_delay.begun();
+        commit_delay.committed(answers);
+        commit_delay
     }
 
     #[test]
     fn a_commit_waits_until_as_many_have_called_as_were_answered() {
-        let mut gathering = after(3);
-        assert!(!gathering.waits(0), "nothing is there to wait with");
+        let mut commit_delay = after(3);
+        assert!(!commit_delay.delays(0), "nothing is there to wait with");
         for rows in 1..3 {
-            gathering.called();
-            assert!(gathering.waits(rows));
+            commit_delay.called();
+            assert!(commit_delay.delays(rows));
         }
-        gathering.called();
-        assert!(!gathering.waits(3));
+        commit_delay.called();
+        assert!(!commit_delay.delays(3));
     }
 
     #[test]
     fn who_does_not_come_back_is_waited_for_once() {
-        let mut gathering = after(2);
-        gathering.called();
-        let turns = (0..10 * PATIENCE).filter(|_| gathering.waits(1)).count();
-        assert_eq!(turns, PATIENCE as usize);
-        gathering.called();
-        assert!(!gathering.waits(1));
+        let mut commit_delay = after(2);
+        commit_delay.called();
+        let turns = (0..10 * MAX_QUIET_TURNS)
+            .filter(|_| commit_delay.delays(1))
+            .count();
+        assert_eq!(turns, MAX_QUIET_TURNS as usize);
+        commit_delay.called();
+        assert!(!commit_delay.delays(1));
     }
 
     #[test]
     fn a_large_commit_and_one_after_a_quick_one_begin_at_once() {
-        assert!(!after(1_000).waits(ENOUGH));
-        let mut gathering = Gathering::default();
-        gathering.committed(5);
-        assert!(!gathering.waits(1));
+        assert!(!after(1_000).delays(LARGE_COMMIT));
+        let mut commit_delay = CommitDelay::default();
+        commit_delay.committed(5);
+        assert!(!commit_delay.delays(1));
     }
 }

@@ -1,5 +1,5 @@
-//! Commits that take a while end in a task of their own: a dropped commit has an unknown outcome, and the loop drops
-//! futures.
+//! The committer: finishes slow commits in a task of its own, for a dropped commit has an unknown outcome, and the loop
+//! drops futures.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use watershed_core::{Commit, CommitError};
 
 use crate::event_loop::call::Signal;
-use crate::failpoints::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
-use crate::tasks::panics;
 use crate::event_loop::shared::Shared;
-use crate::store::{BoxFuture, Catalog, Given};
+use crate::failpoints::{COMMIT_AFTER, COMMIT_BEFORE, crash_point};
+use crate::store::{Answers, BoxFuture, Catalog};
+use crate::tasks::panics;
 
 /// The most rows of a commit that the loop begins itself: a store that is done at once has done no more than that
 /// meanwhile, and spares the way to another task and back.
@@ -27,7 +27,7 @@ pub(crate) fn begin(
     shared: &Arc<Shared>,
     catalog: &Arc<dyn Catalog>,
     commit: Commit,
-    answers: Vec<Given>,
+    answers: Vec<Answers>,
 ) -> Result<Signal, Begun> {
     let rows = commit.writes.len() + commit.history.len();
     let mut begun: Begun = Box::pin(write(Arc::clone(shared), Arc::clone(catalog), commit, answers));
@@ -49,7 +49,7 @@ pub(crate) async fn run(
 ) {
     while let Some(commit) = commits.recv().await {
         let _ = signals.send(commit.await);
-        shared.helm.ring();
+        shared.combiner.wake();
     }
 }
 
@@ -57,7 +57,7 @@ async fn write(
     shared: Arc<Shared>,
     catalog: Arc<dyn Catalog>,
     commit: Commit,
-    answers: Vec<Given>,
+    answers: Vec<Answers>,
 ) -> Signal {
     crash_point(COMMIT_BEFORE);
     let began = Instant::now();

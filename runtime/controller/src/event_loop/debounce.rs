@@ -1,40 +1,40 @@
-//! Debounces nudges before the core sees them: the first counts at once, further ones once they pause, or when one has
+//! Debounces debouncer before the core sees them: the first counts at once, further ones once they pause, or when one has
 //! waited for long.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use watershed_core::{Kind, KindOptions, Mono, Nudging, Uid};
 
-/// The nudges of one resource.
+/// The debouncer of one resource.
 #[derive(Debug, Clone, Copy)]
 struct Nudged {
     nudging: Nudging,
-    /// When the last one counted.
+    /// The time at which the last one counted.
     last: Mono,
-    /// When the first of those that wait came, and when they will count.
+    /// The times at which the first of those that wait came, and at which they count.
     waiting: Option<(Mono, Mono)>,
 }
 
 impl Nudged {
-    /// Whether the next one counts at once.
+    /// Returns true if the next one counts at once.
     fn rests(&self, now: Mono) -> bool {
         self.waiting.is_none() && now.since(self.last) >= self.nudging.interval
     }
 }
 
-/// What was nudged lately. A resource is forgotten once its interval is over, so no more is kept than was nudged within
-/// the longest interval.
+/// Recent nudges. A resource is forgotten once its interval is over, so no more is kept than was nudged within the
+/// longest interval.
 #[derive(Debug)]
-pub(crate) struct Nudges {
+pub(crate) struct Debouncer {
     kinds: HashMap<Kind, Nudging>,
     nudged: HashMap<Uid, Nudged>,
     /// Those that wait, by when they count.
     due: BTreeSet<(Mono, Uid)>,
-    /// Which resource may be forgotten when, in the order in which nudges counted.
+    /// Resources with the time at which each may be forgotten, in the order in which nudges counted.
     forget: VecDeque<(Mono, Uid)>,
 }
 
-impl Nudges {
+impl Debouncer {
     pub(crate) fn new(kinds: &[KindOptions]) -> Self {
         let kinds = kinds
             .iter()
@@ -69,7 +69,7 @@ impl Nudges {
         false
     }
 
-    /// When the next one counts that waits.
+    /// Returns the time at which the next one counts that waits.
     pub(crate) fn due(&self) -> Option<Mono> {
         self.due.first().map(|(due, _)| *due)
     }
@@ -112,8 +112,8 @@ mod tests {
 
     use super::*;
 
-    fn nudges() -> Nudges {
-        Nudges::new(&[KindOptions::new("page")])
+    fn debouncer() -> Debouncer {
+        Debouncer::new(&[KindOptions::new("page")])
     }
 
     fn uid(number: u128) -> Uid {
@@ -122,26 +122,32 @@ mod tests {
 
     #[test]
     fn the_first_counts_at_once_and_those_within_an_interval_count_once() {
-        let (mut nudges, page) = (nudges(), Kind::new("page"));
-        assert!(nudges.admit(Mono(0), uid(1), &page));
-        assert!(!nudges.admit(Mono(10), uid(1), &page));
-        assert!(!nudges.admit(Mono(20), uid(1), &page));
-        assert!(nudges.admit(Mono(20), uid(2), &page), "each resource by itself");
-        assert_eq!(nudges.due(), Some(Mono(1_020)));
-        assert_eq!(nudges.take(Mono(1_019)), None);
-        assert_eq!(nudges.take(Mono(1_020)), Some(uid(1)));
-        assert_eq!((nudges.take(Mono(1_020)), nudges.due()), (None, None));
-        assert!(nudges.admit(Mono(2_020), uid(1), &page), "its interval is over");
+        let (mut debouncer, page) = (debouncer(), Kind::new("page"));
+        assert!(debouncer.admit(Mono(0), uid(1), &page));
+        assert!(!debouncer.admit(Mono(10), uid(1), &page));
+        assert!(!debouncer.admit(Mono(20), uid(1), &page));
+        assert!(
+            debouncer.admit(Mono(20), uid(2), &page),
+            "each resource by itself"
+        );
+        assert_eq!(debouncer.due(), Some(Mono(1_020)));
+        assert_eq!(debouncer.take(Mono(1_019)), None);
+        assert_eq!(debouncer.take(Mono(1_020)), Some(uid(1)));
+        assert_eq!((debouncer.take(Mono(1_020)), debouncer.due()), (None, None));
+        assert!(
+            debouncer.admit(Mono(2_020), uid(1), &page),
+            "its interval is over"
+        );
     }
 
     #[test]
     fn one_that_never_pauses_counts_when_it_has_waited_for_long() {
-        let (mut nudges, page) = (nudges(), Kind::new("page"));
-        assert!(nudges.admit(Mono(0), uid(1), &page));
+        let (mut debouncer, page) = (debouncer(), Kind::new("page"));
+        assert!(debouncer.admit(Mono(0), uid(1), &page));
         let mut now = Mono(0);
-        while nudges.take(now).is_none() {
+        while debouncer.take(now).is_none() {
             now = now.after(Duration::from_millis(500));
-            assert!(!nudges.admit(now, uid(1), &page));
+            assert!(!debouncer.admit(now, uid(1), &page));
         }
         assert_eq!(now, Mono(5_500), "5 s after the first that had to wait");
     }
@@ -155,27 +161,27 @@ mod tests {
             },
             ..KindOptions::new("slow")
         };
-        let (mut nudges, slow) = (Nudges::new(&[slow]), Kind::new("slow"));
-        assert!(nudges.admit(Mono(0), uid(1), &slow));
-        assert!(!nudges.admit(Mono(1), uid(1), &slow));
-        assert_eq!(nudges.due(), Some(Mono(10_001)));
+        let (mut debouncer, slow) = (Debouncer::new(&[slow]), Kind::new("slow"));
+        assert!(debouncer.admit(Mono(0), uid(1), &slow));
+        assert!(!debouncer.admit(Mono(1), uid(1), &slow));
+        assert_eq!(debouncer.due(), Some(Mono(10_001)));
     }
 
     #[test]
     fn what_is_nudged_no_more_is_forgotten() {
-        let (mut nudges, page) = (nudges(), Kind::new("page"));
+        let (mut debouncer, page) = (debouncer(), Kind::new("page"));
         for number in 0..100 {
-            assert!(nudges.admit(Mono(0), uid(number), &page));
+            assert!(debouncer.admit(Mono(0), uid(number), &page));
         }
-        assert!(!nudges.admit(Mono(999), uid(7), &page));
-        assert!(nudges.admit(Mono(1_000), uid(1_000), &page));
+        assert!(!debouncer.admit(Mono(999), uid(7), &page));
+        assert!(debouncer.admit(Mono(1_000), uid(1_000), &page));
         assert_eq!(
-            (nudges.nudged.len(), nudges.forget.len()),
+            (debouncer.nudged.len(), debouncer.forget.len()),
             (2, 1),
             "one waits, one is new"
         );
-        assert_eq!(nudges.take(Mono(1_999)), Some(uid(7)));
-        assert!(nudges.admit(Mono(9_000), uid(2_000), &page));
-        assert_eq!((nudges.nudged.len(), nudges.forget.len()), (1, 1));
+        assert_eq!(debouncer.take(Mono(1_999)), Some(uid(7)));
+        assert!(debouncer.admit(Mono(9_000), uid(2_000), &page));
+        assert_eq!((debouncer.nudged.len(), debouncer.forget.len()), (1, 1));
     }
 }

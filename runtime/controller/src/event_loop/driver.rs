@@ -1,4 +1,4 @@
-//! Who makes the turns of the loop: its own task, and whoever comes by with something for it.
+//! The driver: the loop's own task, which makes the turns that no caller or worker makes.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use tokio::sync::watch;
 use tokio::task::{coop, yield_now};
 use watershed_core::Input;
 
-use crate::event_loop::timer::Alarm;
-use crate::event_loop::combining::{Left, Visitor};
-use crate::event_loop::host::{Host, Inbox, Pace, Stop, Turn, changed};
+use crate::event_loop::combining::{AfterLoan, LentTo};
+use crate::event_loop::host::{AfterTurn, Host, Inbox, Stop, Turn, changed};
 use crate::event_loop::shared::Shared;
+use crate::event_loop::timer::Timer;
 
-/// The most turns of a visit, which has its own caller wait: a write that is committed at once takes two.
+/// The most turns of one loan, which makes its caller wait: a write that is committed at once takes two.
 const TURNS: usize = 4;
 
 impl Host {
@@ -21,62 +21,64 @@ impl Host {
     pub(crate) async fn run(self: Box<Self>) -> (Stop, Inbox) {
         let shared = Arc::clone(&self.shared);
         let mut shutdown = self.inbox.shutdown.clone();
-        let mut alarm = Alarm::new();
-        let pilot = shared.helm.pilot();
+        let mut timer = Timer::new();
+        let driver = shared.combiner.driver();
         let mut host = self;
         loop {
             let mut grace = None;
             match host.turn(Turn::Own) {
-                Pace::Over(stop) => {
-                    drop(pilot);
+                AfterTurn::Stopped(stop) => {
+                    drop(driver);
                     host.end(&stop).await;
                     return (stop, host.inbox);
                 }
-                Pace::Gathers => yield_now().await,
+                AfterTurn::CommitDelayed => yield_now().await,
                 // What is at hand is taken without waiting; other tasks of the thread get their turn all the same.
-                Pace::Again | Pace::Left => coop::consume_budget().await,
-                Pace::Rests => {
-                    let due = host.look_ahead();
-                    if let Some(back) = pilot.rest(host) {
+                AfterTurn::MoreWaits | AfterTurn::NeedsDriver => coop::consume_budget().await,
+                AfterTurn::Idle => {
+                    let due = host.next_wakeup();
+                    if let Some(back) = driver.rest(host) {
                         host = back;
                     } else {
                         grace = tokio::select! {
                             biased;
                             grace = changed(&mut shutdown) => Some(grace),
-                            () = pilot.rung() => None,
-                            () = alarm.at(due) => None,
+                            () = driver.woken() => None,
+                            () = timer.at(due) => None,
                         };
-                        host = pilot.take().await.unwrap_or_else(|panic| resume_unwind(panic));
+                        host = driver.take().await.unwrap_or_else(|panic| resume_unwind(panic));
                     }
                 }
             }
             if let Some(grace) = grace.or_else(|| asked(&mut shutdown)) {
-                host.hear(Input::Shutdown { grace });
+                host.inject(Input::Shutdown { grace });
             }
         }
     }
 
-    /// Makes turns for somebody who came by.
-    fn be_visited(&mut self) -> Left {
+    /// Runs turns in the task of a caller or worker.
+    fn run_lent_turns(&mut self) -> AfterLoan {
         // A store's timers belong where the loop's task is, wherever the visitor comes from.
         let (runtime, span) = (self.runtime.clone(), self.span.clone());
         let (_inside, _within) = (runtime.enter(), span.enter());
         for _ in 0..TURNS {
             match self.turn(Turn::Lent) {
-                Pace::Rests if self.wakes_too_late() => return Left::ToPilot,
-                Pace::Rests => return Left::AtRest,
-                Pace::Again => {}
-                Pace::Gathers | Pace::Left | Pace::Over(_) => return Left::ToPilot,
+                AfterTurn::Idle if self.wakes_too_late() => return AfterLoan::NeedsDriver,
+                AfterTurn::Idle => return AfterLoan::Idle,
+                AfterTurn::MoreWaits => {}
+                AfterTurn::CommitDelayed | AfterTurn::NeedsDriver | AfterTurn::Stopped(_) => {
+                    return AfterLoan::NeedsDriver;
+                }
             }
         }
-        Left::ToPilot
+        AfterLoan::NeedsDriver
     }
 }
 
 impl Shared {
-    /// Has the loop take what was left for it: here and now, if nobody else is at it.
-    pub(crate) fn come_by(&self, visitor: Visitor) {
-        self.helm.come_by(visitor, |host| host.be_visited());
+    /// Runs a turn here if the host is idle; else whoever has the host makes another turn.
+    pub(crate) fn run_or_wake(&self, visitor: LentTo) {
+        self.combiner.run_or_wake(visitor, |host| host.run_lent_turns());
     }
 }
 
@@ -169,7 +171,7 @@ mod tests {
             controller.apply(Batch { edits }).await.expect("it is taken");
             controller.wait_until_idle(SOON).await.expect("everything runs");
             for (queue, length) in controller.stats().waiting.queues() {
-                // The loop hears of the wait itself, that nobody waits any more, a moment later.
+                // The loop learns a moment later that the wait is over.
                 let most = u64::from(queue == "forgotten");
                 assert!(length.now <= most, "{queue} in round {round}: {length:?}");
             }

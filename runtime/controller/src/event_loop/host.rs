@@ -1,7 +1,8 @@
-//! What owns the core: a loop, turn by turn.
+//! The host of the core, which works turn by turn.
 //!
 //! A turn takes what is there up to a bound, hands it to the core, and then carries out the effects. Nothing is awaited
-//! in it, so a thing is either taken and applied or still where it was. Who makes the turns is in `steering`.
+//! in it, so a thing is either taken and applied or still where it was. Turns are run by the [`driver`](super::driver), and
+//! by callers and workers that [borrow](super::combining) the host.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -18,23 +19,23 @@ use watershed_core::{
     Now, Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
-use crate::event_loop::call::{By, Command, OpenCalls, Signal, Signals, SignalsOut};
 use crate::api::clock::Clock;
+use crate::api::context::InvocationChannel;
+use crate::event_loop::call::{Caller, Command, PendingCalls, Signal, Signals, SignalsOut};
+use crate::event_loop::commit_delay::CommitDelay;
 use crate::event_loop::committer::{self, Begun};
-use crate::api::context::Link;
-use crate::event_loop::commit_delay::Gathering;
-use crate::event_loop::debounce::Nudges;
-use crate::workers::invocation::{Invocation, Runner};
+use crate::event_loop::debounce::Debouncer;
 use crate::event_loop::shared::{OpenedCatalog, Shared};
-use crate::store::{Catalog, Certainty, Lease};
-use crate::tasks::OnlyWhileHeld;
+use crate::store::{Catalog, Lease, LeaseStatus};
+use crate::tasks::AbortOnDrop;
 use crate::workers::Workers;
+use crate::workers::invocation::{Invocation, Runner};
 
 /// Things of each sort taken before effects are carried out: enough to share what a turn costs, little enough that
 /// answers don't wait. While a commit is under way the turns go on and gather what the next one writes.
 const TURN: usize = 64;
 
-/// How long a store may take to close.
+/// The time that a store may take to close.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Everything that the loop owns.
@@ -48,35 +49,35 @@ pub(crate) struct Host {
     pub(crate) commits: mpsc::Sender<Begun>,
     /// Commits that were over when they were begun.
     pub(crate) committed: VecDeque<Signal>,
-    pub(crate) gathering: Gathering,
+    pub(crate) commit_delay: CommitDelay,
     pub(crate) inbox: Inbox,
-    /// What happens in the tasks of this loop.
+    /// Signals of the tasks of this loop.
     pub(crate) signals: Signals,
     pub(crate) signals_out: SignalsOut,
-    /// What becomes of the handles when the lease is lost.
-    pub(crate) when_lost: WhenLost,
-    pub(crate) calls: OpenCalls,
-    pub(crate) running: HashMap<InvocationId, Arc<Link>, QuickHash>,
+    /// The reaction to a lost lease.
+    pub(crate) on_lease_lost: OnLeaseLost,
+    pub(crate) calls: PendingCalls,
+    pub(crate) running: HashMap<InvocationId, Arc<InvocationChannel>, QuickHash>,
     /// Started and not handed to the workers yet.
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,
     pub(crate) timer: Option<Mono>,
-    /// Nudges that are debounced before the core sees them.
-    pub(crate) nudges: Nudges,
-    /// When the loop's own task wakes by itself.
-    pub(crate) alarm: Option<Instant>,
-    /// How the loop ended, until its own task takes that up.
+    /// Debouncer that are debounced before the core sees them.
+    pub(crate) debouncer: Debouncer,
+    /// The time at which the loop's own task wakes by itself.
+    pub(crate) wakes_at: Option<Instant>,
+    /// The end of the loop, until the driver takes it up.
     pub(crate) stop: Option<Stop>,
-    /// Where the loop's own task runs.
+    /// The runtime of the driver.
     pub(crate) runtime: Handle,
     pub(crate) span: Span,
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
-    pub(crate) tasks: Vec<OnlyWhileHeld<()>>,
+    pub(crate) tasks: Vec<AbortOnDrop<()>>,
     pub(crate) effects: Vec<Effect>,
-    /// Taken from its queue by a caller's turn, and left for the next turn of the loop's own task.
-    pub(crate) left: Option<Taken>,
+    /// Inbound from its queue by a caller's turn, and left for the next turn of the loop's own task.
+    pub(crate) left: Option<Inbound>,
     /// Rows of the commit under way.
     pub(crate) commit_rows: usize,
     /// Closes the catalog to handles when the loop goes without [`end`](Self::end).
@@ -85,7 +86,7 @@ pub(crate) struct Host {
 
 /// Something that a turn has taken from a queue.
 #[derive(Debug)]
-pub(crate) enum Taken {
+pub(crate) enum Inbound {
     Signal(Signal),
     Call(Command),
 }
@@ -103,8 +104,8 @@ pub(crate) enum Turn {
 /// The most edits, rows, or edges of the graph that a lent turn works on for one input.
 pub(crate) const MANY: usize = 512;
 
-/// Where what handles ask for comes from. It outlives the loop where a process takes part in an instance for longer
-/// than it holds it.
+/// The receivers of all that handles ask for. They outlive the loop where a process takes part in an instance for
+/// longer than it holds it.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) shutdown: watch::Receiver<Option<Duration>>,
@@ -112,11 +113,11 @@ pub(crate) struct Inbox {
     pub(crate) commands: mpsc::Receiver<Command>,
 }
 
-/// What a process does that has lost its lease.
+/// The reaction of a process to the loss of its lease.
 ///
 /// See [`Builder`](crate::Builder) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WhenLost {
+pub enum OnLeaseLost {
     /// Its controller stops, and [`Controller::run`](crate::Controller::run) says why.
     #[default]
     Stop,
@@ -124,21 +125,21 @@ pub enum WhenLost {
     Campaign,
 }
 
-/// What is to come after a turn.
-pub(crate) enum Pace {
+/// The step that follows a turn.
+pub(crate) enum AfterTurn {
     /// Nothing, until something comes or a time is reached.
-    Rests,
+    Idle,
     /// Another turn: more is there already.
-    Again,
+    MoreWaits,
     /// Another turn after other tasks had theirs: they are about to call.
-    Gathers,
+    CommitDelayed,
     /// A turn of the loop's own task: a lent one has met something that takes long.
-    Left,
+    NeedsDriver,
     /// The end.
-    Over(Stop),
+    Stopped(Stop),
 }
 
-/// How the loop ended.
+/// The end of a loop.
 #[derive(Debug, Clone)]
 pub(crate) struct Stop {
     pub(crate) reason: StopReason,
@@ -158,20 +159,20 @@ impl Host {
     }
 
     /// Takes what is there and carries out what comes of it.
-    pub(crate) fn turn(&mut self, turn: Turn) -> Pace {
+    pub(crate) fn turn(&mut self, turn: Turn) -> AfterTurn {
         if let Some(stop) = &self.stop {
-            return Pace::Over(stop.clone());
+            return AfterTurn::Stopped(stop.clone());
         }
         let now = self.clock.now();
-        self.note_most();
+        self.note_high_water();
         let is_left = self.drain(now, turn);
         // Noted before anybody is answered, who may read it at once.
-        self.note_lengths();
-        if self.certainty() == Certainty::Over {
+        self.note_queue_lengths();
+        if self.lease_status() == LeaseStatus::Expired {
             tracing::error!("the lease could not be renewed in time");
             self.core.handle(now, Input::LeaseLost, &mut self.effects);
         }
-        let waits = self.gathering.waits(self.core.to_commit());
+        let waits = self.commit_delay.delays(self.core.to_commit());
         if waits {
             self.core.flush_but_commit(now, &mut self.effects);
         } else {
@@ -179,18 +180,18 @@ impl Host {
         }
         self.shared.metrics.settled(self.core.is_idle(), now.wall);
         self.stop = self.carry_out();
-        self.note_lengths();
+        self.note_queue_lengths();
         match &self.stop {
-            Some(stop) => Pace::Over(stop.clone()),
-            None if is_left => Pace::Left,
-            None if self.has_more() => Pace::Again,
-            None if waits => Pace::Gathers,
-            None => Pace::Rests,
+            Some(stop) => AfterTurn::Stopped(stop.clone()),
+            None if is_left => AfterTurn::NeedsDriver,
+            None if self.has_more() => AfterTurn::MoreWaits,
+            None if waits => AfterTurn::CommitDelayed,
+            None => AfterTurn::Idle,
         }
     }
 
-    /// Hands the core what came by another way than the channels.
-    pub(crate) fn hear(&mut self, input: Input) {
+    /// Hands the core an input that did not come through a channel.
+    pub(crate) fn inject(&mut self, input: Input) {
         self.core.handle(self.clock.now(), input, &mut self.effects);
     }
 
@@ -203,49 +204,53 @@ impl Host {
             || (self.core.accepts_calls() && !self.inbox.commands.is_empty())
     }
 
-    /// Says how much waits once a turn has taken what it could.
-    fn note_lengths(&self) {
+    /// Records the lengths of the queues after a turn.
+    fn note_queue_lengths(&self) {
         let lengths = &self.shared.metrics.lengths;
         lengths.calls.note(self.inbox.commands.len());
         lengths.answers.note(self.calls.len());
         lengths.signals.note(self.waiting_signals());
         lengths.forgotten.note(self.inbox.forgotten.len());
-        lengths.begins.note(self.starting.len() + self.workers.backlog());
+        lengths.begins.note(self.starting.len() + self.workers.queued());
     }
 
-    /// Says how much came since the last turn.
-    fn note_most(&self) {
+    /// Records the lengths that the queues have reached since the last turn.
+    fn note_high_water(&self) {
         let lengths = &self.shared.metrics.lengths;
-        lengths.calls.note_most(self.inbox.commands.len());
-        lengths.signals.note_most(self.waiting_signals());
-        lengths.forgotten.note_most(self.inbox.forgotten.len());
+        lengths.calls.note_high_water(self.inbox.commands.len());
+        lengths.signals.note_high_water(self.waiting_signals());
+        lengths.forgotten.note_high_water(self.inbox.forgotten.len());
     }
 
     fn waiting_signals(&self) -> usize {
         self.signals.urgent.len() + self.signals.ordinary.len()
     }
 
-    /// Looks after the workers, and says when to make a turn though nothing has come.
-    pub(crate) fn look_ahead(&mut self) -> Option<Instant> {
-        let look = self.workers.look();
-        self.alarm = [look, self.due(), self.doubt()].into_iter().flatten().min();
-        self.alarm
+    /// Checks the workers for a stall, and returns the time of the next turn if no input comes.
+    pub(crate) fn next_wakeup(&mut self) -> Option<Instant> {
+        let look = self.workers.check_for_stall();
+        self.wakes_at = [look, self.due(), self.lease_change()]
+            .into_iter()
+            .flatten()
+            .min();
+        self.wakes_at
     }
 
-    /// Whether the loop's own task would wake later than it has to by now.
+    /// Returns true if the loop's own task would wake later than it has to by now.
     pub(crate) fn wakes_too_late(&self) -> bool {
-        let sooner = |due: Option<Instant>| due.is_some_and(|due| self.alarm.is_none_or(|alarm| due < alarm));
-        sooner(self.due()) || sooner(self.workers.next_look())
+        let sooner =
+            |due: Option<Instant>| due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at));
+        sooner(self.due()) || sooner(self.workers.next_stall_check())
     }
 
-    /// When the core has something to do, or a nudge has waited long enough.
+    /// Returns the time at which the core has something to do, or a nudge has waited long enough.
     fn due(&self) -> Option<Instant> {
-        let due = [self.timer, self.nudges.due()].into_iter().flatten().min();
+        let due = [self.timer, self.debouncer.due()].into_iter().flatten().min();
         due.map(|due| self.clock.start() + Duration::from_millis(due.0))
     }
 
-    /// When the lease is less sure than now.
-    fn doubt(&self) -> Option<Instant> {
+    /// Returns the time at which the lease is less sure than now.
+    fn lease_change(&self) -> Option<Instant> {
         self.lease.map(|lease| lease.next_change(Instant::now()))
     }
 
@@ -256,7 +261,7 @@ impl Host {
             self.input(now, left);
         }
         if let Some(signal) = self.committed.pop_front() {
-            self.input(now, Taken::Signal(signal));
+            self.input(now, Inbound::Signal(signal));
         }
         let sources = [Self::next_urgent, Self::next_ordinary, Self::next_call];
         for (index, next) in sources.into_iter().enumerate() {
@@ -273,7 +278,7 @@ impl Host {
             }
         }
         let is_due = |due: Option<Mono>| due.is_some_and(|due| due <= now.mono);
-        if turn == Turn::Lent && (is_due(self.timer) || is_due(self.nudges.due())) {
+        if turn == Turn::Lent && (is_due(self.timer) || is_due(self.debouncer.due())) {
             // Any number of things may fall due at once.
             return true;
         }
@@ -281,24 +286,24 @@ impl Host {
             self.timer = None;
             self.core.handle(now, Input::Time, &mut self.effects);
         }
-        while let Some(uid) = self.nudges.take(now.mono) {
+        while let Some(uid) = self.debouncer.take(now.mono) {
             self.core.handle(now, Input::Nudge(uid), &mut self.effects);
         }
         false
     }
 
-    fn next_urgent(&mut self) -> Option<Taken> {
-        self.signals.urgent.try_recv().ok().map(Taken::Signal)
+    fn next_urgent(&mut self) -> Option<Inbound> {
+        self.signals.urgent.try_recv().ok().map(Inbound::Signal)
     }
 
-    fn next_ordinary(&mut self) -> Option<Taken> {
-        self.signals.ordinary.try_recv().ok().map(Taken::Signal)
+    fn next_ordinary(&mut self) -> Option<Inbound> {
+        self.signals.ordinary.try_recv().ok().map(Inbound::Signal)
     }
 
-    fn next_call(&mut self) -> Option<Taken> {
+    fn next_call(&mut self) -> Option<Inbound> {
         let accepts = self.core.accepts_calls();
         let taken = accepts.then(|| self.inbox.commands.try_recv().ok());
-        taken.flatten().map(Taken::Call)
+        taken.flatten().map(Inbound::Call)
     }
 
     fn drain_forgotten(&mut self, now: Now) {
@@ -311,22 +316,22 @@ impl Host {
         }
     }
 
-    fn input(&mut self, now: Now, taken: Taken) {
+    fn input(&mut self, now: Now, taken: Inbound) {
         match taken {
-            Taken::Signal(signal) => self.take(now, signal),
-            Taken::Call(command) => self.call(now, command),
+            Inbound::Signal(signal) => self.take(now, signal),
+            Inbound::Call(command) => self.call(now, command),
         }
     }
 
     /// Returns true for an input that may keep a turn busy for more than a millisecond.
-    fn takes_long(&self, taken: &Taken) -> bool {
+    fn takes_long(&self, taken: &Inbound) -> bool {
         match taken {
-            Taken::Signal(Signal::Returned { invocation, .. }) => {
+            Inbound::Signal(Signal::Returned { invocation, .. }) => {
                 self.core.return_reaches_more_than(*invocation, MANY)
             }
-            Taken::Signal(Signal::Committed { .. }) => self.commit_rows > MANY,
-            Taken::Signal(_) => false,
-            Taken::Call(command) => match &command.call {
+            Inbound::Signal(Signal::Committed { .. }) => self.commit_rows > MANY,
+            Inbound::Signal(_) => false,
+            Inbound::Call(command) => match &command.call {
                 Call::Apply(batch) => {
                     let wide = |edit: &Edit| self.core.reaches_more_than(&edit.target, MANY);
                     batch.edits.len() > MANY || batch.edits.iter().any(wide)
@@ -345,7 +350,7 @@ impl Host {
         }
     }
 
-    /// Turns what happened in a task into the core's input.
+    /// Turns a signal into the core's input.
     fn take(&mut self, now: Now, signal: Signal) {
         let input = match signal {
             Signal::Renewed => {
@@ -363,7 +368,7 @@ impl Host {
             }
             Signal::Progress(invocation) => {
                 let running = self.running.get(&invocation);
-                let Some(text) = running.and_then(|link| link.take_progress()) else {
+                let Some(text) = running.and_then(|channel| channel.take_progress()) else {
                     return;
                 };
                 Input::Progress { invocation, text }
@@ -373,7 +378,7 @@ impl Host {
                 result: Ok(()),
             } => {
                 self.core.handle(now, Input::Committed(commit), &mut self.effects);
-                return self.gathering.committed(self.core.answers_to_release());
+                return self.commit_delay.committed(self.core.answers_to_release());
             }
             Signal::Committed {
                 commit,
@@ -395,13 +400,13 @@ impl Host {
             reply,
             sent,
         } = command;
-        self.gathering.called();
+        self.commit_delay.called();
         let taken = Instant::now();
         self.shared
             .metrics
             .lag
             .record(taken.saturating_duration_since(sent), taken);
-        let of_another = |by: &By| by.epoch != self.epoch;
+        let of_another = |by: &Caller| by.epoch != self.epoch;
         if by.as_ref().is_some_and(of_another) {
             reply.answer(
                 Answer::Refused(Refusal::InvocationCancelled),
@@ -412,7 +417,7 @@ impl Host {
         if let Call::Nudge(target) = &call
             && self.core.is_serving()
             && let Ok(resource) = self.shared.view.get(target)
-            && !self.nudges.admit(now.mono, resource.uid, &resource.kind)
+            && !self.debouncer.admit(now.mono, resource.uid, &resource.kind)
         {
             reply.answer(Answer::Done, self.shared.view.revision());
             return;
@@ -423,7 +428,7 @@ impl Host {
             .handle(now, Input::Call { id, by, call }, &mut self.effects);
     }
 
-    /// Does what the core said, in order.
+    /// Carries out the core's effects, in order.
     fn carry_out(&mut self) -> Option<Stop> {
         let mut effects = std::mem::take(&mut self.effects);
         let mut stop = None;
@@ -431,8 +436,8 @@ impl Host {
             match effect {
                 Effect::Start(start) => self.start(start),
                 Effect::Cancel(invocation) => {
-                    if let Some(link) = self.running.get(&invocation) {
-                        link.cancel();
+                    if let Some(channel) = self.running.get(&invocation) {
+                        channel.cancel();
                     }
                 }
                 Effect::Timer(due) => self.timer = due,
@@ -465,7 +470,7 @@ impl Host {
         match committer::begin(&self.shared, &self.catalog, commit, answers) {
             Ok(signal) => self.committed.push_back(signal),
             Err(begun) => {
-                self.gathering.begun();
+                self.commit_delay.begun();
                 // Closed is what it is when the runtime is being dropped around this loop, which is next.
                 let taken = self.commits.try_send(begun);
                 assert!(
@@ -476,17 +481,17 @@ impl Host {
         }
     }
 
-    /// Hands to the workers what was started, unless the lease is in doubt; then it waits for the next turn.
+    /// Hands to the workers what was started, unless the lease is in lease_change; then it waits for the next turn.
     fn begin_starting(&mut self) {
-        if !self.starting.is_empty() && self.certainty() == Certainty::Sure {
+        if !self.starting.is_empty() && self.lease_status() == LeaseStatus::Valid {
             let begins = self.workers.begin(&mut self.starting);
-            self.shared.metrics.lengths.begins.note_most(begins);
+            self.shared.metrics.lengths.begins.note_high_water(begins);
         }
     }
 
-    fn certainty(&self) -> Certainty {
+    fn lease_status(&self) -> LeaseStatus {
         self.lease
-            .map_or(Certainty::Sure, |lease| lease.certainty(Instant::now()))
+            .map_or(LeaseStatus::Valid, |lease| lease.status(Instant::now()))
     }
 
     fn start(&mut self, start: Box<Start>) {
@@ -500,7 +505,7 @@ impl Host {
             false => &self.signals_out.ordinary,
         };
         let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals, is_urgent);
-        self.running.insert(invocation, begun.link());
+        self.running.insert(invocation, begun.channel());
         self.starting.push(begun);
     }
 
@@ -508,13 +513,13 @@ impl Host {
     /// catalog is closed. Readers keep the last snapshot. Who campaigns again keeps its handles.
     pub(crate) async fn end(&mut self, stop: &Stop) {
         self.shared.holds.store(false, Ordering::SeqCst);
-        let goes_on = stop.reason == StopReason::LeaseLost && self.when_lost == WhenLost::Campaign;
+        let goes_on = stop.reason == StopReason::LeaseLost && self.on_lease_lost == OnLeaseLost::Campaign;
         if !goes_on {
             self.shared.stop(&stop.reason, &mut self.inbox).await;
         }
-        for link in self.running.values() {
-            link.cancel();
-            link.abort();
+        for channel in self.running.values() {
+            channel.cancel();
+            channel.abort();
         }
         // Whatever they do now is of no use: everything is committed, or nothing more can be.
         self.tasks.clear();

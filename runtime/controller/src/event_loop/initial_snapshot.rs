@@ -1,4 +1,5 @@
-//! Showing readers a catalog as it was found: a large one in another thread, while the core takes it up in this one.
+//! The initial snapshot for readers: a large one is filled in another thread while the core loads the catalog in this
+//! one.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -12,11 +13,11 @@ use crate::tasks;
 /// So many resources take some milliseconds, and another thread is worth it.
 const LARGE: usize = 10_000;
 
-/// A catalog that is being shown.
-pub(crate) struct Filling(Option<JoinHandle<()>>);
+/// The view while it is being filled.
+pub(crate) struct InitialSnapshot(Option<JoinHandle<()>>);
 
-impl Filling {
-    /// Begins to show it, before anybody reads or publishes.
+impl InitialSnapshot {
+    /// Begins to fill the view, before anybody reads or publishes.
     pub(crate) fn begin(shared: &Arc<Shared>, stored: &Stored) -> Self {
         let rows = stored.rows.iter().map(|stored| Arc::clone(&stored.row));
         let rows = Vec::from_iter(rows);
@@ -28,10 +29,10 @@ impl Filling {
         Self(Some(tasks::spawn_blocking(move || shared.view.fill(rows))))
     }
 
-    /// Waits until it is shown whole.
+    /// Waits until the view is whole.
     pub(crate) async fn end(self) {
-        let Some(filling) = self.0 else { return };
-        if let Err(error) = filling.await
+        let Some(snapshot) = self.0 else { return };
+        if let Err(error) = snapshot.await
             && error.is_panic()
         {
             resume_unwind(error.into_panic());

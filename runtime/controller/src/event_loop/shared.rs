@@ -8,36 +8,36 @@ use std::sync::atomic::Ordering;
 use tokio::sync::mpsc;
 use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopReason, Stored, Uid};
 
-use crate::event_loop::call::Command;
 use crate::api::clock::Clock;
-use crate::event_loop::combining::Helm;
+use crate::event_loop::call::Command;
+use crate::event_loop::combining::Combiner;
 use crate::event_loop::host::{Host, Inbox};
 use crate::metrics::Metrics;
+use crate::read::view::View;
+use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock, Unpoisoned};
-use crate::read::view::View;
-use crate::read::watch::Watching;
 
 /// The state that handles and the event loop share.
 pub(crate) struct Shared {
     pub(crate) commands: mpsc::Sender<Command>,
-    /// Calls whose answers nobody waits for any more.
+    /// Calls that were dropped before their last answer.
     pub(crate) forgotten: mpsc::UnboundedSender<CallId>,
     pub(crate) view: View,
-    pub(crate) watching: Watching,
+    pub(crate) changes: ChangeLog,
     pub(crate) metrics: Metrics,
     pub(crate) clock: Arc<dyn Clock>,
     /// Open while this process holds the instance, and after that what it was; none before.
     pub(crate) catalog: RwLock<Option<Arc<dyn Catalog>>>,
-    /// What is seen of the instance without holding it.
+    /// The store's exchange with other processes of the instance.
     pub(crate) exchange: Option<Arc<dyn Exchange>>,
-    /// Whether this process holds the instance.
+    /// True if this process holds the instance.
     pub(crate) holds: AtomicBool,
     pub(crate) next_call: AtomicU64,
     /// The reconcilers that were registered, and for which kinds.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
-    /// Where the loop rests while this process holds the instance.
-    pub(crate) helm: Helm<Box<Host>>,
+    /// The combiner of the loop while this process leads.
+    pub(crate) combiner: Combiner<Box<Host>>,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
 }
@@ -56,11 +56,11 @@ impl Shared {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Readers first, then watchers: who hears of a change can read it.
+    /// Publishes to readers first, then to watchers: a change that a watcher gets can be read.
     pub(crate) fn publish(&self, publish: Publish) {
-        self.watching.announce(&publish);
+        self.changes.announce(&publish);
         self.view.apply(&publish, self.clock.now().wall);
-        self.watching.publish(publish);
+        self.changes.publish(publish);
     }
 
     /// Ends what handles wait for: calls that were never taken are refused, watchers come to an end.
@@ -77,13 +77,13 @@ impl Shared {
             let refused = Answer::Refused(refusal.clone());
             command.reply.answer(refused, self.view.revision());
         }
-        self.watching.end();
+        self.changes.end();
     }
 
     /// Nobody waits for the answers to a call any more. A loop that has ended has forgotten everything.
     pub(crate) fn forget(&self, call: CallId) {
         let _ = self.forgotten.send(call);
-        self.helm.ring();
+        self.combiner.wake();
     }
 
     pub(crate) fn catalog(&self) -> Option<Arc<dyn Catalog>> {

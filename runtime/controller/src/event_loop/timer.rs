@@ -1,4 +1,4 @@
-//! What the loop waits for beside what others tell it: times that move at nearly every turn and are seldom reached.
+//! The driver's timer: its time moves at nearly every turn and is seldom reached.
 //!
 //! A timer that is set anew wakes the thread that waits for timers. With two threads that costs more than most turns do,
 //! and a thread that was woken looks for work, which it takes from the one that has it at hand. So a timer stays set when
@@ -9,11 +9,11 @@ use std::pin::Pin;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// A timer that is kept.
+/// A timer that stays registered when its time moves later.
 #[derive(Debug)]
-pub(crate) struct Alarm(Pin<Box<Sleep>>);
+pub(crate) struct Timer(Pin<Box<Sleep>>);
 
-impl Alarm {
+impl Timer {
     pub(crate) fn new() -> Self {
         Self(Box::pin(sleep_until(Instant::now())))
     }
@@ -48,29 +48,29 @@ mod tests {
 
     const STEP: Duration = Duration::from_secs(1);
 
-    /// Whether it goes off within a step, and how many steps after `start` that is.
-    async fn goes_off(alarm: &mut Alarm, start: Instant, due: Option<u32>) -> (bool, u32) {
+    /// Returns true if it goes off within a step, and how many steps after `start` that is.
+    async fn goes_off(timer: &mut Timer, start: Instant, due: Option<u32>) -> (bool, u32) {
         let due = due.map(|steps| start + STEP * steps);
-        let went_off = timeout(STEP, alarm.at(due)).await.is_ok();
+        let went_off = timeout(STEP, timer.at(due)).await.is_ok();
         let steps = start.elapsed().as_secs_f64() / STEP.as_secs_f64();
         (went_off, steps.round() as u32)
     }
 
     #[tokio::test(start_paused = true)]
     async fn it_goes_off_at_the_time_that_was_set_last() {
-        let (mut alarm, start) = (Alarm::new(), Instant::now());
-        assert_eq!(goes_off(&mut alarm, start, None).await, (false, 1));
-        assert_eq!(goes_off(&mut alarm, start, Some(9)).await, (false, 2));
+        let (mut timer, start) = (Timer::new(), Instant::now());
+        assert_eq!(goes_off(&mut timer, start, None).await, (false, 1));
+        assert_eq!(goes_off(&mut timer, start, Some(9)).await, (false, 2));
         // Earlier than it was set for.
-        assert_eq!(goes_off(&mut alarm, start, Some(3)).await, (true, 3));
-        assert_eq!(goes_off(&mut alarm, start, Some(6)).await, (false, 4));
+        assert_eq!(goes_off(&mut timer, start, Some(3)).await, (true, 3));
+        assert_eq!(goes_off(&mut timer, start, Some(6)).await, (false, 4));
         // For nothing, or later: what it was set for passes.
-        assert_eq!(goes_off(&mut alarm, start, None).await, (false, 5));
-        assert_eq!(goes_off(&mut alarm, start, Some(8)).await, (false, 6));
-        assert_eq!(goes_off(&mut alarm, start, Some(8)).await, (false, 7));
-        assert_eq!(goes_off(&mut alarm, start, Some(8)).await, (true, 8));
+        assert_eq!(goes_off(&mut timer, start, None).await, (false, 5));
+        assert_eq!(goes_off(&mut timer, start, Some(8)).await, (false, 6));
+        assert_eq!(goes_off(&mut timer, start, Some(8)).await, (false, 7));
+        assert_eq!(goes_off(&mut timer, start, Some(8)).await, (true, 8));
         // What is past goes off at once, as often as it is asked.
-        assert_eq!(goes_off(&mut alarm, start, Some(2)).await, (true, 8));
-        assert_eq!(goes_off(&mut alarm, start, Some(2)).await, (true, 8));
+        assert_eq!(goes_off(&mut timer, start, Some(2)).await, (true, 8));
+        assert_eq!(goes_off(&mut timer, start, Some(2)).await, (true, 8));
     }
 }

@@ -8,10 +8,10 @@ use tokio::sync::mpsc;
 use watershed_core::{InvocationId, Refusal, StopReason, Timestamp};
 
 use super::{explore, shared};
-use crate::event_loop::call::Signal;
 use crate::api::context::Link;
 use crate::api::error::RequestError;
 use crate::api::handle::Handle;
+use crate::event_loop::call::Signal;
 use crate::metrics::Metrics;
 
 fn link() -> (Arc<Link>, mpsc::UnboundedReceiver<Signal>) {

@@ -1,4 +1,4 @@
-//! What is made by hand here and shared between threads, under a checker that decides every switch of threads.
+//! Tests of the shared data structures under a checker that decides every switch of threads.
 //!
 //! ```text
 //! make interleavings
@@ -14,13 +14,13 @@
 //! | `view` | readers see batches whole, names that are never free, and all that they were told of |
 //! | `watch` | watchers come to the same catalog, miss nothing, and are told when something went |
 //! | `wakes` | no wake-up of a reader or a worker is lost |
-//! | `helm` | one at a time has the host, nobody is forgotten, the pilot gets it |
+//! | `combiner` | one task at a time has the host, no request is lost, the driver gets its turn |
 //! | `links` | a cancel, a progress text and the end of the loop arrive |
 //! | `memory` | what threads leave each other is found under weak memory, in every order |
 //!
 //! The checker takes all atomics for sequentially consistent; `memory` is what doesn't.
 
-mod helm;
+mod combining;
 mod links;
 mod memory;
 mod view;
@@ -34,8 +34,8 @@ use shuttle::{Config, Runner};
 use watershed_core::{Gone, Key, Publish, Revision, Row, Stored};
 
 use crate::Controller;
-use crate::event_loop::host::Inbox;
 use crate::cluster::participant::Role;
+use crate::event_loop::host::Inbox;
 use crate::event_loop::shared::Shared;
 use crate::read::view::tests::uid;
 
@@ -58,9 +58,9 @@ fn explore(body: impl Fn() + Send + Sync + 'static) {
     Runner::new(PctScheduler::new_from_seed(2, SWITCHES, count), config).run(move || few());
 }
 
-/// What handles and a loop have in common, over an empty catalog, and the loop's side of it.
+/// The state that handles and a loop share, over an empty catalog, and the loop's side of it.
 fn shared() -> (Arc<Shared>, Inbox) {
-    let (member, inbox, ends) = Controller::builder().member(&Stored::default(), None, Role::Hold);
+    let (member, inbox, ends) = Controller::builder().member(&Stored::default(), None, Role::Candidate);
     drop(ends);
     (Arc::clone(&member.shared), inbox)
 }

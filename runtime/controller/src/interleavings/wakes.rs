@@ -8,13 +8,13 @@ use shuttle::sync::mpsc;
 use shuttle::thread;
 
 use super::explore;
-use crate::workers::run_queue::Backlog;
-use crate::read::ring_log::{Bounds, Feed, Read};
+use crate::read::ring_log::{Bounds, Read, RingLog};
+use crate::workers::run_queue::RunQueue;
 
 #[test]
 fn a_reader_wakes_for_every_entry_and_for_the_end() {
     explore(|| {
-        let feed = Feed::new(Bounds {
+        let feed = RingLog::new(Bounds {
             kept: 100,
             bound: 100,
         });
@@ -52,7 +52,7 @@ fn a_reader_lags_exactly_when_its_next_entry_is_further_behind_than_the_bound() 
     const COUNT: u64 = 6;
     explore(|| {
         let (kept, bound) = (1, BOUND as usize);
-        let feed = Feed::new(Bounds { kept, bound });
+        let feed = RingLog::new(Bounds { kept, bound });
         let begun = Arc::new(AtomicU64::new(0));
         let dropped = Arc::new(AtomicU64::new(0));
         let mut reader = feed.follow(|_| true);
@@ -95,13 +95,13 @@ fn a_reader_lags_exactly_when_its_next_entry_is_further_behind_than_the_bound() 
 fn whatever_is_added_is_taken_once_however_workers_wait_and_all_of_them_end() {
     const THINGS: usize = 4;
     explore(|| {
-        let backlog = Arc::new(Backlog::new());
+        let run_queue = Arc::new(RunQueue::new());
         let (begin, begun) = mpsc::channel();
         let workers: Vec<_> = (0..2)
             .map(|_| {
-                let (backlog, begin) = (Arc::clone(&backlog), begin.clone());
+                let (run_queue, begin) = (Arc::clone(&run_queue), begin.clone());
                 thread::spawn(move || {
-                    while let Some(thing) = block_on(backlog.take()) {
+                    while let Some(thing) = block_on(run_queue.take()) {
                         begin.send(thing).unwrap();
                     }
                 })
@@ -111,13 +111,13 @@ fn whatever_is_added_is_taken_once_however_workers_wait_and_all_of_them_end() {
         // The second lot comes when the first is over: the workers have gone to wait, or are about to.
         for lot in [0..3, 3..THINGS] {
             let expected = lot.len();
-            backlog.add(&mut lot.collect(), workers.len());
+            run_queue.add(&mut lot.collect(), workers.len());
             taken.extend((0..expected).map(|_| begun.recv().unwrap()));
         }
         taken.sort_unstable();
         assert_eq!(taken, [0, 1, 2, 3]);
-        assert_eq!((backlog.len(), backlog.taken()), (0, THINGS as u64));
-        backlog.close();
+        assert_eq!((run_queue.len(), run_queue.taken()), (0, THINGS as u64));
+        run_queue.close();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
 }
@@ -125,24 +125,24 @@ fn whatever_is_added_is_taken_once_however_workers_wait_and_all_of_them_end() {
 #[test]
 fn two_things_begin_together_if_two_workers_are_free() {
     explore(|| {
-        let backlog = Arc::new(Backlog::new());
+        let run_queue = Arc::new(RunQueue::new());
         let together = Arc::new(shuttle::sync::Barrier::new(2));
         let workers: Vec<_> = (0..2)
             .map(|_| {
-                let (backlog, together) = (Arc::clone(&backlog), Arc::clone(&together));
+                let (run_queue, together) = (Arc::clone(&run_queue), Arc::clone(&together));
                 thread::spawn(move || {
                     // It blocks until the other one has begun as well: only another worker can free it.
-                    while block_on(backlog.take()).is_some() {
+                    while block_on(run_queue.take()).is_some() {
                         together.wait();
                     }
                 })
             })
             .collect();
-        backlog.add(&mut vec![0, 1], workers.len());
-        while backlog.taken() < 2 {
+        run_queue.add(&mut vec![0, 1], workers.len());
+        while run_queue.taken() < 2 {
             thread::yield_now();
         }
-        backlog.close();
+        run_queue.close();
         workers.into_iter().for_each(|worker| worker.join().unwrap());
     });
 }

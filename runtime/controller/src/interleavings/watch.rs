@@ -1,4 +1,4 @@
-//! Watching: one thread publishes, others follow, leave and come back.
+//! ChangeLog: one thread publishes, others follow, leave and come back.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,7 @@ fn publishing(shared: &Arc<Shared>) -> thread::JoinHandle<()> {
         publishes()
             .into_iter()
             .for_each(|publish| shared.publish(publish));
-        shared.watching.end();
+        shared.changes.end();
     })
 }
 
@@ -64,7 +64,7 @@ struct Follower {
     seen: Catalog,
 }
 
-/// How a while of following ended.
+/// The end of a while of following.
 #[derive(Debug, PartialEq)]
 enum Left {
     Lagged,
@@ -112,7 +112,7 @@ impl Follower {
         Left::Enough
     }
 
-    /// Who hears of a change can read it.
+    /// Checks that a watcher that gets a change can read it.
     fn can_read(&self, told: Revision) {
         assert!(self.shared.view.revision() >= told);
         for (uid, revision) in &catalogs()[told.0 as usize] {
@@ -127,7 +127,7 @@ impl Follower {
     }
 
     fn watch(&self) -> Watch {
-        self.shared.watching.watch(self.at, &self.shared.view)
+        self.shared.changes.watch(self.at, &self.shared.view)
     }
 }
 
@@ -165,7 +165,7 @@ fn two_who_come_back_late_are_told_of_everything_or_that_something_went() {
                 .into_iter()
                 .skip(1)
                 .for_each(|publish| rest.publish(publish));
-            rest.watching.end();
+            rest.changes.end();
         });
         let again = Arc::clone(&shared);
         let returning = thread::spawn(move || {
@@ -200,7 +200,7 @@ fn who_comes_back_for_what_is_no_longer_held_gets_the_rows_or_is_told_that_one_w
                     .into_iter()
                     .skip(1)
                     .for_each(|publish| shared.publish(publish));
-                shared.watching.end();
+                shared.changes.end();
             })
         };
         // Nobody follows meanwhile, so little is held.
@@ -223,7 +223,7 @@ fn nobody_lags_while_everything_is_held() {
                 .into_iter()
                 .take(2)
                 .for_each(|publish| rest.publish(publish));
-            rest.watching.end();
+            rest.changes.end();
         });
         let mut follower = Follower::listing(&shared);
         let left = loop {
@@ -258,7 +258,7 @@ fn who_watches_and_then_looks_does_not_miss_how_a_resource_stands() {
                 ..publish(1, Vec::new())
             });
         });
-        let mut watch = shared.watching.watch(shared.view.revision(), &shared.view);
+        let mut watch = shared.changes.watch(shared.view.revision(), &shared.view);
         let stands = || {
             shared
                 .view

@@ -1,4 +1,4 @@
-//! What the host counts while it works: plain numbers that anybody may read at any time.
+//! Counters of the host: plain numbers that anybody may read at any time.
 
 mod prometheus;
 pub(crate) mod queue_depth;
@@ -10,10 +10,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Returned, Timestamp};
 
-use crate::sync::{AtomicI64, AtomicU64, Mutex, Unpoisoned};
 use crate::metrics::queue_depth::Lengths;
+use crate::sync::{AtomicI64, AtomicU64, Mutex, Unpoisoned};
 
-/// How far back the longest of something is remembered, at least; at most twice that.
+/// The least time for which the longest of something is remembered; at most twice that.
 const WINDOW: Duration = Duration::from_secs(60);
 
 /// The numbers of one controller.
@@ -59,13 +59,13 @@ impl Metrics {
         self.convergence.settled(is_idle, now);
     }
 
-    /// When everything was last settled, and how many milliseconds that took.
+    /// Returns the time at which everything was last settled, and how many milliseconds that took.
     pub(crate) fn last_convergence(&self) -> Option<(Timestamp, u64)> {
         self.convergence.last()
     }
 }
 
-/// How long something takes: the last, and the longest of the last minute or two.
+/// Durations of something: the last, and the longest of the last minute or two.
 #[derive(Debug)]
 pub(crate) struct Durations {
     count: AtomicU64,
@@ -141,9 +141,9 @@ fn microseconds(duration: Duration) -> u64 {
 /// The last time when everything settled.
 #[derive(Debug)]
 struct Convergence {
-    /// When something became unsettled that has not settled since; `NEVER` while all is settled.
+    /// The time at which something became unsettled that has not settled since; `NEVER` while all is settled.
     unsettled_at: AtomicI64,
-    /// When that was, and for how many milliseconds something had been unsettled: read as one.
+    /// The time at which that was, and for how many milliseconds something had been unsettled: read as one.
     last: Mutex<Option<(Timestamp, u64)>>,
 }
 

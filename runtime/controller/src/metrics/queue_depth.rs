@@ -1,4 +1,4 @@
-//! What waits inside a controller: how long its queues are, and how long they once were.
+//! Lengths of a controller's queues: now, and at most so far.
 //!
 //! The loop notes the lengths at each turn; nobody else writes them. A queue that only grows is a leak, and one that is
 //! long says who is slow.
@@ -9,38 +9,38 @@ use serde::Serialize;
 
 use crate::sync::AtomicU64;
 
-/// What waits inside the controller of this process.
+/// The queues inside the controller of this process.
 ///
 /// Part of [`Stats`](crate::Stats). At rest nothing waits but what is kept for watchers who come back.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Waiting {
+pub struct QueueDepths {
     /// Calls on their way to the loop. At most 1,024; who calls when these are there waits outside.
-    pub calls: Queue,
+    pub calls: QueueDepth,
     /// Calls that the loop has taken and not answered for the last time: waits for an outcome are among them, and states
     /// that wait for the commit under way to end.
-    pub answers: Queue,
+    pub answers: QueueDepth,
     /// Returns, state writes, progress and ends of commits on their way to the loop. Each invocation has at most three.
-    pub signals: Queue,
+    pub signals: QueueDepth,
     /// Calls whose callers have gone, on their way to the loop.
-    pub forgotten: Queue,
+    pub forgotten: QueueDepth,
     /// Started invocations that no worker has begun. At most as many as may run.
-    pub begins: Queue,
+    pub begins: QueueDepth,
     /// Bytes, about, that are held for those who watch: at most 16 MiB and one change.
     pub watched_bytes: u64,
 }
 
-/// How long a queue is.
+/// The length of a queue.
 ///
-/// Part of [`Waiting`].
+/// Part of [`QueueDepths`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct Queue {
+pub struct QueueDepth {
     /// As the loop saw it last.
     pub now: u64,
     /// The longest that it saw since the controller started.
     pub most: u64,
 }
 
-impl Waiting {
+impl QueueDepths {
     pub(crate) fn of(lengths: &Lengths, watched_bytes: usize) -> Self {
         Self {
             calls: lengths.calls.read(),
@@ -53,7 +53,7 @@ impl Waiting {
     }
 
     /// The queues by their names.
-    pub fn queues(&self) -> [(&'static str, Queue); 5] {
+    pub fn queues(&self) -> [(&'static str, QueueDepth); 5] {
         [
             ("calls", self.calls),
             ("answers", self.answers),
@@ -104,19 +104,19 @@ impl Length {
     /// Only the loop notes.
     pub(crate) fn note(&self, length: usize) {
         self.now.store(length as u64, Ordering::Relaxed);
-        self.note_most(length);
+        self.note_high_water(length);
     }
 
     /// Notes a length that is about to change again.
-    pub(crate) fn note_most(&self, length: usize) {
+    pub(crate) fn note_high_water(&self, length: usize) {
         let length = length as u64;
         if length > self.most.load(Ordering::Relaxed) {
             self.most.store(length, Ordering::Relaxed);
         }
     }
 
-    fn read(&self) -> Queue {
-        Queue {
+    fn read(&self) -> QueueDepth {
+        QueueDepth {
             now: self.now.load(Ordering::Relaxed),
             most: self.most.load(Ordering::Relaxed),
         }

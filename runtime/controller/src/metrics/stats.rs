@@ -7,12 +7,12 @@ use serde::Serialize;
 use tokio::time::Instant;
 use watershed_core::{ErrorKind, Revision, Row, Settled, Standing, Status, Timestamp, Why};
 
-pub use crate::metrics::prometheus::{Page, seconds};
 use crate::event_loop::shared::Shared;
+pub use crate::metrics::prometheus::{Page, seconds};
+pub use crate::metrics::queue_depth::{QueueDepth, QueueDepths};
 use crate::sync::AtomicU64;
-pub use crate::metrics::queue_depth::{Queue, Waiting};
 
-/// How a controller does at this moment; see [`Handle::stats`](crate::Handle::stats).
+/// The numbers of a controller at one moment; see [`Handle::stats`](crate::Handle::stats).
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -77,13 +77,13 @@ pub struct Stats {
     pub invocations: Invocations,
     /// Commits since the controller started.
     pub commits: Commits,
-    /// How long calls waited for the loop.
+    /// The time that calls waited for the loop.
     pub loop_lag: Lag,
-    /// What waits inside the controller, where this process holds the instance.
-    pub waiting: Waiting,
+    /// The queues inside the controller, where this process holds the instance.
+    pub waiting: QueueDepths,
     /// The lease, if it can run out.
     pub lease: Option<LeaseAge>,
-    /// When everything was last settled.
+    /// The time at which everything was last settled.
     pub last_convergence: Option<Convergence>,
 }
 
@@ -109,13 +109,13 @@ pub struct Commits {
     pub tried: u64,
     /// Failed; they were tried again.
     pub failed: u64,
-    /// How long the last one took, in microseconds.
+    /// The time that the last one took, in microseconds.
     pub last_us: u64,
     /// The longest of the last minute.
     pub longest_us: u64,
 }
 
-/// How long calls waited.
+/// The time that calls waited.
 ///
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
@@ -131,9 +131,9 @@ pub struct Lag {
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct LeaseAge {
-    /// How long ago it was renewed.
+    /// The time since it was renewed.
     pub age_ms: u64,
-    /// How long it lasts.
+    /// The time that it lasts.
     pub term_ms: u64,
 }
 
@@ -142,9 +142,9 @@ pub struct LeaseAge {
 /// Part of [`Stats`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Convergence {
-    /// When.
+    /// The time.
     pub at: Timestamp,
-    /// How long something had been pending or running until then.
+    /// The time that something had been pending or running until then.
     pub took_ms: u64,
 }
 
@@ -170,7 +170,7 @@ impl Stats {
                 last_us: metrics.lag.last_us(),
                 longest_us: metrics.lag.longest_us(at),
             },
-            waiting: Waiting::of(&shared.metrics.lengths, shared.watching.held_bytes()),
+            waiting: QueueDepths::of(&shared.metrics.lengths, shared.changes.held_bytes()),
             lease: shared.lease().map(|lease| LeaseAge {
                 age_ms: milliseconds(at.saturating_duration_since(lease.since)),
                 term_ms: milliseconds(lease.term),
@@ -319,7 +319,7 @@ impl Stats {
             self.loop_lag.longest_us,
         );
         let queues = self.waiting.queues();
-        let lengths = |length: fn(Queue) -> u64| {
+        let lengths = |length: fn(QueueDepth) -> u64| {
             let named = queues
                 .iter()
                 .map(|(name, queue)| (name.to_string(), length(*queue)));
@@ -411,9 +411,9 @@ mod tests {
         assert!(text.contains("watershed_pending{instance=\"a \\\"b\\\"\\n\",priority=\"normal\"} 2\n"));
         assert!(stats.to_prometheus(&[]).contains("\nwatershed_resources 3\n"));
         let stats = Stats {
-            waiting: Waiting {
-                calls: Queue { now: 1, most: 7 },
-                ..Waiting::default()
+            waiting: QueueDepths {
+                calls: QueueDepth { now: 1, most: 7 },
+                ..QueueDepths::default()
             },
             ..Stats::default()
         };

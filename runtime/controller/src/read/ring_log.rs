@@ -1,11 +1,11 @@
 //! A bounded log that any number of readers follow, each at its own pace.
 //!
 //! Invariants:
-//! 1. Entries are numbered without gaps; the feed holds those from `first` to `first + entries.len()`.
+//! 1. Entries are numbered without gaps; the log holds those from `first` to `first + entries.len()`.
 //! 2. After a push, what it holds weighs at most `bound`, and what every reader has read at most `kept` of that; the
 //!    newest entry may weigh more, and then stands alone.
 //! 3. A push never waits for a reader. A reader whose next entry is gone is told that it has lagged.
-//! 4. `places` counts the readers by the number of the entry that each reads next.
+//! 4. `cursors` counts the readers by the number of the entry that each reads next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::sync::{Mutex, MutexGuard, Notify, Unpoisoned};
 
 /// The shared log; clones are handles to one and the same.
 #[derive(Debug)]
-pub(crate) struct Feed<T> {
+pub(crate) struct RingLog<T> {
     shared: Arc<Shared<T>>,
 }
 
@@ -25,7 +25,7 @@ struct Shared<T> {
     bounds: Bounds,
 }
 
-/// How much a feed holds, in bytes.
+/// The bounds of a log, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     /// For readers that come later, of what all others have read.
@@ -39,7 +39,7 @@ struct Log<T> {
     first: u64,
     entries: VecDeque<(usize, Arc<T>)>,
     weight: usize,
-    places: BTreeMap<u64, usize>,
+    cursors: BTreeMap<u64, usize>,
     ended: bool,
 }
 
@@ -47,7 +47,7 @@ impl<T> Log<T> {
     /// Drops from the front what is held in vain.
     fn trim(&mut self, bounds: Bounds) -> Vec<Arc<T>> {
         let mut gone = Vec::new();
-        let slowest = self.places.keys().next().copied().unwrap_or(u64::MAX);
+        let slowest = self.cursors.keys().next().copied().unwrap_or(u64::MAX);
         while self.entries.len() > 1 {
             let bound = if self.first < slowest {
                 bounds.kept
@@ -67,21 +67,21 @@ impl<T> Log<T> {
         gone
     }
 
-    fn enter(&mut self, place: u64) {
-        *self.places.entry(place).or_default() += 1;
+    fn enter(&mut self, cursor: u64) {
+        *self.cursors.entry(cursor).or_default() += 1;
     }
 
-    fn leave(&mut self, place: u64) {
-        if let Some(count) = self.places.get_mut(&place) {
+    fn leave(&mut self, cursor: u64) {
+        if let Some(count) = self.cursors.get_mut(&cursor) {
             *count -= 1;
             if *count == 0 {
-                self.places.remove(&place);
+                self.cursors.remove(&cursor);
             }
         }
     }
 }
 
-impl<T> Clone for Feed<T> {
+impl<T> Clone for RingLog<T> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -89,14 +89,14 @@ impl<T> Clone for Feed<T> {
     }
 }
 
-impl<T> Feed<T> {
+impl<T> RingLog<T> {
     /// An empty log.
     pub(crate) fn new(bounds: Bounds) -> Self {
         let log = Log {
             first: 0,
             entries: VecDeque::new(),
             weight: 0,
-            places: BTreeMap::new(),
+            cursors: BTreeMap::new(),
             ended: false,
         };
         Self {
@@ -119,12 +119,12 @@ impl<T> Feed<T> {
         gone
     }
 
-    /// Whether anybody follows the log at this moment.
+    /// Returns true if anybody follows the log at this moment.
     pub(crate) fn has_readers(&self) -> bool {
-        !self.shared.lock().places.is_empty()
+        !self.shared.lock().cursors.is_empty()
     }
 
-    /// What it holds weighs, in bytes.
+    /// Returns the weight of its entries, in bytes.
     pub(crate) fn weight(&self) -> usize {
         self.shared.lock().weight
     }
@@ -142,7 +142,7 @@ impl<T> Feed<T> {
         let next = log.first + passed as u64;
         log.enter(next);
         Reader {
-            feed: self.clone(),
+            log: self.clone(),
             next,
         }
     }
@@ -155,14 +155,14 @@ impl<T> Shared<T> {
     }
 }
 
-/// One reader's place in the log.
+/// One reader's cursor in the log.
 #[derive(Debug)]
 pub(crate) struct Reader<T> {
-    feed: Feed<T>,
+    log: RingLog<T>,
     next: u64,
 }
 
-/// What a reader finds at its place.
+/// The result of a read.
 #[derive(Debug)]
 pub(crate) enum Read<T> {
     /// The next entry.
@@ -176,10 +176,10 @@ pub(crate) enum Read<T> {
 impl<T> Reader<T> {
     /// Waits for the next entry.
     ///
-    /// Cancel-safe: the place moves in the same poll that returns the entry.
+    /// Cancel-safe: the cursor moves in the same poll that returns the entry.
     pub(crate) async fn read(&mut self) -> Read<T> {
         loop {
-            let shared = Arc::clone(&self.feed.shared);
+            let shared = Arc::clone(&self.log.shared);
             let grew = shared.grew.notified();
             tokio::pin!(grew);
             // Registered before looking, so that an entry pushed after the look wakes this reader.
@@ -193,7 +193,7 @@ impl<T> Reader<T> {
 
     /// The next entry if there is one now.
     pub(crate) fn try_read(&mut self) -> Option<Read<T>> {
-        let mut log = self.feed.shared.lock();
+        let mut log = self.log.shared.lock();
         if self.next < log.first {
             return Some(Read::Lagged);
         }
@@ -214,7 +214,7 @@ impl<T> Reader<T> {
 
 impl<T> Drop for Reader<T> {
     fn drop(&mut self) {
-        self.feed.shared.lock().leave(self.next);
+        self.log.shared.lock().leave(self.next);
     }
 }
 
@@ -222,8 +222,8 @@ impl<T> Drop for Reader<T> {
 mod tests {
     use super::*;
 
-    fn at_most(bytes: usize) -> Feed<u32> {
-        Feed::new(Bounds {
+    fn at_most(bytes: usize) -> RingLog<u32> {
+        RingLog::new(Bounds {
             kept: bytes,
             bound: bytes,
         })
@@ -238,12 +238,12 @@ mod tests {
 
     #[test]
     fn a_reader_gets_every_entry_from_its_place_on() {
-        let feed = at_most(100);
+        let log = at_most(100);
         for n in 0..5 {
-            feed.push(1, n);
+            log.push(1, n);
         }
-        let mut reader = feed.follow(|n| *n < 3);
-        feed.push(1, 5);
+        let mut reader = log.follow(|n| *n < 3);
+        log.push(1, 5);
         assert_eq!(
             [entry(reader.try_read()), entry(reader.try_read())],
             [Some(3), Some(4)]
@@ -254,69 +254,69 @@ mod tests {
 
     #[test]
     fn a_reader_that_falls_behind_the_bound_is_told_so() {
-        let feed = at_most(3);
-        let mut reader = feed.follow(|_| true);
+        let log = at_most(3);
+        let mut reader = log.follow(|_| true);
         for n in 0..4 {
-            feed.push(1, n);
+            log.push(1, n);
         }
         assert!(matches!(reader.try_read(), Some(Read::Lagged)));
     }
 
     #[test]
     fn a_reader_may_fall_behind_by_more_than_is_kept_for_those_who_come_later() {
-        let feed = Feed::new(Bounds { kept: 2, bound: 5 });
-        let mut reader = feed.follow(|_| true);
-        assert_eq!((0..5).map(|n| feed.push(1, n).len()).sum::<usize>(), 0);
+        let log = RingLog::new(Bounds { kept: 2, bound: 5 });
+        let mut reader = log.follow(|_| true);
+        assert_eq!((0..5).map(|n| log.push(1, n).len()).sum::<usize>(), 0);
         let read = (0..4).map(|_| entry(reader.try_read()).unwrap());
         assert_eq!(read.collect::<Vec<_>>(), [0, 1, 2, 3]);
-        assert_eq!(feed.push(1, 5).len(), 4, "two are still to be read");
+        assert_eq!(log.push(1, 5).len(), 4, "two are still to be read");
         drop(reader);
-        assert_eq!(feed.push(1, 6).len(), 1);
-        assert_eq!(entry(feed.follow(|_| false).try_read()), Some(5));
+        assert_eq!(log.push(1, 6).len(), 1);
+        assert_eq!(entry(log.follow(|_| false).try_read()), Some(5));
     }
 
     #[test]
     fn the_slowest_reader_counts() {
-        let feed = Feed::new(Bounds { kept: 1, bound: 4 });
-        let (mut fast, mut slow) = (feed.follow(|_| true), feed.follow(|_| true));
+        let log = RingLog::new(Bounds { kept: 1, bound: 4 });
+        let (mut fast, mut slow) = (log.follow(|_| true), log.follow(|_| true));
         for n in 0..4 {
-            feed.push(1, n);
+            log.push(1, n);
             assert_eq!(entry(fast.try_read()), Some(n));
         }
         assert_eq!(entry(slow.try_read()), Some(0));
         assert_eq!(
-            feed.push(1, 4).len(),
+            log.push(1, 4).len(),
             1,
             "what the slow one has read is over the bound"
         );
         assert_eq!(entry(slow.try_read()), Some(1));
-        assert_eq!([feed.push(1, 5).len(), feed.push(1, 6).len()], [1, 1]);
-        assert_eq!(feed.push(1, 7).len(), 1);
+        assert_eq!([log.push(1, 5).len(), log.push(1, 6).len()], [1, 1]);
+        assert_eq!(log.push(1, 7).len(), 1);
         assert!(matches!(slow.try_read(), Some(Read::Lagged)));
         assert_eq!(entry(fast.try_read()), Some(4));
     }
 
     #[test]
     fn an_entry_heavier_than_the_bound_stands_alone() {
-        let feed = at_most(3);
-        feed.push(1, 0);
-        assert_eq!(feed.push(10, 1).len(), 1);
-        assert_eq!(entry(feed.follow(|_| false).try_read()), Some(1));
-        assert_eq!(feed.push(1, 2).len(), 1);
+        let log = at_most(3);
+        log.push(1, 0);
+        assert_eq!(log.push(10, 1).len(), 1);
+        assert_eq!(entry(log.follow(|_| false).try_read()), Some(1));
+        assert_eq!(log.push(1, 2).len(), 1);
     }
 
     #[tokio::test]
     async fn a_waiting_reader_is_woken_by_a_push_and_by_the_end() {
-        let feed = at_most(3);
-        let mut reader = feed.follow(|_| true);
-        assert!(feed.has_readers());
+        let log = at_most(3);
+        let mut reader = log.follow(|_| true);
+        assert!(log.has_readers());
         let (read, ()) = tokio::join!(reader.read(), async {
-            feed.push(1, 7);
+            log.push(1, 7);
         });
         assert!(matches!(read, Read::Entry(n) if *n == 7));
-        feed.end();
+        log.end();
         assert!(matches!(reader.read().await, Read::Ended));
         drop(reader);
-        assert!(!feed.has_readers());
+        assert!(!log.has_readers());
     }
 }

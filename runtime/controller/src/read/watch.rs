@@ -1,21 +1,21 @@
 //! Following the catalog.
 //!
-//! What is published goes into one bounded [`Feed`]; each watcher has a place in it and reads at its own pace. A
-//! watcher that falls too far behind finds its place gone and is told so; it costs nobody anything meanwhile.
+//! What is published goes into one bounded [`RingLog`]; each watcher has a cursor in it and reads at its own pace. A
+//! watcher that falls too far behind finds its cursor gone and is told so; it costs nobody anything meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use watershed_core::{Gone, LastRun, Publish, Revision, Row, StatusUpdate};
 
-use crate::read::ring_log::{Bounds, Feed, Read, Reader};
-use crate::sync::{AtomicU64, Mutex, Unpoisoned};
+use crate::read::ring_log::{Bounds, Read, Reader, RingLog};
 use crate::read::view::View;
+use crate::sync::{AtomicU64, Mutex, Unpoisoned};
 
-/// How much of what was published is held, in bytes: for those who watch, a moment of a storm; for those who come back
+/// The bytes of published events that are held: for those who watch, a moment of a storm; for those who come back
 /// later, some minutes of editing by hand. Every controller of a process fills its own, and a reader that falls behind
 /// lists again.
-const FEED_BOUNDS: Bounds = if cfg!(interleavings) {
+const LOG_BOUNDS: Bounds = if cfg!(interleavings) {
     // A few rows.
     Bounds {
         kept: 1_500,
@@ -28,10 +28,10 @@ const FEED_BOUNDS: Bounds = if cfg!(interleavings) {
     }
 };
 
-/// What a removal or a change of standing weighs, about.
+/// The approximate weight of a removal or a change of status.
 const CHANGE_WEIGHT: usize = 256;
 
-/// What a row weighs on the heap beyond what is counted: its reason, and the counts of what it shares.
+/// The weight of a row on the heap beyond the parts that are counted: its reason, and the counts of shared parts.
 const SHARED_WEIGHT: usize = 512;
 
 /// One thing that a watcher sees.
@@ -39,10 +39,9 @@ const SHARED_WEIGHT: usize = 512;
 /// See [`Watch`] for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// What a commit changed, whole batches of it.
+    /// The changes of a commit, in whole batches.
     Changed(Changes),
-    /// Where resources stand, and no-op runs, which change no row; belongs to no revision and isn't repeated to those who
-    /// come later.
+    /// Statuses and no-op runs, which change no row; belongs to no revision and isn't repeated to those who come later.
     Status(Vec<StatusUpdate>),
     /// This watcher has missed something. It gets nothing more. Watch again from the last revision that it saw; if that
     /// says the same at once, list again, and watch from there.
@@ -62,7 +61,7 @@ pub struct Changes {
     pub gone: Vec<Gone>,
 }
 
-/// A watcher's place, see [`Handle::watch`](crate::Handle::watch).
+/// A watcher's cursor, see [`Handle::watch`](crate::Handle::watch).
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -101,15 +100,15 @@ pub struct Changes {
 #[derive(Debug)]
 pub struct Watch {
     from: Revision,
-    /// What changed before the place begins.
+    /// Changes before the cursor.
     first: Option<Changes>,
-    place: Place,
+    cursor: Cursor,
 }
 
 #[derive(Debug)]
-enum Place {
+enum Cursor {
     Following(Reader<Event>),
-    /// What the watcher asked for is gone, which it has not been told yet.
+    /// The watcher has lagged, and has not been told yet.
     Lagging,
     Ended,
 }
@@ -123,20 +122,20 @@ impl Watch {
             return Some(Event::Changed(first));
         }
         loop {
-            let read = match &mut self.place {
-                Place::Following(reader) => reader.read().await,
-                Place::Lagging => Read::Lagged,
-                Place::Ended => return None,
+            let read = match &mut self.cursor {
+                Cursor::Following(reader) => reader.read().await,
+                Cursor::Lagging => Read::Lagged,
+                Cursor::Ended => return None,
             };
             match read {
                 Read::Entry(event) if self.is_old(&event) => {}
                 Read::Entry(event) => return Some(Event::clone(&event)),
                 Read::Lagged => {
-                    self.place = Place::Ended;
+                    self.cursor = Cursor::Ended;
                     return Some(Event::Lagged);
                 }
                 Read::Ended => {
-                    self.place = Place::Ended;
+                    self.cursor = Cursor::Ended;
                     return None;
                 }
             }
@@ -148,21 +147,21 @@ impl Watch {
     }
 }
 
-/// The side of the loop: what watchers may still see.
+/// The log of changes that watchers may still see.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    feed: Feed<Event>,
-    /// The highest revision that is not, or no longer, in the feed.
+pub(crate) struct ChangeLog {
+    log: RingLog<Event>,
+    /// The highest revision that is not, or no longer, in the log.
     gone: Mutex<Revision>,
     /// The revision at which a resource was last removed.
     last_removal: AtomicU64,
 }
 
-impl Watching {
+impl ChangeLog {
     /// Nothing was published yet but the catalog as it was found.
     pub(crate) fn since(revision: Revision, last_removal: Option<Revision>) -> Self {
         Self {
-            feed: Feed::new(FEED_BOUNDS),
+            log: RingLog::new(LOG_BOUNDS),
             gone: Mutex::new(revision),
             last_removal: AtomicU64::new(last_removal.unwrap_or(revision).0),
         }
@@ -182,7 +181,7 @@ impl Watching {
             let weight = rows.iter().map(|row| weight(row)).sum::<usize>() + gone.len() * CHANGE_WEIGHT;
             self.push(weight, Event::Changed(Changes { revision, rows, gone }));
         }
-        if !self.feed.has_readers() {
+        if !self.log.has_readers() {
             return;
         }
         if !publish.statuses.is_empty() {
@@ -194,9 +193,9 @@ impl Watching {
     }
 
     fn push(&self, weight: usize, event: Event) {
-        // Held while entries go, so that nobody takes a place behind them and finds that nothing has gone.
+        // Held while entries go, so that nobody takes a cursor behind them and finds that nothing has gone.
         let mut gone = self.gone.lock().unpoisoned();
-        let pushed_out = self.feed.push(weight, event);
+        let pushed_out = self.log.push(weight, event);
         let revision = pushed_out.iter().rev().find_map(|event| match &**event {
             Event::Changed(changes) => Some(changes.revision),
             _ => None,
@@ -208,26 +207,26 @@ impl Watching {
 
     /// Watches everything after `from`. A revision that is not there yet is that of another catalog.
     ///
-    /// What the feed no longer has, or never had because it was before the start, is seen in the rows themselves,
+    /// What the log no longer has, or never had because it was before the start, is seen in the rows themselves,
     /// unless something was removed since.
     pub(crate) fn watch(&self, from: Revision, view: &View) -> Watch {
-        let place = self.follow(from);
+        let cursor = self.follow(from);
         if from <= view.revision() && self.is_followed(from) {
             return Watch {
                 from,
                 first: None,
-                place,
+                cursor,
             };
         }
         let (revision, mut rows) = view.changed_since(from);
         rows.sort_by_key(|row| (row.revision, row.uid));
-        let place = self.follow(revision);
+        let cursor = self.follow(revision);
         let is_whole = from <= revision && from.0 >= self.last_removal.load(Ordering::SeqCst);
         if !is_whole || !self.is_followed(revision) {
             return Watch {
                 from,
                 first: None,
-                place: Place::Lagging,
+                cursor: Cursor::Lagging,
             };
         }
         let changes = Changes {
@@ -238,36 +237,37 @@ impl Watching {
         Watch {
             from: revision,
             first: (!changes.rows.is_empty()).then_some(changes),
-            place,
+            cursor,
         }
     }
 
-    fn follow(&self, from: Revision) -> Place {
+    fn follow(&self, from: Revision) -> Cursor {
         // Statuses before the first change of interest were published before `from` was listed.
-        let reader = self.feed.follow(|event| match event {
+        let reader = self.log.follow(|event| match event {
             Event::Changed(changes) => changes.revision <= from,
             _ => true,
         });
-        Place::Following(reader)
+        Cursor::Following(reader)
     }
 
-    /// Whether the feed has all after `from`. Asked after the place is taken: what goes from then on is noticed by the
-    /// place itself.
+    /// Returns true if the log has all after `from`. RemoteCall after the cursor is taken: what goes from then on is
+    /// noticed by the cursor itself.
     fn is_followed(&self, from: Revision) -> bool {
         from >= *self.gone.lock().unpoisoned()
     }
 
-    /// What is held for watchers.
+    /// Returns the bytes that are held for watchers.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.feed.weight()
+        self.log.weight()
     }
 
     pub(crate) fn end(&self) {
-        self.feed.end();
+        self.log.end();
     }
 }
 
-/// What a version of a row weighs if nothing else holds it. Refs, paths and labels are left out: versions share them.
+/// Returns the weight of a version of a row that nothing else holds. Refs, paths and labels are left out: versions
+/// share them.
 fn weight(row: &Row) -> usize {
     let run = row.last_run.as_ref().map_or(0, |run| {
         let refs = run.seen.as_ref().map_or(0, |seen| size_of_val(&*seen.refs));

@@ -1,4 +1,4 @@
-//! What stores of rows have in common when they write a commit: why it fails, and when history is cut to its bounds.
+//! The common part of stores of rows: reasons why commits fail, and the times at which history is cut to its bounds.
 
 use watershed_core::{CommitError, HistoryRow, QuickHash, Uid};
 
@@ -8,10 +8,10 @@ use super::ColumnError;
 /// than the entries.
 const HISTORY_SLACK: u32 = 32;
 
-/// How far apart, by the times of what is written, old history is looked for: an hour.
+/// The interval between two looks for old history, by the times of the entries: an hour.
 const AGE_INTERVAL_MS: i64 = 60 * 60 * 1000;
 
-/// When the history of an instance was last cut to its bounds.
+/// The times at which the history of an instance was last cut to its bounds.
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
     /// By resource, entries written since. One that is not here was not cut by us yet.
@@ -53,7 +53,7 @@ impl Cuts {
     }
 }
 
-/// Why a commit was not written.
+/// The reason why a commit was not written.
 #[derive(Debug)]
 pub(super) enum Failure {
     LeaseLost,

@@ -1,4 +1,4 @@
-//! What the processes of one instance tell each other through its store.
+//! The exchange between the processes of one instance, through its store.
 //!
 //! One process holds the instance. The others follow what it commits, and leave their calls where it finds them: a
 //! call is a row, taken by the holder, answered in the very transaction that carries it out. So a holder that dies
@@ -15,36 +15,36 @@ use super::{BoxFuture, StoreError};
 /// A call that is left for the holder. Its text is JSON.
 ///
 /// ```
-/// use watershed_controller::store::exchange::Asked;
+/// use watershed_controller::store::exchange::RemoteCall;
 ///
-/// let asked = Asked { id: uuid::Uuid::from_u128(1), call: "{}".into() };
+/// let asked = RemoteCall { id: uuid::Uuid::from_u128(1), call: "{}".into() };
 /// let again = asked.clone();
 /// assert_eq!(asked.id, again.id, "asking twice with one id is asking once");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct RemoteCall {
     /// Fresh; asking twice with one id is asking once.
     pub id: Uuid,
-    /// What is asked.
+    /// The call.
     pub call: String,
 }
 
 /// A call as the holder finds it.
 ///
 /// ```
-/// use watershed_controller::store::exchange::{Asked, Taken};
+/// use watershed_controller::store::exchange::{RemoteCall, ClaimedCall};
 ///
-/// let asked = Asked { id: uuid::Uuid::from_u128(1), call: "{}".into() };
-/// let taken = Taken { id: asked.id, call: asked.call, first: None };
+/// let asked = RemoteCall { id: uuid::Uuid::from_u128(1), call: "{}".into() };
+/// let taken = ClaimedCall { id: asked.id, call: asked.call, first: None };
 /// assert!(taken.first.is_none(), "no holder before this one has answered it");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Taken {
+pub struct ClaimedCall {
     /// Its id.
     pub id: Uuid,
     /// What is asked.
     pub call: String,
-    /// What an earlier holder answered before it was gone: that the request stands.
+    /// The answer of an earlier holder before it was gone: that the request stands.
     pub first: Option<String>,
 }
 
@@ -52,19 +52,19 @@ pub struct Taken {
 ///
 /// ```
 /// use watershed_controller::Revision;
-/// use watershed_controller::store::Given;
+/// use watershed_controller::store::Answers;
 ///
 /// let id = uuid::Uuid::from_u128(1);
-/// let given = Given { id, first: Some("{}".into()), revision: Revision(7), ..Given::default() };
+/// let given = Answers { id, first: Some("{}".into()), revision: Revision(7), ..Answers::default() };
 /// assert!(given.outcome.is_none() && !given.done, "more is to come");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Given {
-    /// Which call.
+pub struct Answers {
+    /// The id of the call.
     pub id: Uuid,
     /// The answer, or that a request stands.
     pub first: Option<String>,
-    /// What became of a request.
+    /// The outcome of a request.
     pub outcome: Option<String>,
     /// That everything below has settled.
     pub settled: Option<String>,
@@ -74,17 +74,17 @@ pub struct Given {
     pub revision: Revision,
 }
 
-/// What was committed after a revision, all of one moment.
+/// The commits after a revision, all of one moment.
 ///
 /// ```
 /// use watershed_controller::Revision;
-/// use watershed_controller::store::exchange::Later;
+/// use watershed_controller::store::exchange::Delta;
 ///
-/// let nothing = Later { revision: Revision(7), ..Later::default() };
+/// let nothing = Delta { revision: Revision(7), ..Delta::default() };
 /// assert!(nothing.rows.is_empty() && nothing.gone.is_empty());
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Later {
+pub struct Delta {
     /// The revision now.
     pub revision: Revision,
     /// Rows that are new or changed.
@@ -93,7 +93,7 @@ pub struct Later {
     pub gone: Vec<(Uid, Revision)>,
 }
 
-/// What a process wants to be woken for.
+/// The events that a process wants to be woken for.
 ///
 /// ```
 /// use watershed_controller::store::exchange::Interest;
@@ -153,8 +153,8 @@ pub trait Exchange: fmt::Debug + Send + Sync + 'static {
     /// The whole catalog, with the revision at which something was last removed.
     fn read(&self) -> BoxFuture<'_, Result<(Stored, Revision), StoreError>>;
 
-    /// What was committed after `from`; none if that is too long ago to be told apart from the whole.
-    fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Later>, StoreError>>;
+    /// Reads the commits after `from`; none if that is too long ago to be told apart from the whole.
+    fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Delta>, StoreError>>;
 
     /// As [`Catalog::history`](super::Catalog::history).
     fn history(&self, uid: Uid, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
@@ -163,10 +163,10 @@ pub trait Exchange: fmt::Debug + Send + Sync + 'static {
     fn recent(&self, limit: u32) -> BoxFuture<'_, Result<Vec<HistoryRow>, StoreError>>;
 
     /// Leaves calls for the holder, in this order, and wakes it; also without any.
-    fn ask<'a>(&'a self, caller: Uuid, calls: &'a [Asked]) -> BoxFuture<'a, Result<(), StoreError>>;
+    fn submit<'a>(&'a self, caller: Uuid, calls: &'a [RemoteCall]) -> BoxFuture<'a, Result<(), StoreError>>;
 
     /// All calls of a caller that are there, with the answers so far.
-    fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Given>, StoreError>>;
+    fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Answers>, StoreError>>;
 
     /// Takes calls back that no holder has taken; says which.
     fn withdraw<'a>(&'a self, calls: &'a [Uuid]) -> BoxFuture<'a, Result<Vec<Uuid>, StoreError>>;
@@ -178,13 +178,13 @@ pub trait Exchange: fmt::Debug + Send + Sync + 'static {
     fn touch(&self, caller: Uuid) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Takes calls that no holder of this epoch has taken, in the order in which they came, at most `limit`.
-    fn take(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<Taken>, StoreError>>;
+    fn claim(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<ClaimedCall>, StoreError>>;
 
     /// Answers calls that this epoch took, and wakes their callers.
-    fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Given]) -> BoxFuture<'a, Result<(), CommitError>>;
+    fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Answers]) -> BoxFuture<'a, Result<(), CommitError>>;
 
     /// Forgets the calls of callers that are long gone; the ids of those that are open.
-    fn tidy(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>>;
+    fn clean_up(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>>;
 
     /// Wakes a process from now on.
     fn follow(&self, interest: Interest) -> Box<dyn Wake>;

@@ -9,21 +9,22 @@ use tokio::time::Instant;
 /// See [`Catalog::lease`](super::Catalog::lease).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease {
-    /// How long it lasts.
+    /// The time that it lasts.
     pub term: Duration,
-    /// When it was last asked for, which is before it was given: nobody else can have it before `since` + `term`.
+    /// The time at which it was last asked for, which is before it was given: nobody else can have it before `since` +
+    /// `term`.
     pub since: Instant,
 }
 
-/// What may still be done under a lease.
+/// The status of a lease.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Certainty {
+pub(crate) enum LeaseStatus {
     /// Everything.
-    Sure,
-    /// What runs goes on, and nothing starts: half of the term has passed without a renewal.
-    Doubtful,
+    Valid,
+    /// Nothing starts; running invocations go on: half of the term has passed without a renewal.
+    Expiring,
     /// Nothing: two thirds have passed. What runs has the rest to return before anybody else may begin.
-    Over,
+    Expired,
 }
 
 impl Lease {
@@ -32,30 +33,30 @@ impl Lease {
         self.since + self.term
     }
 
-    fn doubtful_at(&self) -> Instant {
+    fn expiring_at(&self) -> Instant {
         self.since + self.term / 2
     }
 
-    fn over_at(&self) -> Instant {
+    fn expired_at(&self) -> Instant {
         self.since + self.term * 2 / 3
     }
 
-    pub(crate) fn certainty(&self, now: Instant) -> Certainty {
-        if now >= self.over_at() {
-            Certainty::Over
-        } else if now >= self.doubtful_at() {
-            Certainty::Doubtful
+    pub(crate) fn status(&self, now: Instant) -> LeaseStatus {
+        if now >= self.expired_at() {
+            LeaseStatus::Expired
+        } else if now >= self.expiring_at() {
+            LeaseStatus::Expiring
         } else {
-            Certainty::Sure
+            LeaseStatus::Valid
         }
     }
 
-    /// When less may be done than now.
+    /// Returns the time at which less may be done than now.
     pub(crate) fn next_change(&self, now: Instant) -> Instant {
-        if now < self.doubtful_at() {
-            self.doubtful_at()
+        if now < self.expiring_at() {
+            self.expiring_at()
         } else {
-            self.over_at()
+            self.expired_at()
         }
     }
 }
@@ -71,9 +72,9 @@ mod tests {
             term: Duration::from_secs(6),
             since,
         };
-        let at = |ms| lease.certainty(since + Duration::from_millis(ms));
-        assert_eq!([at(0), at(2_999)], [Certainty::Sure; 2]);
-        assert_eq!([at(3_000), at(3_999)], [Certainty::Doubtful; 2]);
-        assert_eq!([at(4_000), at(60_000)], [Certainty::Over; 2]);
+        let at = |ms| lease.status(since + Duration::from_millis(ms));
+        assert_eq!([at(0), at(2_999)], [LeaseStatus::Valid; 2]);
+        assert_eq!([at(3_000), at(3_999)], [LeaseStatus::Expiring; 2]);
+        assert_eq!([at(4_000), at(60_000)], [LeaseStatus::Expired; 2]);
     }
 }

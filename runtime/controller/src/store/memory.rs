@@ -90,7 +90,7 @@ impl Store for MemoryStore {
     }
 }
 
-/// What is kept of one instance.
+/// The stored data of one instance.
 #[derive(Debug, Default)]
 struct Instance {
     epoch: Epoch,

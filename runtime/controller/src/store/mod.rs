@@ -1,4 +1,4 @@
-//! Where catalogs are kept.
+//! Stores of catalogs.
 //!
 //! A [`Store`] holds the catalogs of any number of instances. Opening one takes its lease: the epoch rises, and every
 //! commit of an earlier holder is refused from then on. What is open is a [`Catalog`].
@@ -29,10 +29,10 @@ mod prefix;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
-pub(crate) use exchange::{Asked, Interest, Taken, Wake};
-pub use exchange::{Exchange, Given};
-pub(crate) use lease::Certainty;
+pub use exchange::{Answers, Exchange};
+pub(crate) use exchange::{ClaimedCall, Interest, RemoteCall, Wake};
 pub use lease::Lease;
+pub(crate) use lease::LeaseStatus;
 pub use memory::MemoryStore;
 #[cfg(feature = "postgres")]
 pub use postgres::{PostgresReader, PostgresStore};
@@ -47,7 +47,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Entries of history kept for one resource: enough to see a pattern, little enough to never matter.
 pub const HISTORY_PER_RESOURCE: u32 = 100;
 
-/// How long an entry of history is kept, in milliseconds: 90 days.
+/// The time that an entry of history is kept, in milliseconds: 90 days.
 pub const HISTORY_AGE_MS: i64 = 90 * 24 * 60 * 60 * 1000;
 
 /// The least age of an entry of history that says what time it is, in milliseconds: a day. Age counts from
@@ -88,7 +88,7 @@ pub trait Store: fmt::Debug + Send + Sync + 'static {
     /// Takes the lease of an instance and reads its catalog; an instance that is not there yet is empty.
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>>;
 
-    /// What processes that do not hold an instance can see and ask of it; none if the store is no place for several
+    /// Returns the exchange for processes that do not hold an instance; none if the store is no place for several
     /// processes, as by default.
     fn exchange(&self, _instance: &str) -> Option<Arc<dyn Exchange>> {
         None
@@ -116,7 +116,7 @@ pub(crate) type ColumnError = Box<dyn StdError + Send + Sync>;
 pub struct Opened {
     /// Its rows, its revision, and the epoch that is now held.
     pub stored: Stored,
-    /// Where commits go.
+    /// The catalog that takes commits.
     pub catalog: Box<dyn Catalog>,
 }
 
@@ -138,7 +138,7 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     fn commit_with<'a>(
         &'a self,
         commit: &'a Commit,
-        _answers: &'a [Given],
+        _answers: &'a [Answers],
     ) -> BoxFuture<'a, Result<(), CommitError>> {
         self.commit(commit)
     }
@@ -172,13 +172,13 @@ pub trait Catalog: fmt::Debug + Send + Sync + 'static {
     fn close<'a>(&'a self) -> BoxFuture<'a, ()>;
 }
 
-/// Whether a commit takes resources out of the catalog.
+/// Returns true if a commit takes resources out of the catalog.
 fn removes(commit: &Commit) -> bool {
     let is_removal = |write: &Write| matches!(write, Write::Remove(_));
     commit.writes.iter().any(is_removal)
 }
 
-/// What the rows and the removals of a commit are.
+/// Splits the writes of a commit into rows and removals.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 fn parted(commit: &Commit) -> (Vec<&watershed_core::Row>, Vec<Uid>) {
     let (mut puts, mut removes) = (Vec::with_capacity(commit.writes.len()), Vec::new());
@@ -191,7 +191,7 @@ fn parted(commit: &Commit) -> (Vec<&watershed_core::Row>, Vec<Uid>) {
     (puts, removes)
 }
 
-/// Why a store could not be opened or read. Nothing has been written.
+/// The reason why a store could not be opened or read. Nothing has been written.
 ///
 /// See [`Store`] for an example.
 #[derive(Debug, Error)]
@@ -216,7 +216,7 @@ pub enum StoreError {
     Held {
         /// The instance.
         instance: String,
-        /// How long that lease lasts unless it is renewed, in milliseconds.
+        /// The term of that lease, in milliseconds.
         for_ms: u64,
     },
     /// The file is no sound catalog. It is left as it is.
@@ -224,7 +224,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault that was found.
         message: String,
     },
     /// The catalog was written by a newer version of this program. It is left as it is.
@@ -255,23 +255,24 @@ pub enum StoreError {
     /// The file system failed.
     #[error("can't use {}", path.display())]
     Io {
-        /// What was used.
+        /// The path that was used.
         path: PathBuf,
-        /// How it failed.
+        /// The cause.
         source: std::io::Error,
     },
     /// The database failed.
     #[error("can't {doing}")]
     Database {
-        /// What was attempted.
+        /// The operation that failed.
         doing: &'static str,
-        /// What the database says.
+        /// The database's error.
         source: Box<dyn StdError + Send + Sync>,
     },
 }
 
 impl StoreError {
-    /// Whether what is kept is not sound: found when it was opened, or later, when a page was read that is torn.
+    /// Returns true if what is kept is not sound: found when it was opened, or later, when a page was read that is
+    /// torn.
     pub fn is_damage(&self) -> bool {
         match self {
             StoreError::Damaged { .. } => true,
@@ -281,7 +282,7 @@ impl StoreError {
         }
     }
 
-    /// Whether there was no room to write.
+    /// Returns true if there was no room to write.
     pub fn is_full(&self) -> bool {
         match self {
             StoreError::Io { source, .. } => source.kind() == std::io::ErrorKind::StorageFull,

@@ -1,8 +1,8 @@
-//! What the names of a catalog's tables begin with, in any database.
+//! The prefix of the names of a catalog's tables, in any database.
 
 use super::StoreError;
 
-/// What the names of a catalog's tables begin with: a letter or `_`, then letters, digits and `_`.
+/// The prefix of the names of a catalog's tables: a letter or `_`, then letters, digits and `_`.
 ///
 /// ```
 /// use watershed_controller::store::TablePrefix;

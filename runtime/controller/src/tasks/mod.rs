@@ -18,11 +18,11 @@ use crate::tasks::stealable::{Stealable, displace};
 ///
 /// | task | panic | cancellation |
 /// |---|---|---|
-/// | loop | a bug, also in a turn that somebody else made; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
+/// | loop | a bug, also in a turn that another task ran; open calls get `outcome unknown`, `shutdown` says so | only with the runtime: as a crash |
 /// | committer | a store's panic is caught and counts as a failed commit | only with the runtime: as a crash |
 /// | worker | a bug; another one takes over what waits | with the runtime |
 /// | campaign | a bug; the process follows on without one | when it is of no use any more |
-/// | filling | a bug, which is the start's | never |
+/// | initial snapshot | a bug, which is the start's | never |
 /// | invocation | caught: the invocation's error | when the controller stops before it returned |
 ///
 /// Whatever blocks the thread from which a task is woken does not hold that task up, as long as another thread of the
@@ -42,7 +42,7 @@ where
 }
 
 /// Spawns a worker, whose wake-ups are many and short. One that is held up in a thread that blocks is replaced by
-/// [`Workers::look`](crate::workers::Workers::look).
+/// [`Workers::check_for_stall`](crate::workers::Workers::check_for_stall).
 pub(crate) fn spawn_worker(future: impl Future<Output = ()> + Send + 'static) {
     drop(tokio::spawn(future));
 }
@@ -75,9 +75,9 @@ where
 
 /// A task that ends with its owner.
 #[derive(Debug)]
-pub(crate) struct OnlyWhileHeld<T>(JoinHandle<T>);
+pub(crate) struct AbortOnDrop<T>(JoinHandle<T>);
 
-impl<T: Send + 'static> OnlyWhileHeld<T> {
+impl<T: Send + 'static> AbortOnDrop<T> {
     pub(crate) fn spawn(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self(spawn(future))
     }
@@ -88,7 +88,7 @@ impl<T: Send + 'static> OnlyWhileHeld<T> {
     }
 }
 
-impl<T> Drop for OnlyWhileHeld<T> {
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }

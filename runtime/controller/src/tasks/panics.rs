@@ -20,7 +20,7 @@ pub(crate) async fn catch<F: Future>(future: F) -> Result<F::Output, String> {
     .await
 }
 
-/// What a panic says: the text of `panic!`, or that it has none.
+/// Returns the message of a panic: the text of `panic!`, or a note that it has none.
 fn message(panic: &(dyn Any + Send)) -> String {
     if let Some(text) = panic.downcast_ref::<&str>() {
         (*text).to_owned()

@@ -17,7 +17,7 @@ use crate::api::reconciler::Reconciler;
 use crate::api::resource::state_of;
 use crate::api::select::Hidden;
 
-/// How often what has failed is tried again.
+/// The number of times that what has failed is tried again.
 const RETRIES: usize = 3;
 
 /// Times that may fall due before a play is as good as at rest: enough for whoever waits for something.
@@ -29,12 +29,12 @@ const IDLE_TIMES: usize = 3;
 /// Outcomes from scratch that are remembered.
 const SCRATCHES: usize = 1_000;
 
-/// What there is to be compared.
+/// The end of a play, as it is compared.
 pub(super) struct Sight<S> {
     outside: S,
     /// By the names of their resources.
     states: BTreeMap<String, Option<String>>,
-    /// What fails, and how.
+    /// The resources that fail, with their errors.
     failed: BTreeMap<String, String>,
 }
 
@@ -157,7 +157,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         }
     }
 
-    /// What counts of a state, as text.
+    /// Returns the part of a state that is compared, as text.
     fn state(&self, row: &Arc<Row>) -> Option<String> {
         let bytes = row.state.as_ref()?;
         match &self.kit.state {
@@ -193,7 +193,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         Ok(())
     }
 
-    /// What the same comes to from scratch; plays often want the same.
+    /// Returns the end of the same play from scratch; plays often want the same.
     async fn scratch(&self) -> Result<Rc<Sight<O::Seen>>, Wrong> {
         let wanted = self.things.text();
         if let Some(sight) = self.kit.scratches.borrow().get(&wanted) {

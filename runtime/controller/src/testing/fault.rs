@@ -1,8 +1,8 @@
-//! What can be wrong with a reconciler, and how that is told.
+//! Faults of reconcilers, and their reports.
 
 use std::fmt;
 
-/// What is wrong with a reconciler, by what it took to show it.
+/// A fault of a reconciler, named after the steps that show it.
 ///
 /// A play that failed is made as short as can be. What is left in it is what the reconciler can't stand.
 ///
@@ -49,7 +49,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What the reconciler is or does, after "the reconciler".
+    /// Returns the fault as a text that follows "the reconciler".
     fn as_str(self) -> &'static str {
         match self {
             Fault::NotIdempotent => "is not idempotent: run again with nothing changed, it changes something",
@@ -73,7 +73,7 @@ impl Fault {
         }
     }
 
-    /// Where to begin.
+    /// Returns a hint at the place to look at first.
     fn hint(self) -> &'static str {
         match self {
             Fault::NotIdempotent => "look at what is there before acting; \"it is already there\" is success",
@@ -112,7 +112,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// How a check went wrong: the shortest way found to show it.
+/// The report of a failed check: the shortest play found that shows the fault.
 ///
 /// ```
 /// # use std::{collections::BTreeMap, sync::{Arc, Mutex}};
@@ -152,13 +152,13 @@ impl fmt::Display for Fault {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Report {
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
     /// The seed that shows it again, with [`Kit::play`](super::Kit::play) or `WATERSHED_TESTKIT_SEED`.
     pub seed: u64,
-    /// What happened, a line each.
+    /// The events, a line each.
     pub story: Vec<String>,
-    /// What was found after it, against what it should be.
+    /// The result, beside the expected one.
     pub finding: String,
     /// Steps that were played until then.
     pub steps: u64,
@@ -182,7 +182,7 @@ impl fmt::Display for Report {
 
 impl std::error::Error for Report {}
 
-/// What a check that found nothing has tried.
+/// The extent of a check that has found nothing.
 ///
 /// What [`Kit::find`](super::Kit::find) and [`Kit::check`](super::Kit::check) return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -190,7 +190,7 @@ impl std::error::Error for Report {}
 pub struct Passed {
     /// Worlds that were played, each from a seed of its own.
     pub plays: u64,
-    /// What was done to them: edits, interruptions, and polls of invocations.
+    /// The number of steps: edits, interruptions, and polls of invocations.
     pub steps: u64,
     /// Invocations that began.
     pub invocations: u64,
@@ -204,7 +204,7 @@ pub struct Passed {
     pub frozen: u64,
 }
 
-/// What a play found to be wrong, before it is known what that takes.
+/// The fault that a play has found, before the steps that it takes are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum What {
     /// The outside is not as it would be from scratch.

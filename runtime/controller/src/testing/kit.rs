@@ -47,7 +47,7 @@ pub struct Kit<O: Outside, R: Reconciler> {
     pub(super) givens: Vec<Givens>,
     pub(super) state: Option<Box<Counts<R>>>,
     pub(super) cancel_within: Duration,
-    /// What came of what from scratch.
+    /// The ends of plays from scratch, by wanted resources.
     pub(super) scratches: RefCell<HashMap<String, Rc<Sight<O::Seen>>>>,
     is_chained: bool,
     is_fenced: bool,
@@ -57,7 +57,7 @@ pub struct Kit<O: Outside, R: Reconciler> {
 /// Makes up a spec.
 type MakeSpec<R> = dyn Fn(&mut Roll) -> <R as Reconciler>::Spec;
 
-/// What counts of a state, as text.
+/// A function that returns the part of a state that is compared, as text.
 type Counts<R> = dyn Fn(&<R as Reconciler>::State) -> String;
 
 impl<O: Outside, R: Reconciler> fmt::Debug for Kit<O, R> {
@@ -69,7 +69,7 @@ impl<O: Outside, R: Reconciler> fmt::Debug for Kit<O, R> {
     }
 }
 
-/// What is tested.
+/// Set-up of a test.
 impl<O: Outside, R: Reconciler> Kit<O, R> {
     /// Tests the reconciler that `reconciler` makes over an outside. It is made anew for each process of a play, as
     /// yours is when your process starts. `spec` makes up a spec; few different ones are better than many, and each
@@ -128,15 +128,15 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         self
     }
 
-    /// What of a state must not depend on how it was come to, as text; all of it unless set.
+    /// Sets the part of a state that must not depend on the way to it, as text; all of it by default.
     #[must_use]
     pub fn state(mut self, counts: impl Fn(&R::State) -> String + 'static) -> Self {
         self.state = Some(Box::new(counts));
         self.changed()
     }
 
-    /// How long an invocation may go on after its cancel; 10 s unless set, which is what a controller that is dropped
-    /// waits.
+    /// Returns the time that an invocation may go on after its cancel; 10 s unless set, which is what a controller that
+    /// is dropped waits.
     #[must_use]
     pub fn cancel_within(mut self, within: Duration) -> Self {
         self.cancel_within = within;
@@ -149,8 +149,8 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
         self
     }
 
-    /// How many steps a check has at least, unless `WATERSHED_TESTKIT_STEPS` says another number. A step is something
-    /// done to the world, or one poll of an invocation.
+    /// Sets the least number of steps of a check; `WATERSHED_TESTKIT_STEPS` overrides it. A step is something done to
+    /// the world, or one poll of an invocation.
     #[must_use]
     pub fn steps(mut self, steps: u64) -> Self {
         self.steps = steps;
@@ -269,7 +269,7 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
     }
 }
 
-/// What became of a play.
+/// The result of a play.
 struct Played {
     wrong: Option<Wrong>,
     passed: Passed,

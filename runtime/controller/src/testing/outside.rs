@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-/// What a reconciler acts on: files, tables, an API. For tests usually a stand-in in memory; whatever it is, the kit
-/// makes a fresh one for each play, hands it to the reconciler, and looks at it.
+/// The world that a reconciler acts on: files, tables, an API. For tests usually a stand-in in memory; whatever it is,
+/// the kit makes a fresh one for each play, hands it to the reconciler, and looks at it.
 ///
 /// An await in it is a point at which the kit can interrupt, so let each operation of a stand-in wait once, before or
 /// after its effect (`tokio::task::yield_now().await`). Time is simulated: `tokio::time` in it passes at once.
@@ -25,20 +25,20 @@ use std::fmt;
 /// }
 /// ```
 pub trait Outside: 'static {
-    /// What is compared.
+    /// The value that is compared.
     type Seen: PartialEq + fmt::Debug;
 
-    /// How it is now: all that a reconciler should get right, and nothing that may differ from one way there to
-    /// another (times, numbers of attempts).
+    /// Returns its present value: all that a reconciler should get right, and nothing that may differ from one way
+    /// there to another (times, numbers of attempts).
     fn look(&self) -> Self::Seen;
 
-    /// What is wrong with it if something is that must never be seen at any moment, half an output for instance.
-    /// Asked whenever the kit has interrupted something, and at rest.
+    /// Returns a fault that must never be seen at any moment, half an output for instance. Asked whenever the kit has
+    /// interrupted something, and at rest.
     fn wrong(&self) -> Option<String> {
         None
     }
 
-    /// What goes on in it that a reconciler has to come back to, a job for instance; none at rest.
+    /// Returns the work in progress that a reconciler has to come back to, a job for instance; none at rest.
     fn under_way(&self) -> Option<String> {
         None
     }

@@ -22,10 +22,10 @@ use crate::api::reconciler::Reconciler;
 use crate::api::select::Hidden;
 use crate::store::MemoryStore;
 
-/// When every play begins: the first moment of 2000, in UTC.
+/// The time at which every play begins: the first moment of 2000, in UTC.
 const START: Timestamp = Timestamp(946_684_800_000);
 
-/// How much simulated time everything gets to come to rest.
+/// The simulated time in which everything has to come to rest.
 const LONG: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Edits that are tried again because a process died meanwhile.
@@ -42,11 +42,11 @@ pub(super) struct Play<'a, O: Outside, R: Reconciler> {
     pub(super) things: Things,
     pub(super) story: Story,
     pub(super) passed: Passed,
-    /// Whether some invocation never got to the point where it was to be interrupted.
+    /// True if some invocation never got to the point where it was to be interrupted.
     pub(super) missed: bool,
 }
 
-/// Why a wait ended.
+/// The reason why a wait ended.
 enum Stop {
     Rest,
     Point,
@@ -156,7 +156,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         self.control.arm(cut.map(|cut| (cut.at, then(cut))));
     }
 
-    /// Whether an invocation said that the outside has failed.
+    /// Returns true if an invocation said that the outside has failed.
     pub(super) fn has_complained(&self) -> bool {
         self.control.counts().errors > 0
     }
@@ -304,7 +304,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
         Ok(())
     }
 
-    /// What is in the catalog and not about to go.
+    /// Returns the resources in the catalog that are not being deleted.
     pub(super) fn live(&self) -> Vec<Arc<Row>> {
         let resources = self.process().controller.list(Hidden::Show).resources;
         let live = resources.into_iter().filter(|found| !found.marks.is_deleted());

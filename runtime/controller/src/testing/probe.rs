@@ -15,22 +15,22 @@ use tokio::time::Instant;
 use watershed_core::{Error, Outcome, Phase, Returned, Row, Start};
 
 use super::script::Point;
-use crate::event_loop::call::Signal;
-use crate::api::context::Link;
+use crate::api::context::InvocationChannel;
 use crate::api::message::DecodeError;
-use crate::tasks::panics;
 use crate::api::reconciler::Reconciler;
-use crate::workers::invocation::{self, Run, Runner, Typed};
+use crate::event_loop::call::Signal;
 use crate::store::BoxFuture;
 use crate::sync::Unpoisoned;
+use crate::tasks::panics;
+use crate::workers::invocation::{self, Run, Runner, TypedRunner};
 
-/// How an invocation ends: with what it returned, or with its panic.
+/// The end of an invocation: its result, or its panic.
 type Ended = Result<Result<Outcome, Error>, String>;
 
 /// Polls that one invocation may take: more means that it turns in a circle.
 const POLLS: u64 = 10_000;
 
-/// Whether a process still lives. A dead one does nothing at all.
+/// Tells whether a process still lives. A dead one does nothing at all.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
     dead: AtomicBool,
@@ -62,7 +62,7 @@ impl Pulse {
     }
 }
 
-/// What becomes of an invocation that gets to the point.
+/// The treatment of an invocation that gets to the point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Then {
     /// It stands still until it is let go.
@@ -71,7 +71,7 @@ pub(super) enum Then {
     Die,
 }
 
-/// Where a play says what is to happen to invocations, and hears what has.
+/// The control of invocations by a play.
 #[derive(Default)]
 pub(super) struct Control {
     shared: Mutex<Shared>,
@@ -82,7 +82,7 @@ pub(super) struct Control {
 #[derive(Default)]
 struct Shared {
     armed: Option<(Point, Then)>,
-    /// Whether any invocation was polled since it was armed.
+    /// True if any invocation was polled since it was armed.
     worked: bool,
     reached: Option<Reached>,
     /// Those that stand still, by the numbers of their holds.
@@ -104,7 +104,7 @@ pub(super) struct Reached {
     pub(super) phase: Phase,
 }
 
-/// What the invocations of a play came to.
+/// Counts of the invocations of a play.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) polls: u64,
@@ -115,7 +115,7 @@ pub(super) struct Counts {
     pub(super) errors: u64,
 }
 
-/// What an invocation did that needs no comparison to be wrong.
+/// A fault of an invocation that shows without a comparison.
 #[derive(Debug, Clone)]
 pub(super) enum Complaint {
     /// It went on for so long after its cancel.
@@ -137,7 +137,7 @@ impl Control {
         shared.worked = false;
     }
 
-    /// Whoever got to the point since this was asked last.
+    /// Takes the invocation that has got to the point since the last call.
     pub(super) fn take_reached(&self) -> Option<Reached> {
         self.lock().reached.take()
     }
@@ -146,7 +146,7 @@ impl Control {
         self.lock().reached.is_some()
     }
 
-    /// Whether an invocation goes on after its cancel.
+    /// Returns true if an invocation goes on after its cancel.
     pub(super) fn has_cancelled(&self) -> bool {
         self.lock().leaving > 0
     }
@@ -174,7 +174,7 @@ impl Control {
         self.happened.notify_one();
     }
 
-    /// Whether the process is to die at this commit.
+    /// Returns true if the process is to die at this commit.
     pub(super) fn dies_at_commit(&self) -> Option<bool> {
         let mut shared = self.lock();
         match shared.armed {
@@ -196,7 +196,7 @@ impl Control {
 /// Runs a reconciler under observation.
 pub(super) struct Probed<R> {
     reconciler: Arc<R>,
-    typed: Typed<R>,
+    typed: TypedRunner<R>,
     control: Arc<Control>,
     pulse: Arc<Pulse>,
     cancel_within: Duration,
@@ -211,7 +211,7 @@ impl<R: Reconciler> Probed<R> {
     ) -> Self {
         let reconciler = Arc::new(reconciler);
         Self {
-            typed: Typed::shared(Arc::clone(&reconciler)),
+            typed: TypedRunner::shared(Arc::clone(&reconciler)),
             reconciler,
             control,
             pulse,
@@ -221,7 +221,7 @@ impl<R: Reconciler> Probed<R> {
 }
 
 impl<R: Reconciler> Runner for Probed<R> {
-    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run {
+    fn run(&self, start: Box<Start>, link: Arc<InvocationChannel>) -> Run {
         let invocation = start.invocation;
         let reached = Reached {
             row: Arc::clone(&start.resource),
@@ -267,11 +267,11 @@ struct Probe {
     /// It has ended, and nobody has heard of it.
     ended: Option<Ended>,
     who: Reached,
-    link: Arc<Link>,
+    link: Arc<InvocationChannel>,
     control: Arc<Control>,
     pulse: Arc<Pulse>,
     polls: u64,
-    /// How often it had to wait.
+    /// The number of times that it had to wait.
     waited: usize,
     /// The number of its hold.
     hold: Option<u64>,
@@ -331,8 +331,8 @@ impl Control {
         shared.counts.errors += u64::from(in_trouble);
     }
 
-    /// Whether an invocation is to stop at a point; then the one who plays is told. With the number of its hold, if
-    /// it is to be held there.
+    /// Returns true if an invocation is to stop at a point; then the one who plays is told. With the number of its
+    /// hold, if it is to be held there.
     fn stops(&self, point: Point, probe: &Reached, pulse: &Pulse, waker: &Waker) -> Option<Option<u64>> {
         let mut shared = self.lock();
         let (_, then) = shared.armed.filter(|(armed, _)| *armed == point)?;
@@ -361,7 +361,7 @@ impl Probe {
         stops.is_some()
     }
 
-    /// Whether it is held; being woken by what it waits for does not let it go.
+    /// Returns true if it is held; being woken by what it waits for does not let it go.
     fn still_held(&mut self, cx: &Context<'_>) -> bool {
         let Some(hold) = self.hold else {
             return false;

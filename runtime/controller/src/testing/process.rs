@@ -23,7 +23,7 @@ pub(super) struct Process {
     pub(super) pulse: Arc<Pulse>,
 }
 
-/// What every process of a play has.
+/// The setting that every process of a play shares.
 #[derive(Clone, Copy)]
 pub(super) struct Setting<'a> {
     pub(super) store: &'a MemoryStore,

@@ -37,7 +37,7 @@ impl Roll {
         self
     }
 
-    /// What the resource is called that the spec is for; it may be renamed later.
+    /// Returns the name of the resource that the spec is for; it may be renamed later.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -1,4 +1,4 @@
-//! What happens in a play: a script, made from a seed.
+//! The script of a play, made from a seed.
 //!
 //! A script says what is tried in terms of places, not of what is there: putting a spec to a place creates or edits,
 //! deleting an empty place does nothing. So any part of a script is a script, which is what shrinking needs.
@@ -14,7 +14,7 @@ pub(super) const GIVENS: usize = 2;
 /// The last point of an invocation at which random plays interrupt it.
 const LAST_POINT: usize = 7;
 
-/// What happens, in order.
+/// A list of events, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Script {
     pub(super) steps: Vec<Step>,
@@ -40,7 +40,7 @@ impl From<Action> for Step {
     }
 }
 
-/// What is done to the controller.
+/// An action on the controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Action {
     /// A resource with a spec: created, or edited if it is there.
@@ -68,7 +68,7 @@ pub(super) enum Action {
     Wait { seconds: u64 },
 }
 
-/// What a ref of a script names.
+/// The target of a ref in a script.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Named {
     /// A given resource.
@@ -84,12 +84,12 @@ pub(super) struct Cut {
     pub(super) how: How,
 }
 
-/// Where in the first invocation that gets there.
+/// A point in the first invocation that gets there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Point {
-    /// When it has waited so many times; 0 is before it does anything.
+    /// After so many waits; 0 is before it does anything.
     Await(usize),
-    /// When it has done everything, and nobody has heard of it.
+    /// After it has done everything, before its end is known.
     End,
     /// At the first commit after it began: only for what dies there.
     Commit {
@@ -122,14 +122,14 @@ pub(super) enum How {
     Freeze { seed: u64 },
 }
 
-/// What a kit's scripts may be about.
+/// The resources that a kit's scripts may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cast {
-    /// How many given resources there are.
+    /// The number of given resources.
     pub(super) givens: usize,
-    /// Whether resources of the kind read one another.
+    /// True if resources of the kind read one another.
     pub(super) chained: bool,
-    /// Whether a holder of yesterday may still act.
+    /// True if a holder of yesterday may still act.
     pub(super) fenced: bool,
 }
 

@@ -119,7 +119,7 @@ fn simpler_steps(step: &Step) -> Vec<Step> {
     all
 }
 
-/// What shows less of what the host can do: a cancel rather than a loss, a loss rather than a death.
+/// Lists cuts that ask less of the host: a cancel rather than a loss, a loss rather than a death.
 fn simpler_cuts(cut: &Cut) -> Vec<Cut> {
     let hows: &[How] = match cut.how {
         How::Ask => &[],
@@ -171,7 +171,7 @@ fn simpler_actions(action: &Action) -> Vec<Action> {
     }
 }
 
-/// What is wrong, by what the shortest play found and by what it could not do without.
+/// Names the fault after the finding of the shortest play and the steps that it needs.
 pub(super) fn name(what: What, script: &Script, has_complained: bool) -> Fault {
     let interrupted = |script| interrupted(script, has_complained);
     match what {
@@ -261,7 +261,7 @@ fn any_ref(script: &Script, is_it: impl Fn(&Named) -> bool) -> bool {
     has(script, of)
 }
 
-/// Whether a given resource that is in the script is read by any.
+/// Returns true if a given resource that is in the script is read by any.
 fn reads(script: &Script) -> bool {
     let given = |given: usize| any_ref(script, |named| *named == Named::Given(given));
     has(script, |action| match action {

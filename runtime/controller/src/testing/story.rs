@@ -1,4 +1,4 @@
-//! What happened in a play, told only when somebody listens.
+//! The story of a play, written only if somebody reads it.
 
 /// Lines of a story, or nothing.
 #[derive(Debug, Clone, Default)]

@@ -12,7 +12,7 @@ const AWAITS: u64 = 24;
 /// Those, its end, and a commit before and after it is durable.
 const POINTS: u64 = AWAITS + 3;
 
-/// What is interrupted: so many things.
+/// The number of phases that are interrupted.
 const PHASES: u64 = 8;
 
 /// None, each way to be interrupted, and trouble.
@@ -21,7 +21,7 @@ const WAYS: u64 = 11;
 /// The last of them.
 const TROUBLE: u64 = WAYS - 1;
 
-/// Which series a systematic seed belongs to: one phase, one way; none for the seed of a random play.
+/// Returns the series of a systematic seed: one phase, one way; none for the seed of a random play.
 ///
 /// Once a point of a series was not reached, the later ones are not there either.
 pub(super) fn series(seed: u64) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What a play wants: the resources that should be there, place by place.
+//! The resources that a play wants, place by place.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const GIVEN_NAMES: [&str; GIVENS] = ["one", "two"];
 /// One resource of the kind that is tested.
 #[derive(Debug, Clone)]
 pub(super) struct Thing {
-    /// What it has in the catalog; until it is there, what it is to have.
+    /// Its uid in the catalog, now or later.
     pub(super) uid: Uid,
     pub(super) name: String,
     pub(super) seed: u64,

@@ -1,4 +1,4 @@
-//! What tests of the host run: resources that mean nothing.
+//! Resources without a meaning, for tests of the controller.
 
 use std::time::Duration;
 

@@ -7,15 +7,15 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
-use crate::event_loop::call::Signal;
-use crate::api::context::{Context, Link};
+use crate::api::context::{Context, InvocationChannel};
 use crate::api::message::DecodeError;
-use crate::tasks::panics;
 use crate::api::reconciler::Reconciler;
 use crate::api::resource::{spec_of, state_of};
+use crate::event_loop::call::Signal;
 use crate::event_loop::shared::Shared;
 use crate::store::BoxFuture;
 use crate::tasks;
+use crate::tasks::panics;
 
 /// An invocation on its way: reports its end to the loop by itself.
 pub(crate) type Run = BoxFuture<'static, ()>;
@@ -23,20 +23,20 @@ pub(crate) type Run = BoxFuture<'static, ()>;
 /// Runs the invocations of one kind.
 pub(crate) trait Runner: Send + Sync {
     /// Runs one invocation to its end, and says how that went.
-    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run;
+    fn run(&self, start: Box<Start>, channel: Arc<InvocationChannel>) -> Run;
 
-    /// Whether the bytes of a row can be read.
+    /// Returns true if the bytes of a row can be read.
     fn check(&self, row: &Row) -> Result<(), DecodeError>;
 }
 
 /// A reconciler with its types.
-pub(crate) struct Typed<R> {
+pub(crate) struct TypedRunner<R> {
     reconciler: Arc<R>,
     /// Set if its invocations run on threads that may block.
     blocks: bool,
 }
 
-impl<R: Reconciler> Typed<R> {
+impl<R: Reconciler> TypedRunner<R> {
     pub(crate) fn new(reconciler: R, blocks: bool) -> Self {
         Self {
             reconciler: Arc::new(reconciler),
@@ -53,8 +53,8 @@ impl<R: Reconciler> Typed<R> {
     }
 }
 
-impl<R: Reconciler> Runner for Typed<R> {
-    fn run(&self, start: Box<Start>, link: Arc<Link>) -> Run {
+impl<R: Reconciler> Runner for TypedRunner<R> {
+    fn run(&self, start: Box<Start>, channel: Arc<InvocationChannel>) -> Run {
         let span = tracing::info_span!(
             "invocation",
             resource.kind = %start.resource.kind,
@@ -69,19 +69,19 @@ impl<R: Reconciler> Runner for Typed<R> {
         let run = async move {
             let invocation = start.invocation;
             tracing::debug!(phase = ?start.phase, reason = start.reason.why.as_str(), "began");
-            let invoked = run(reconciler, start, Arc::clone(&link));
+            let invoked = run(reconciler, start, Arc::clone(&channel));
             let invoked = panics::catch(invoked);
             let result = match if blocks {
                 tasks::where_it_may_block(invoked).await
             } else {
                 invoked.await
             } {
-                Ok(Ok(outcome)) => Returned::Done(timed(outcome, &link)),
+                Ok(Ok(outcome)) => Returned::Done(timed(outcome, &channel)),
                 Ok(Err(error)) => Returned::Failed(error),
                 Err(message) => Returned::Panicked(message),
             };
-            tell(&result, link.is_cancelled());
-            link.signal(Signal::Returned { invocation, result });
+            log_result(&result, channel.is_cancelled());
+            channel.signal(Signal::Returned { invocation, result });
         };
         Box::pin(run.instrument(span))
     }
@@ -93,15 +93,15 @@ impl<R: Reconciler> Runner for Typed<R> {
 }
 
 /// Turns the wait that an outcome asks for into a time.
-fn timed(mut outcome: Outcome, link: &Link) -> Outcome {
+fn timed(mut outcome: Outcome, channel: &InvocationChannel) -> Outcome {
     if let Some(wait) = outcome.requeue_after.take() {
-        outcome.retrigger.get_or_insert_with(|| link.now().after(wait));
+        outcome.retrigger.get_or_insert_with(|| channel.now().after(wait));
     }
     outcome
 }
 
-/// Says how an invocation ended: what did or met something in a way that is kept, a look that found nothing in passing.
-fn tell(result: &Returned, is_cancelled: bool) {
+/// Logs the end of an invocation: at the level of information if it did or met something, else for debugging.
+fn log_result(result: &Returned, is_cancelled: bool) {
     match result {
         _ if is_cancelled => tracing::info!("cancelled"),
         Returned::Done(outcome) if matches!(outcome.work, Work::Checked | Work::None) => {
@@ -122,13 +122,13 @@ fn tell(result: &Returned, is_cancelled: bool) {
 pub(crate) async fn run<R: Reconciler>(
     reconciler: Arc<R>,
     start: Box<Start>,
-    link: Arc<Link>,
+    channel: Arc<InvocationChannel>,
 ) -> Result<Outcome, Error> {
     let unreadable = |error: DecodeError| Error::permanent(UNREADABLE, error.to_string());
     let spec = spec_of(&start.resource).map_err(unreadable)?;
     let state = state_of(&start.resource).map_err(unreadable)?;
     let phase = start.phase;
-    let context = Context::new(start, spec, state, link);
+    let context = Context::new(start, spec, state, channel);
     match phase {
         Phase::Reconcile => reconciler.reconcile(context).await,
         Phase::Rename => reconciler.rename(context).await,
@@ -143,8 +143,8 @@ pub(crate) const UNREADABLE: &str = "unreadable";
 pub(crate) struct Invocation {
     start: Box<Start>,
     runner: Arc<dyn Runner>,
-    link: Arc<Link>,
-    /// Whether somebody waits for it.
+    channel: Arc<InvocationChannel>,
+    /// True if somebody waits for it.
     is_urgent: bool,
 }
 
@@ -166,22 +166,22 @@ impl Invocation {
             is_urgent,
             start,
             runner,
-            link: Arc::new(Link::new(Arc::clone(shared), signals.clone())),
+            channel: Arc::new(InvocationChannel::new(Arc::clone(shared), signals.clone())),
         }
     }
 
-    /// Whether somebody waits for it.
+    /// Returns true if somebody waits for it.
     pub(crate) fn is_urgent(&self) -> bool {
         self.is_urgent
     }
 
-    /// What ties it to the loop.
-    pub(crate) fn link(&self) -> Arc<Link> {
-        Arc::clone(&self.link)
+    /// Returns its channel to the loop.
+    pub(crate) fn channel(&self) -> Arc<InvocationChannel> {
+        Arc::clone(&self.channel)
     }
 
     /// The whole of it.
     pub(crate) fn run(self) -> Run {
-        self.runner.run(self.start, self.link)
+        self.runner.run(self.start, self.channel)
     }
 }

@@ -1,4 +1,4 @@
-//! Who runs invocations: a few workers that take them one by one.
+//! Workers that run invocations, each taking one at a time from a shared queue.
 //!
 //! An invocation that finds nothing to do is over in its first poll, and a hundred thousand of them must not be a
 //! hundred thousand tasks. So a worker polls each invocation once where it stands; only one that has to wait for
@@ -8,10 +8,9 @@
 //! them blocks before that, what those before it left is taken at the next look: while any wait there is always one to
 //! come.
 //!
-//! A reconciler that blocks its thread keeps one worker busy. As long as others are free that holds nobody up; when
-//! none is, [`Workers::look`] adds one, so that what blocks is limited by nothing but the controller's limits.
+//! A reconciler that blocks its thread keeps one worker busy. As long as others are free nothing else waits; when
+//! none is, [`Workers::check_for_stall`] adds one, so that what blocks is limited by nothing but the controller's limits.
 
-pub(crate) mod flag_cell;
 pub(crate) mod invocation;
 pub(crate) mod run_queue;
 
@@ -25,37 +24,38 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::workers::run_queue::Backlog;
-use crate::event_loop::combining::Visitor;
-use crate::workers::invocation::Invocation;
+use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
 use crate::tasks;
+use crate::workers::invocation::Invocation;
+use crate::workers::run_queue::RunQueue;
 
 /// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,
 /// and lets other tasks have its thread.
-const STRETCH: usize = 32;
+const BATCH: usize = 32;
 
-/// How often other tasks have their turn while a worker waits for a caller to come back: some microseconds.
-const STAY: usize = 16;
+/// The number of times that other tasks have their turn while a worker waits for a caller to come back: some
+/// microseconds.
+const SPINS: usize = 16;
 
-/// How long nobody may take the next invocation before a worker is added.
+/// The time for which the next invocation may wait before a worker is added.
 const STALL: Duration = Duration::from_millis(10);
 
 /// The workers of one controller. They end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Workers {
-    backlog: Arc<Backlog<Invocation>>,
+    run_queue: Arc<RunQueue<Invocation>>,
     span: Span,
     shared: Arc<Shared>,
     count: usize,
-    /// How many invocations were handed over.
+    /// The number of invocations that were handed over.
     added: u64,
-    /// How many of them before the last look, and how it found them.
+    /// The same at the last check, and its findings.
     added_before: u64,
     taken_before: u64,
     waited_before: bool,
-    /// When to look again, while any wait or come.
-    next_look: Option<Instant>,
+    /// The time at which to look again, while any wait or come.
+    next_stall_check: Option<Instant>,
 }
 
 impl Workers {
@@ -64,7 +64,7 @@ impl Workers {
     /// Invocations are inside `span`.
     pub(crate) fn spawn(shared: Arc<Shared>, span: Span) -> Self {
         let workers = Self {
-            backlog: Arc::new(Backlog::new()),
+            run_queue: Arc::new(RunQueue::new()),
             span,
             shared,
             count: Handle::current().metrics().num_workers(),
@@ -72,7 +72,7 @@ impl Workers {
             added_before: 0,
             taken_before: 0,
             waited_before: false,
-            next_look: None,
+            next_stall_check: None,
         };
         for _ in 0..workers.count {
             tasks::spawn_worker(workers.worker().work().instrument(workers.span.clone()));
@@ -82,9 +82,9 @@ impl Workers {
 
     fn worker(&self) -> Worker {
         Worker {
-            backlog: Arc::clone(&self.backlog),
+            run_queue: Arc::clone(&self.run_queue),
             shared: Arc::clone(&self.shared),
-            untold: 0,
+            unreported: 0,
             is_urgent: false,
         }
     }
@@ -92,51 +92,51 @@ impl Workers {
     /// Hands invocations over, which begin in this order, and says how many wait now.
     pub(crate) fn begin(&mut self, invocations: &mut Vec<Invocation>) -> usize {
         self.added += invocations.len() as u64;
-        self.backlog.add(invocations, self.count)
+        self.run_queue.add(invocations, self.count)
     }
 
-    /// How many invocations wait for a worker.
-    pub(crate) fn backlog(&self) -> usize {
-        self.backlog.len()
+    /// Returns the number of invocations that wait for a worker.
+    pub(crate) fn queued(&self) -> usize {
+        self.run_queue.len()
     }
 
-    /// When a look is due by now: not at all if nothing was handed over since the last one.
-    pub(crate) fn next_look(&self) -> Option<Instant> {
+    /// Returns the time at which a look is due by now: not at all if nothing was handed over since the last one.
+    pub(crate) fn next_stall_check(&self) -> Option<Instant> {
         let is_new = self.added != self.added_before;
-        is_new.then(|| self.next_look.unwrap_or_else(|| Instant::now() + STALL))
+        is_new.then(|| self.next_stall_check.unwrap_or_else(|| Instant::now() + STALL))
     }
 
     /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
     /// if none waits and none came.
-    pub(crate) fn look(&mut self) -> Option<Instant> {
+    pub(crate) fn check_for_stall(&mut self) -> Option<Instant> {
         let now = Instant::now();
-        if self.next_look.is_some_and(|at| now < at) {
-            return self.next_look;
+        if self.next_stall_check.is_some_and(|at| now < at) {
+            return self.next_stall_check;
         }
         let is_new = self.added != self.added_before;
-        let (waits, taken) = (self.backlog() > 0, self.backlog.taken());
+        let (waits, taken) = (self.queued() > 0, self.run_queue.taken());
         if waits && self.waited_before && taken == self.taken_before {
-            tasks::spawn(self.worker().help().instrument(self.span.clone()));
+            tasks::spawn(self.worker().drain().instrument(self.span.clone()));
         }
         (self.added_before, self.waited_before, self.taken_before) = (self.added, waits, taken);
-        self.next_look = (waits || is_new).then(|| now + STALL);
-        self.next_look
+        self.next_stall_check = (waits || is_new).then(|| now + STALL);
+        self.next_stall_check
     }
 }
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.backlog.close();
+        self.run_queue.close();
     }
 }
 
-/// Who takes invocations from the backlog and begins them.
+/// A worker: takes invocations from the run queue and begins them.
 struct Worker {
-    backlog: Arc<Backlog<Invocation>>,
+    run_queue: Arc<RunQueue<Invocation>>,
     shared: Arc<Shared>,
-    /// How many have begun since it last had the loop take what they left.
-    untold: usize,
-    /// Whether somebody waits for one of those.
+    /// The number that have begun since the loop last took their results.
+    unreported: usize,
+    /// True if somebody waits for one of those.
     is_urgent: bool,
 }
 
@@ -145,78 +145,78 @@ impl Worker {
     async fn work(mut self) {
         while let Some(invocation) = self.next().await {
             self.begin(invocation).await;
-            if self.untold >= STRETCH {
-                self.tell();
+            if self.unreported >= BATCH {
+                self.report();
                 yield_now().await;
             }
         }
     }
 
     /// Works until nothing is left to begin.
-    async fn help(mut self) {
-        while let Some(invocation) = self.backlog.try_take() {
+    async fn drain(mut self) {
+        while let Some(invocation) = self.run_queue.try_take() {
             self.begin(invocation).await;
-            self.tell();
+            self.report();
             yield_now().await;
         }
     }
 
     async fn next(&mut self) -> Option<Invocation> {
-        if let Some(next) = self.backlog.try_take() {
+        if let Some(next) = self.run_queue.try_take() {
             return Some(next);
         }
-        if self.untold > 0
-            && let Some(next) = self.stay().await
+        if self.unreported > 0
+            && let Some(next) = self.spin().await
         {
             return Some(next);
         }
-        self.backlog.take().await
+        self.run_queue.take().await
     }
 
     /// A caller who was here last is often about to come back with the next call, and makes the turn then that takes what
-    /// was left: two threads that make turns by turns only keep each other waiting. If nobody comes, the turn is made here.
-    async fn stay(&mut self) -> Option<Invocation> {
-        let last = self.shared.helm.last_visit();
-        if last.by == Visitor::Caller && !self.is_urgent {
-            for _ in 0..STAY {
+    /// was left: two threads that make turns by turns only keep each other waiting. If no caller does, the turn is made here.
+    async fn spin(&mut self) -> Option<Invocation> {
+        let last = self.shared.combiner.last_loan();
+        if last.to == LentTo::Caller && !self.is_urgent {
+            for _ in 0..SPINS {
                 yield_now().await;
-                if let Some(next) = self.backlog.try_take() {
+                if let Some(next) = self.run_queue.try_take() {
                     return Some(next);
                 }
-                if self.shared.helm.last_visit() != last {
-                    self.told();
+                if self.shared.combiner.last_loan() != last {
+                    self.reported();
                     return None;
                 }
             }
         }
-        self.tell();
+        self.report();
         None
     }
 
     /// Has the loop take what was left.
-    fn tell(&mut self) {
-        self.told();
-        self.shared.come_by(Visitor::Worker);
+    fn report(&mut self) {
+        self.reported();
+        self.shared.run_or_wake(LentTo::Worker);
     }
 
-    fn told(&mut self) {
-        self.untold = 0;
+    fn reported(&mut self) {
+        self.unreported = 0;
         self.is_urgent = false;
     }
 
     /// Polls an invocation once. What has to wait goes on as a task of its own.
     async fn begin(&mut self, invocation: Invocation) {
-        self.untold += 1;
+        self.unreported += 1;
         self.is_urgent |= invocation.is_urgent();
-        let link = invocation.link();
+        let channel = invocation.channel();
         let mut run = invocation.run();
         let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;
         if over {
             return;
         }
-        link.goes_on_in(tasks::spawn(run).abort_handle());
+        channel.goes_on_in(tasks::spawn(run).abort_handle());
         // From now on it tells the loop itself; what it left before is taken here.
-        self.tell();
+        self.report();
     }
 }
 

@@ -1,9 +1,9 @@
-//! What waits for a worker: a queue that a few of them take from, one by one.
+//! The run queue: invocations that workers take one by one.
 //!
 //! Invariants:
 //! 1. Things are taken in the order in which they were added, each once.
 //! 2. No worker waits while something is there: it registers for the wake-up before it looks again, and a wake-up that
-//!    finds nobody waiting is kept for whoever waits next.
+//!    finds no waiter is kept for the next one.
 //! 3. Once it is closed nothing is there, and every worker comes to an end.
 
 use std::collections::VecDeque;
@@ -14,9 +14,9 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Notify, Unpoisoned};
 
 /// The queue.
 #[derive(Debug)]
-pub(crate) struct Backlog<T> {
+pub(crate) struct RunQueue<T> {
     queue: Mutex<Queue<T>>,
-    /// How many things were taken.
+    /// The number of things that were taken.
     taken: AtomicU64,
     filled: Notify,
 }
@@ -27,14 +27,14 @@ struct Queue<T> {
     closed: bool,
 }
 
-/// What a worker finds.
+/// The result of a look into the queue.
 enum Next<T> {
     Thing(T),
     Wait,
     End,
 }
 
-impl<T> Backlog<T> {
+impl<T> RunQueue<T> {
     pub(crate) fn new() -> Self {
         let queue = Queue {
             things: VecDeque::new(),
@@ -61,12 +61,12 @@ impl<T> Backlog<T> {
         waiting
     }
 
-    /// How many things wait.
+    /// Returns the number of things that wait.
     pub(crate) fn len(&self) -> usize {
         self.lock().things.len()
     }
 
-    /// How many things were taken so far; may be late.
+    /// Returns the number of things taken so far; may lag behind.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }

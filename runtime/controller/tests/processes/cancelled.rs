@@ -63,7 +63,7 @@ async fn a_transaction_that_is_cancelled_at_any_moment_is_not_left_on_its_connec
     let mut completed = 0;
     for polls in 1..=POLLS {
         let ask = drop_after(polls, async {
-            exchange.ask(Uuid::now_v7(), &[]).await.unwrap();
+            exchange.submit(Uuid::now_v7(), &[]).await.unwrap();
         });
         completed += usize::from(ask.await);
         let state = state_of_connection(&pool, &observer).await;

@@ -159,7 +159,7 @@ async fn watchers_of_any_process_see_every_change() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_takes_is_taken_back() {
     let Some(server) = Server::start() else { return };
-    let asks = builder(crate::store(&server.url(), NEVER).await).patience(Duration::from_millis(50));
+    let asks = builder(crate::store(&server.url(), NEVER).await).call_timeout(Duration::from_millis(50));
     let asks = asks.attach().await.unwrap();
     let nobody = asks.create(task("a", &Task::Rest)).await;
     assert_eq!(refusal(nobody), Refusal::Unattended);

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use watershed_controller::stats::{Queue, Waiting};
+use watershed_controller::stats::{QueueDepth, QueueDepths};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{Batch, Controller, Edit, EditError, Hidden, Limits, Refusal, Watch, new_spec};
 
@@ -123,7 +123,7 @@ fn watching(controller: &Controller, count: usize) -> Vec<Watch> {
 }
 
 /// However busy it was.
-fn keeps_its_bounds(waiting: &Waiting, watchers: usize) {
+fn keeps_its_bounds(waiting: &QueueDepths, watchers: usize) {
     let running = Limits::default().concurrency as u64;
     let bounds = [CALLS, ANSWERS, SIGNALS * running + 2, FORGOTTEN, running];
     for ((name, queue), bound) in waiting.queues().into_iter().zip(bounds) {
@@ -150,7 +150,7 @@ async fn nothing_waits(controller: &Controller) {
     }
 }
 
-fn told(waiting: &Waiting, length: fn(Queue) -> u64) -> String {
+fn told(waiting: &QueueDepths, length: fn(QueueDepth) -> u64) -> String {
     let queues = waiting.queues().into_iter();
     let queues: Vec<String> = queues
         .map(|(name, queue)| format!("{name} {}", length(queue)))

@@ -516,7 +516,7 @@ impl<'a> Applying<'a> {
         reason
     }
 
-    /// Why what refers to a name is asked for when another resource has it, or none has.
+    /// Returns the reason why what refers to a name is asked for when another resource has it, or none has.
     fn reason_for_ref(&self, live: Option<Slot>) -> Arc<Reason> {
         let (cause, before) = match live {
             Some(live) => (
@@ -528,7 +528,8 @@ impl<'a> Applying<'a> {
         Arc::new(Reason::because(Why::RefChanged, cause).after(before))
     }
 
-    /// Whether new refs put a pending or running resource above: then even an own edit acts like another's (C5).
+    /// Returns true if new refs put a pending or running resource above: then even an own edit acts like another's
+    /// (C5).
     fn adds_unsettled(&self, slot: Slot, refs_changed: bool) -> bool {
         let unsettled = |parent: Slot| parent != slot && self.core.graph[parent].is_unsettled();
         refs_changed && self.core.graph.parents(slot).any(unsettled)

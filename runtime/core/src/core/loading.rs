@@ -22,7 +22,7 @@ use crate::{
     AtStart, Effect, Key, Kind, KindOptions, Limits, Now, Reason, RunResult, Stored, StoredRow, Uid, Why,
 };
 
-/// Why a stored catalog was not taken.
+/// The reason why a stored catalog was not taken.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OpenError {
     /// Two live rows have one kind and name.

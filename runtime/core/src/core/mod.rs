@@ -69,7 +69,7 @@ pub struct Core {
     out: Vec<Effect>,
 }
 
-/// Whether a drain ends with the commit of what it has changed.
+/// Tells whether a drain ends with the commit of what it has changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitNow {
     Yes,
@@ -315,7 +315,7 @@ impl Core {
         self.start(slot, phase);
     }
 
-    /// When nothing can start because a resource of a `first` kind waits for one that is not, the gate opens.
+    /// Opens the gate when nothing can start because a resource of a `first` kind waits for one that is not.
     fn open_gate_if_stuck(&mut self) -> bool {
         let stuck = self.graph.active() == 0
             && self.journal.awaiting().is_empty()

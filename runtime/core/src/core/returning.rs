@@ -353,7 +353,7 @@ fn completes_otherwise(row: &Row, result: &Result<Outcome, Arc<Error>>) -> bool 
     !is_the_same
 }
 
-/// Why a resource is reconciled after this run, with which its rename became known or was done.
+/// Returns the reason why a resource is reconciled after this run, with which its rename became known or was done.
 fn after_rename(run: &Running) -> Arc<Reason> {
     match run.reason().why {
         Why::Renamed => run.reason().clone(),

@@ -8,10 +8,10 @@ use crate::graph::resource::Cancelled;
 use crate::timers::Timer;
 use crate::{Answer, Effect, Refusal, RunOutcome, Settlement, StopReason};
 
-/// How long the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
+/// The time that the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
 const HASTY_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Whether the core takes work.
+/// Tells whether the core takes work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Service {
     Serving,

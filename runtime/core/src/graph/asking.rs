@@ -17,7 +17,7 @@ use crate::{Mono, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Why};
 struct Frame {
     slot: Slot,
     next: usize,
-    /// Why its children are asked for; made when the first one is.
+    /// The reason why its children are asked for; made when the first one is.
     parent_reason: Option<Arc<Reason>>,
 }
 

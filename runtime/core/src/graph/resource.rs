@@ -17,13 +17,13 @@ pub(crate) struct Link {
     /// Where this link stands among the name's referrers.
     pub(super) position: u32,
     pub(super) required: Required,
-    /// Whether it makes an edge when its name is live: not `exists`, and the first such ref of its name.
+    /// True if it makes an edge when its name is live: not `exists`, and the first such ref of its name.
     pub(super) edge: bool,
-    /// Whether that edge is in the counts of its two ends.
+    /// True if that edge is in the counts of its two ends.
     pub(super) counted: bool,
 }
 
-/// Whether a resource is part of the graph.
+/// Tells whether a resource is part of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Life {
     /// Has its name; part of the graph.
@@ -75,7 +75,7 @@ pub(crate) struct Extra {
     pub(super) forced: bool,
     /// Deletes that its own waits for.
     pub(super) delete_waits: u32,
-    /// Why its stored bytes are kept untouched.
+    /// The reason why its stored bytes are kept untouched.
     pub(super) unreadable: Option<Arc<Error>>,
 }
 
@@ -110,10 +110,10 @@ pub(crate) struct Resource {
     pub(super) running: u32,
     /// Newly unsettled; `busy_children` is not summed up yet.
     pub(super) summing: bool,
-    /// How long its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
+    /// The time that its last completed reconcile took, and the longest way from it to a leaf, in ms (C12).
     pub(super) duration_ms: u32,
     pub(super) path_ms: u32,
-    /// When something other than a timed request last came for it.
+    /// The time at which something other than a timed request last came for it.
     pub(super) disturbed: Mono,
     pub(super) extra: Option<Box<Extra>>,
     /// The last run, where it was a no-op: it goes into the row when that is written next.
@@ -207,7 +207,7 @@ impl Resource {
         self.lifecycle.is_unsettled()
     }
 
-    /// Why it is settled, if it is.
+    /// Returns the reason why it is settled, if it is.
     pub(crate) fn settled(&self) -> Option<&Settled> {
         self.lifecycle.settled()
     }

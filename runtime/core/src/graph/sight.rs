@@ -147,7 +147,7 @@ impl Graph {
         })
     }
 
-    /// Why it is going to run, if it is.
+    /// Returns the reason why it is going to run, if it is.
     pub(crate) fn reason_to_come(&self, slot: Slot) -> Option<Arc<Reason>> {
         match self.slots[slot].lifecycle.at() {
             At::Pending(pending) => Some(pending.reason.clone()),
@@ -156,7 +156,7 @@ impl Graph {
         }
     }
 
-    /// Why the invocation runs that a call comes from, if it comes from one.
+    /// Returns the reason why the invocation runs that a call comes from, if it comes from one.
     pub(crate) fn reason_of_run(&self, slot: Option<Slot>) -> Option<Arc<Reason>> {
         Some(self.slots[slot?].run()?.reason.clone())
     }

@@ -17,7 +17,7 @@ pub(crate) struct Pending {
     pub(super) priority: Priority,
     /// The same without what it owes to its parents alone: those don't inherit it back.
     pub(super) inheritable: Priority,
-    /// How often it was promoted for having waited for a place, and since when it has.
+    /// The number of times that it was promoted for having waited for a place, and since when it has.
     pub(super) promoted: u32,
     pub(super) ready_since: Option<Mono>,
     /// Since when it has waited for a run that completes.
@@ -103,9 +103,9 @@ pub(crate) struct Running {
     pub(super) under: Under,
     /// What it sees; none for deletes and renames.
     pub(super) seen: Option<Seen>,
-    /// Whether it answers a request of the resource's own.
+    /// True if it answers a request of the resource's own.
     pub(super) answers: bool,
-    /// Whether it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
+    /// True if it holds ancestors back (C3). Renames that others wait for anyway (C6) need not.
     pub(super) busy: bool,
     pub(super) progress: Option<Arc<str>>,
 }

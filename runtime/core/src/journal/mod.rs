@@ -30,7 +30,7 @@ const RETRY_CAP: Duration = Duration::from_secs(2);
 struct InFlight {
     commit: Commit,
     gone: Vec<Gone>,
-    /// When it first failed, and how often it has.
+    /// The time at which it first failed, and how often it has.
     failing: Option<(Mono, u32)>,
     /// The store has refused it at the first try: nothing of it is there.
     refused: bool,

@@ -20,7 +20,7 @@ const RETRY_BASE: Duration = Duration::from_secs(1);
 /// The longest such wait.
 const RETRY_CAP: Duration = Duration::from_secs(300);
 
-/// Whether deletes and renames hold regular work back.
+/// Tells whether deletes and renames hold regular work back.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 enum Drain {

@@ -219,8 +219,8 @@ fn rank(graph: &Graph, slot: Slot) -> Rank {
     }
 }
 
-/// Whether an entry still speaks of its resource: another phase, name or rank is stale, and so is a slot that belongs to
-/// a resource of another kind by now.
+/// Returns true if an entry still speaks of its resource: another phase, name or rank is stale, and so is a slot that
+/// belongs to a resource of another kind by now.
 fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> Next {
     let Some(resource) = graph.get(ready.slot).filter(|it| it.kind() == kind) else {
         return Next::Stale;

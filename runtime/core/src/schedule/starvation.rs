@@ -17,7 +17,7 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Mono, QuickHash, Uid};
 
-/// How long a timed request is deferred before it asks again.
+/// The time that a timed request is deferred before it asks again.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
 /// What the last pass over the graph found.
@@ -26,7 +26,7 @@ pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 pub(crate) struct Starvation {
     /// How old the result of a pass may be.
     slack: Duration,
-    /// When the last pass was, and in which stretch without rest.
+    /// The time at which the last pass was, and in which stretch without rest.
     found: Option<(Mono, u64)>,
     /// The ancestors of what is starved. By uid, for a slot may be used again.
     above_starved: HashSet<Uid, QuickHash>,
@@ -117,7 +117,7 @@ fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mon
     long.then_some((slot, since, until))
 }
 
-/// When something other than a timed request last came for a resource or anything above it.
+/// Returns the time at which something other than a timed request last came for a resource or anything above it.
 fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, QuickHash>) -> Mono {
     let start = graph.rep(slot);
     let mut open = vec![(start, false)];

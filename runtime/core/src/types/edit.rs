@@ -127,7 +127,7 @@ pub struct NewResource {
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
     /// Left out of listings unless asked for.
     pub hidden: bool,
-    /// Whether and when it is tried again after a failure; none for what its kind says.
+    /// True if and when it is tried again after a failure; none for what its kind says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryPolicy>,
 }
@@ -199,7 +199,7 @@ pub struct Update {
     /// The resource that it belongs to, or none. Asks for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub owner: Option<Option<Uid>>,
-    /// Whether it is left out of listings. Asks for nothing.
+    /// True if it is left out of listings. Asks for nothing.
     pub hidden: Option<bool>,
     /// Its own policy for retries, or none for that of its kind. Asks for nothing, and holds at once: also for a
     /// failure that stands already.

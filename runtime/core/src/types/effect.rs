@@ -24,7 +24,7 @@ pub struct RefView {
     pub reference: Ref,
     /// The resource that it stood for at the start, if any.
     pub target: Option<Arc<Row>>,
-    /// Whether that one counts as failed: an error, a cycle, waiting for a ref or a name. False if missing.
+    /// True if that one counts as failed: an error, a cycle, waiting for a ref or a name. False if missing.
     pub failed: bool,
 }
 
@@ -51,7 +51,7 @@ pub struct Start {
     /// The resources that it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not asked for
     /// changes of what they own, see [`KindOptions::on_owned`](crate::KindOptions::on_owned).
     pub owned: Arc<[OwnedView]>,
-    /// Why it runs; for people.
+    /// The reason why it runs; for people.
     pub reason: Arc<Reason>,
     /// The epoch to act under outside.
     pub epoch: Epoch,
@@ -114,11 +114,11 @@ pub struct HistoryRow {
     pub invocation: Option<InvocationId>,
     /// What ran.
     pub phase: Phase,
-    /// Why.
+    /// The reason.
     pub reason: Arc<Reason>,
-    /// When it started.
+    /// The time at which it started.
     pub started_at: Timestamp,
-    /// When it returned.
+    /// The time at which it returned.
     pub ended_at: Timestamp,
     /// How it ended.
     pub result: RunResult,
@@ -275,7 +275,7 @@ pub enum Answer {
     Refused(Refusal),
 }
 
-/// Why the controller stopped.
+/// The reason why the controller stopped.
 ///
 /// ```
 /// use watershed_core::StopReason;
@@ -343,7 +343,7 @@ pub enum Effect {
     Publish(Publish),
     /// The core has stopped and emits nothing more; all that it acknowledged is committed.
     Stopped {
-        /// Why.
+        /// The reason.
         reason: StopReason,
         /// What did not return in time.
         unreturned: Vec<Unreturned>,

@@ -46,7 +46,7 @@ pub struct Place {
     pub column: u32,
 }
 
-/// Why a run failed, as plain data that is stored on the resource.
+/// The reason why a run failed, as plain data that is stored on the resource.
 ///
 /// ```
 /// use std::time::Duration;
@@ -75,7 +75,7 @@ pub struct Error {
     pub place: Option<Place>,
     /// Replaces the policy's wait once.
     pub retry_after: Option<Duration>,
-    /// When to run again whatever happens. None keeps a time that is still to come.
+    /// The time at which to run again whatever happens. None keeps a time that is still to come.
     pub retrigger: Option<Timestamp>,
 }
 
@@ -105,7 +105,7 @@ impl Error {
     }
 }
 
-/// Why a call was not carried out. Unless it says otherwise, nothing has changed.
+/// The reason why a call was not carried out. Unless it says otherwise, nothing has changed.
 ///
 /// ```
 /// use watershed_core::{Key, Refusal, SpecVersion};

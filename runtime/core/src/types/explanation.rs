@@ -41,7 +41,7 @@ pub enum WhyNot {
         invocation: InvocationId,
         /// What that does.
         phase: Phase,
-        /// Whether it was cancelled and has not returned.
+        /// True if it was cancelled and has not returned.
         cancelled: bool,
     },
     /// It has settled: nothing asks for it, or this keeps it out.
@@ -82,7 +82,7 @@ pub enum WhyNot {
     Next,
 }
 
-/// Why a resource is not running now.
+/// The reason why a resource is not running now.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -107,7 +107,7 @@ pub struct Explanation {
     pub subject: Subject,
     /// Where it stands.
     pub standing: Standing,
-    /// Why it is pending or running.
+    /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
     /// The ancestor that all of it waits for, if it waits for one.
     pub waits_for: Option<Subject>,
@@ -115,10 +115,10 @@ pub struct Explanation {
     pub because: WhyNot,
     /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
     pub blocked_by: Vec<Subject>,
-    /// When it asked to be run again.
+    /// The time at which it asked to be run again.
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
-    /// Whether and when it is tried again after one: its own policy, or that of its kind.
+    /// True if and when it is tried again after one: its own policy, or that of its kind.
     pub retry: RetryPolicy,
 }

@@ -94,7 +94,7 @@ pub enum Returned {
     Panicked(String),
 }
 
-/// Why a commit did not go through.
+/// The reason why a commit did not go through.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CommitError {
     /// The store failed, or it is not known whether it did. The same commit is asked for again.
@@ -141,7 +141,7 @@ pub enum Input {
     CommitFailed {
         /// Which one.
         commit: CommitId,
-        /// Why.
+        /// The reason.
         error: CommitError,
     },
     /// The store's lease is lost, or about to be: stop at once.
@@ -150,7 +150,7 @@ pub enum Input {
     Time,
     /// Stop in order: take no calls, cancel what runs, wait so long for it, commit, then `Stopped`.
     Shutdown {
-        /// How long invocations get to return.
+        /// The time that invocations get to return.
         grace: Duration,
     },
 }

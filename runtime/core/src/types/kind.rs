@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// Whether a kind's resources are asked for when the controller starts.
+/// Tells whether a kind's resources are asked for when the controller starts.
 ///
 /// ```
 /// use watershed_core::{AtStart, KindOptions};
@@ -27,7 +27,7 @@ pub enum AtStart {
     AskIfUnsettled,
 }
 
-/// Whether a finished parent alone is a reason to run.
+/// Tells whether a finished parent alone is a reason to run.
 ///
 /// ```
 /// use watershed_core::{KindOptions, Parents};
@@ -92,7 +92,7 @@ impl Default for Nudging {
     }
 }
 
-/// Whether a transient error is tried again.
+/// Tells whether a transient error is tried again.
 ///
 /// ```
 /// use std::time::Duration;
@@ -128,7 +128,7 @@ pub enum RetryPolicy {
     },
 }
 
-/// Whether a resource is asked for when something happens to what it owns.
+/// Tells whether a resource is asked for when something happens to what it owns.
 ///
 /// ```
 /// use watershed_core::{KindOptions, OnOwned};
@@ -168,7 +168,7 @@ pub struct Pool {
     pub name: Arc<str>,
     /// Most invocations in it at once.
     pub limit: usize,
-    /// Whether an abandoned invocation keeps its place until it returns: what it holds can't be had twice.
+    /// True if an abandoned invocation keeps its place until it returns: what it holds can't be had twice.
     pub exclusive: bool,
 }
 
@@ -197,9 +197,9 @@ pub struct KindOptions {
     pub state_format: u32,
     /// Its resources settle once before any other regular invocation starts.
     pub first: bool,
-    /// Whether its resources are asked for at start.
+    /// True if its resources are asked for at start.
     pub at_start: AtStart,
-    /// Whether a finished parent alone is a reason to run.
+    /// True if a finished parent alone is a reason to run.
     pub parents: Parents,
     /// What a timed request for an ancestor does to its running invocations.
     pub on_timed_ancestor: OnTimedAncestor,
@@ -211,17 +211,17 @@ pub struct KindOptions {
     pub nudging: Nudging,
     /// The least time between the start of a run and its requeue time; earlier ones, past ones too, count as this.
     pub requeue_interval: Duration,
-    /// How long timed requests alone may keep its resources waiting; then those of their ancestors are deferred.
+    /// The time that timed requests alone may keep its resources waiting; then those of their ancestors are deferred.
     pub timed_patience: Duration,
-    /// Whether transient errors are tried again, unless a resource has a policy of its own.
+    /// True if transient errors are tried again, unless a resource has a policy of its own.
     pub retry: RetryPolicy,
-    /// Whether its resources are asked for when something happens to what they own.
+    /// True if its resources are asked for when something happens to what they own.
     pub on_owned: OnOwned,
-    /// How long one invocation may take; then it is cancelled and has failed. None for no such bound.
+    /// The time that one invocation may take; then it is cancelled and has failed. None for no such bound.
     pub deadline: Option<Duration>,
-    /// How long an invocation may take to return after its cancel; then it is abandoned.
+    /// The time that an invocation may take to return after its cancel; then it is abandoned.
     pub cancel_deadline: Duration,
-    /// How long after a completed reconcile the next one is asked for at the latest: drift is found that late.
+    /// The longest time between a completed reconcile and the next one: drift is found that late.
     pub resync: Option<Duration>,
     /// Set if the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
     pub blocking: bool,
@@ -279,9 +279,9 @@ pub struct Limits {
     /// Most rows and answers that may wait for the store before [`accepts_calls`](crate::Core::accepts_calls)
     /// turns false: enough to fill a transaction, little enough to bound memory and the wait behind it.
     pub backlog: usize,
-    /// How long a failing commit is tried again before the controller stops.
+    /// The time for which a failing commit is tried again before the controller stops.
     pub commit_patience: Duration,
-    /// How long a drain of deletes and renames holds regular work back.
+    /// The time that a drain of deletes and renames holds regular work back.
     pub drain_limit: Duration,
     /// What is ready is promoted by one priority each time that it has waited this long for a place, so that nothing
     /// starves.

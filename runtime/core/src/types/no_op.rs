@@ -34,15 +34,15 @@ pub struct NoOpRun {
     pub id: InvocationId,
     /// The epoch that it ran under.
     pub epoch: Epoch,
-    /// Why it ran.
+    /// The reason why it ran.
     pub reason: Arc<Reason>,
-    /// When it started.
+    /// The time at which it started.
     pub started_at: Timestamp,
-    /// When it returned.
+    /// The time at which it returned.
     pub ended_at: Timestamp,
     /// What it did: nothing, or a check.
     pub work: Work,
-    /// How often the resource has run, this time included.
+    /// The number of times that the resource has run, this time included.
     pub runs_total: u64,
 }
 

@@ -284,7 +284,7 @@ pub struct Reason {
     /// Where the edit behind it came from, in the words of who made it: the path of a file, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
-    /// Why its cause ran, or was to.
+    /// The reason why its cause ran, or was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Arc<Reason>>,
     /// What was left out between the two.

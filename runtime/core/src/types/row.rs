@@ -22,7 +22,7 @@ use crate::{
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
-    /// When it was asked for.
+    /// The time at which it was asked for.
     pub at: Timestamp,
     /// The revision of that edit: of several deleted ones of one name, the last is the one that a create takes up.
     #[serde(default)]
@@ -115,21 +115,21 @@ pub struct Row {
     pub error: Option<Arc<Error>>,
     /// The reason why it can't be used yet, although its last completed run succeeded.
     pub unready: Option<Arc<str>>,
-    /// When it asked to be run again.
+    /// The time at which it asked to be run again.
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
-    /// Whether and when it is tried again after one, if not as its kind says.
+    /// True if and when it is tried again after one, if not as its kind says.
     pub retry: Option<Arc<RetryPolicy>>,
-    /// Whether further reconciles are held back.
+    /// True if further reconciles are held back.
     pub paused: bool,
     /// Left out of listings unless asked for.
     pub hidden: bool,
     /// Refresh counters.
     pub refreshes: Refreshes,
-    /// When it was created.
+    /// The time at which it was created.
     pub created_at: Timestamp,
-    /// When it last changed.
+    /// The time at which it last changed.
     pub updated_at: Timestamp,
     /// Version of the spec's message.
     pub spec_format: u32,
@@ -139,7 +139,7 @@ pub struct Row {
     pub runs_total: u64,
     /// The last of them.
     pub last_run: Option<Arc<LastRun>>,
-    /// When a reconcile last succeeded.
+    /// The time at which a reconcile last succeeded.
     pub last_success: Option<Timestamp>,
     /// What is wanted: opaque here; equal specs have equal bytes.
     pub spec: Arc<[u8]>,

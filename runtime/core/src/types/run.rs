@@ -68,7 +68,8 @@ pub enum Work {
 pub struct Outcome {
     /// What it did.
     pub work: Work,
-    /// When to run again. A time that is past, or too near, counts as the kind's smallest requeue interval.
+    /// The time at which to run again. A time that is past, or too near, counts as the kind's smallest requeue
+    /// interval.
     pub retrigger: Option<Timestamp>,
     /// The wait from its return to the next run, where `retrigger` says nothing. The host turns it into a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,7 +158,7 @@ pub enum RunResult {
 pub struct SeenRef {
     /// The target's uid and state version; none if there was no target.
     pub target: Option<(Uid, StateVersion)>,
-    /// Whether the target counted as failed.
+    /// True if the target counted as failed.
     pub failed: bool,
 }
 
@@ -216,11 +217,11 @@ pub struct LastRun {
     pub epoch: Epoch,
     /// The method that ran.
     pub phase: Phase,
-    /// Why it ran.
+    /// The reason why it ran.
     pub reason: Arc<Reason>,
-    /// When it started.
+    /// The time at which it started.
     pub started_at: Timestamp,
-    /// When it returned.
+    /// The time at which it returned.
     pub ended_at: Timestamp,
     /// How it ended.
     pub result: RunResult,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, InvocationId, Key, Phase, Reason, Ref, Timestamp, Uid};
 
-/// Why a settled resource is settled.
+/// The reason why a settled resource is settled.
 ///
 /// ```
 /// use watershed_core::{Ref, Settled};
@@ -77,9 +77,9 @@ pub enum Standing {
         invocation: InvocationId,
         /// What it does.
         phase: Phase,
-        /// When it started.
+        /// The time at which it started.
         since: Timestamp,
-        /// Whether it was cancelled and has not returned.
+        /// True if it was cancelled and has not returned.
         cancelled: bool,
     },
 }
@@ -98,7 +98,7 @@ pub enum Standing {
 pub struct Status {
     /// Where it stands.
     pub standing: Standing,
-    /// Why it is pending or running.
+    /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
     /// What its invocation last said.
     pub progress: Option<Arc<str>>,

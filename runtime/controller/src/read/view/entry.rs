@@ -11,7 +11,7 @@ use watershed_core::{Key, NoOpRun, Reason, Row, Settled, Standing, Status, Times
 use super::is_live;
 use crate::api::resource::Resource;
 
-/// How most resources stand, and all before the core has said anything about them.
+/// The status of most resources, and of all before the core has published one.
 const IDLE: Status = Status {
     standing: Standing::Settled(Settled::Idle),
     reason: None,
@@ -30,15 +30,15 @@ pub(super) struct Entry {
     no_op: Option<Arc<NoOpRun>>,
 }
 
-/// How it stands.
+/// A status, with the time since which it holds.
 #[derive(Debug)]
 pub(super) struct Stands {
     status: Status,
-    /// When it began to stand like that, as far as it is settled, pending or running.
+    /// The time at which it began to stand like that, as far as it is settled, pending or running.
     since: Timestamp,
 }
 
-/// What an entry was before a publish.
+/// The former contents of an entry.
 #[derive(Debug)]
 pub(super) struct Former {
     row: Option<Arc<Row>>,
@@ -48,7 +48,7 @@ pub(super) struct Former {
     before: Option<Box<Former>>,
 }
 
-/// Who counts the references to how something stands.
+/// The owner of the reference count of a status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SharedBy {
     /// The core as well: nothing is copied.
@@ -58,7 +58,7 @@ pub(super) enum SharedBy {
     FewReaders,
 }
 
-/// Whether a publish leaves behind what it replaces.
+/// Tells whether a publish leaves behind what it replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Replaced {
     Drop,
@@ -99,7 +99,7 @@ impl Entry {
         self.stands.as_ref().map_or(&IDLE, |stands| &stands.status)
     }
 
-    /// When it began to stand as it does; nobody knows of what is idle.
+    /// Returns the time at which it began to stand as it does; nobody knows of what is idle.
     pub(super) fn stands_since(&self) -> Timestamp {
         self.stands.as_ref().map_or(Timestamp(0), |stands| stands.since)
     }
@@ -187,7 +187,7 @@ impl Entry {
         None
     }
 
-    /// Whether a publish has left something behind here that nobody wants who begins after this one.
+    /// Returns true if a publish has left something behind here that nobody wants who begins after this one.
     pub(super) fn is_past(&self, publish: u64) -> bool {
         self.before.as_ref().is_some_and(|former| former.until <= publish)
     }

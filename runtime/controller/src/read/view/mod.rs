@@ -1,4 +1,4 @@
-//! What readers see: the committed catalog, and beside it where each resource stands.
+//! The view of readers: the committed catalog with the status of each resource.
 //!
 //! Resources lie in shards, each behind a lock that is held for the time of one lookup. So a reader never waits for
 //! the loop, and the loop never waits for a reader longer than that. A listing still shows every batch whole: what a
@@ -36,7 +36,7 @@ const IN_PLACE: usize = if cfg!(interleavings) { 1 } else { 4_096 };
 pub(crate) struct View {
     rows: Shards<Uid, Entry>,
     names: Shards<Key, Uid>,
-    /// How many live resources each kind has; a name alone is looked up in each.
+    /// The number of live resources of each kind; a name alone is looked up in each.
     kinds: RwLock<BTreeMap<Kind, usize>>,
     /// Held while names move, and by who looks for one in every kind and has not found just one: what passes from one
     /// kind to another meanwhile is found in none, or in both.
@@ -44,7 +44,7 @@ pub(crate) struct View {
     progress: Mutex<Progress>,
 }
 
-/// How far publishing has come. Publishes are numbered.
+/// The progress of publishing. Publishes are numbered.
 #[derive(Debug, Default)]
 struct Progress {
     /// The last one that is applied whole.
@@ -126,7 +126,7 @@ impl View {
         self.forget_former(progress);
     }
 
-    /// How resources stand. Those that begin to stand alike at once share that; of very many, those of one shard do.
+    /// Stores statuses. Resources that get equal ones at once share them; of very many, those of one shard do.
     fn let_stand(&self, statuses: &[StatusUpdate], now: Timestamp) {
         let (mut latest, mut of_shards) = (None, Vec::new());
         let shared = if statuses.len() > IN_PLACE {
@@ -358,7 +358,7 @@ fn is_live(row: &Row) -> bool {
     !row.marks.is_deleted()
 }
 
-/// Whether a row is found by what it was found by before.
+/// Returns true if a row is found by what it was found by before.
 fn stays(old: &Row, new: &Row) -> bool {
     is_live(old) == is_live(new) && old.name.same_case(&new.name)
 }

@@ -38,7 +38,7 @@ pub(super) struct Reading<'a, K, V> {
 pub(super) struct Writing<'a, K, V> {
     shard: RwLockWriteGuard<'a, Shard<K, V>>,
     hash: u64,
-    /// Which piece this is.
+    /// The number of this piece.
     pub(super) number: usize,
 }
 
@@ -50,7 +50,7 @@ impl<K: Hash + Eq, V> Shards<K, V> {
         }
     }
 
-    /// Which piece has what has this hash.
+    /// Returns the number of the piece for a hash.
     fn number(hash: u64) -> usize {
         // Tables use the low bits within a shard, and the topmost ones to tell apart what meets there.
         usize::try_from(hash >> 40).unwrap_or_default() % SHARDS
@@ -101,7 +101,7 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
         found.map(|(_, value)| value)
     }
 
-    /// What stands there, made if nothing does.
+    /// Returns the value of a key, made if there is none.
     pub(super) fn or_default(&mut self, key: K) -> &mut V
     where
         V: Default,

@@ -9,7 +9,7 @@ use watershed_core::{Commit, CommitError, Uid};
 
 use super::super::columns::{HISTORY, RESOURCE, integer};
 use super::super::cuts::{Cuts, Failure};
-use super::super::{Given, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
+use super::super::{Answers, HISTORY_AGE_MS, HISTORY_PER_RESOURCE, HISTORY_SIGHTING_MS, parted, removes};
 use super::dialect;
 use super::events::Event;
 use super::exchange::PostgresExchange;
@@ -26,7 +26,7 @@ pub(super) async fn write(
     exchange: &PostgresExchange,
     cuts: &mut Cuts,
     commit: &Commit,
-    answers: &[Given],
+    answers: &[Answers],
 ) -> Result<(), CommitError> {
     Ok(try_write(exchange, cuts, commit, answers).await?)
 }
@@ -35,7 +35,7 @@ async fn try_write(
     exchange: &PostgresExchange,
     cuts: &mut Cuts,
     commit: &Commit,
-    answers: &[Given],
+    answers: &[Answers],
 ) -> Result<(), Failure> {
     let (to_cut, to_age) = (cuts.due(&commit.history), cuts.age_due(&commit.history));
     let mut transaction = Transaction::begin(&exchange.database.pool).await?;

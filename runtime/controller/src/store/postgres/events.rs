@@ -1,4 +1,4 @@
-//! What processes tell each other through the database: one connection for all instances of a store.
+//! Notifications between processes through the database: one connection for all instances of a store.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -15,7 +15,7 @@ use crate::tasks;
 
 /// Events that a slow follower may be behind before it has missed some, and is told so.
 const BEHIND: usize = 1_024;
-/// How long after a failed connection another one is tried.
+/// The pause after a failed connection.
 const RECONNECT: Duration = Duration::from_millis(500);
 
 /// Something that happened in some process.
@@ -26,7 +26,7 @@ pub(super) enum Event {
     /// A commit to an instance is through.
     Committed(String, Revision),
     /// Calls were left for the holder.
-    Asked(String),
+    RemoteCall(String),
     /// Calls of this caller were answered.
     Answered(String, Uuid),
 }
@@ -36,7 +36,7 @@ impl Event {
         match self {
             Event::Released(instance) => format!("released {instance}"),
             Event::Committed(instance, revision) => format!("committed {revision} {instance}"),
-            Event::Asked(instance) => format!("asked {instance}"),
+            Event::RemoteCall(instance) => format!("asked {instance}"),
             Event::Answered(instance, caller) => format!("answered {caller} {instance}"),
         }
     }
@@ -45,7 +45,7 @@ impl Event {
         match self {
             Event::Released(instance)
             | Event::Committed(instance, _)
-            | Event::Asked(instance)
+            | Event::RemoteCall(instance)
             | Event::Answered(instance, _) => instance,
         }
     }
@@ -55,7 +55,7 @@ impl Event {
         let (what, rest) = payload.split_once(' ')?;
         match what {
             "released" => Some(Event::Released(rest.to_owned())),
-            "asked" => Some(Event::Asked(rest.to_owned())),
+            "asked" => Some(Event::RemoteCall(rest.to_owned())),
             "answered" => {
                 let (caller, instance) = rest.split_once(' ')?;
                 Some(Event::Answered(instance.to_owned(), caller.parse().ok()?))
@@ -72,7 +72,7 @@ impl Event {
     }
 }
 
-/// Where events come from. The connection is there while somebody follows.
+/// The source of events. The connection exists while somebody follows.
 #[derive(Debug)]
 pub(super) struct Events {
     pool: PgPool,
@@ -125,7 +125,7 @@ impl Drop for Line {
     }
 }
 
-/// What followers get.
+/// A notification as followers get it.
 #[derive(Debug, Clone)]
 enum Heard {
     Event(Event),
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn events_come_back_from_their_payload() {
         let committed = Event::Committed("two words".to_owned(), Revision(7));
-        let asked = Event::Asked("a b".to_owned());
+        let asked = Event::RemoteCall("a b".to_owned());
         let answered = Event::Answered("a b".to_owned(), Uuid::from_u128(7));
         for event in [Event::Released("a b".to_owned()), committed, asked, answered] {
             assert_eq!(Event::from_payload(&event.to_payload()), Some(event));

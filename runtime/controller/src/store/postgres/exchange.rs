@@ -9,7 +9,7 @@ use uuid::Uuid;
 use watershed_core::{CommitError, Epoch, HistoryRow, Revision, Stored, Uid};
 
 use super::super::columns::{integer, unreadable, value};
-use super::super::exchange::{Asked, Exchange, Given, Interest, Later, Taken, Wake};
+use super::super::exchange::{Answers, ClaimedCall, Delta, Exchange, Interest, RemoteCall, Wake};
 use super::super::{BoxFuture, ColumnError, StoreError};
 use super::events::{Event, Follower};
 use super::transaction::Transaction;
@@ -24,7 +24,7 @@ const TAKE: &str = "take calls of other processes";
 pub(super) struct PostgresExchange {
     pub(super) database: Arc<Database>,
     pub(super) instance: Arc<str>,
-    /// How long leases last.
+    /// The term of leases.
     pub(super) term: Duration,
 }
 
@@ -33,7 +33,7 @@ impl Exchange for PostgresExchange {
         Box::pin(load::stored(&self.database, &self.instance))
     }
 
-    fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Later>, StoreError>> {
+    fn later(&self, from: Revision) -> BoxFuture<'_, Result<Option<Delta>, StoreError>> {
         Box::pin(load::later(&self.database, &self.instance, from))
     }
 
@@ -45,7 +45,7 @@ impl Exchange for PostgresExchange {
         Box::pin(load::recent(&self.database, &self.instance, limit))
     }
 
-    fn ask<'a>(&'a self, caller: Uuid, calls: &'a [Asked]) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn submit<'a>(&'a self, caller: Uuid, calls: &'a [RemoteCall]) -> BoxFuture<'a, Result<(), StoreError>> {
         Box::pin(async move {
             let failed = database(ASK);
             let mut transaction = Transaction::begin(&self.database.pool).await.map_err(&failed)?;
@@ -59,13 +59,13 @@ impl Exchange for PostgresExchange {
                     .bind(texts);
                 ask.execute(&mut *transaction).await.map_err(&failed)?;
             }
-            let event = Event::Asked(self.instance.to_string());
+            let event = Event::RemoteCall(self.instance.to_string());
             self.notify(&mut transaction, &event).await.map_err(&failed)?;
             transaction.commit().await.map_err(failed)
         })
     }
 
-    fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Given>, StoreError>> {
+    fn answers(&self, caller: Uuid) -> BoxFuture<'_, Result<Vec<Answers>, StoreError>> {
         Box::pin(async move {
             let sql = AssertSqlSafe(Arc::clone(&self.database.statements.answers));
             let rows = sqlx::query(sql).bind(caller).fetch_all(&self.database.pool);
@@ -103,7 +103,7 @@ impl Exchange for PostgresExchange {
         })
     }
 
-    fn take(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<Taken>, StoreError>> {
+    fn claim(&self, epoch: Epoch, limit: u32) -> BoxFuture<'_, Result<Vec<ClaimedCall>, StoreError>> {
         Box::pin(async move {
             let query = self.query(&self.database.statements.take_calls);
             let query = query.bind(integer(epoch.0)).bind(i64::from(limit));
@@ -111,7 +111,7 @@ impl Exchange for PostgresExchange {
                 .fetch_all(&self.database.pool)
                 .await
                 .map_err(database(TAKE))?;
-            let mut taken: Vec<(i64, Taken)> = rows
+            let mut taken: Vec<(i64, ClaimedCall)> = rows
                 .iter()
                 .map(taken)
                 .collect::<Result<_, _>>()
@@ -121,7 +121,7 @@ impl Exchange for PostgresExchange {
         })
     }
 
-    fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Given]) -> BoxFuture<'a, Result<(), CommitError>> {
+    fn answer<'a>(&'a self, epoch: Epoch, given: &'a [Answers]) -> BoxFuture<'a, Result<(), CommitError>> {
         Box::pin(async move {
             let failed = |error: sqlx::Error| CommitError::Failed(error.to_string());
             let mut transaction = Transaction::begin(&self.database.pool).await.map_err(failed)?;
@@ -132,7 +132,7 @@ impl Exchange for PostgresExchange {
         })
     }
 
-    fn tidy(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>> {
+    fn clean_up(&self) -> BoxFuture<'_, Result<Vec<Uuid>, StoreError>> {
         Box::pin(async move {
             let failed = database("forget old calls");
             let tidy = self.query(&self.database.statements.tidy);
@@ -155,8 +155,8 @@ impl Exchange for PostgresExchange {
 type Query = sqlx::query::Query<'static, sqlx::Postgres, sqlx::postgres::PgArguments>;
 
 impl PostgresExchange {
-    /// How long a transaction that locks the instance may stand still, in milliseconds: the lock is gone before anybody
-    /// could have the lease.
+    /// Returns the time that a transaction that locks the instance may stand still, in milliseconds: the lock is gone
+    /// before anybody could have the lease.
     pub(super) fn patience(&self) -> String {
         (self.term * 2 / 3).as_millis().max(1).to_string()
     }
@@ -180,9 +180,9 @@ impl PostgresExchange {
         &self,
         connection: &mut PgConnection,
         epoch: Epoch,
-        given: &[Given],
+        given: &[Answers],
     ) -> Result<(), sqlx::Error> {
-        let text = |part: fn(&Given) -> &Option<String>| -> Vec<Option<String>> {
+        let text = |part: fn(&Answers) -> &Option<String>| -> Vec<Option<String>> {
             given.iter().map(|one| part(one).clone()).collect()
         };
         let rows = self
@@ -224,15 +224,15 @@ impl Wake for PostgresWake {
     fn next(&mut self) -> BoxFuture<'_, ()> {
         let interest = self.interest;
         Box::pin(self.follower.until(move |event| match (interest, event) {
-            (Interest::Calls, Event::Asked(_)) | (Interest::Answers(_), Event::Committed(..)) => true,
+            (Interest::Calls, Event::RemoteCall(_)) | (Interest::Answers(_), Event::Committed(..)) => true,
             (Interest::Answers(caller), Event::Answered(_, of)) => caller == *of,
             _ => false,
         }))
     }
 }
 
-fn given(row: &PgRow) -> Result<Given, ColumnError> {
-    Ok(Given {
+fn given(row: &PgRow) -> Result<Answers, ColumnError> {
+    Ok(Answers {
         id: row.try_get(0)?,
         first: row.try_get(1)?,
         outcome: row.try_get(2)?,
@@ -242,8 +242,8 @@ fn given(row: &PgRow) -> Result<Given, ColumnError> {
     })
 }
 
-fn taken(row: &PgRow) -> Result<(i64, Taken), ColumnError> {
-    let call = Taken {
+fn taken(row: &PgRow) -> Result<(i64, ClaimedCall), ColumnError> {
+    let call = ClaimedCall {
         id: row.try_get(1)?,
         call: row.try_get(2)?,
         first: row.try_get(3)?,

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 use watershed_core::{HistoryRow, Revision, Stored, Uid};
 
 use super::super::columns::{self, integer, unreadable};
-use super::super::exchange::Later;
+use super::super::exchange::Delta;
 use super::transaction::Transaction;
 use super::{Database, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, StoreError, database as failed};
 
@@ -43,12 +43,12 @@ pub(super) async fn stored(database: &Database, instance: &str) -> Result<(Store
     Ok((stored, removed))
 }
 
-/// What was committed after a revision, all of one moment; none if what went since is no longer remembered.
+/// Reads the commits after a revision, all of one moment; none if removals since then are no longer remembered.
 pub(super) async fn later(
     database: &Database,
     instance: &str,
     from: Revision,
-) -> Result<Option<Later>, StoreError> {
+) -> Result<Option<Delta>, StoreError> {
     let (failed, statements) = (failed(CATALOG), &database.statements);
     let transaction = Transaction::begin_with(&database.pool, ONE_MOMENT).await;
     let mut transaction = transaction.map_err(&failed)?;
@@ -57,9 +57,9 @@ pub(super) async fn later(
     let revision = known
         .as_ref()
         .map_or(Ok(Revision(0)), |row| columns::value(row, 1));
-    let mut later = Later {
+    let mut later = Delta {
         revision: revision.map_err(unreadable(CATALOG))?,
-        ..Later::default()
+        ..Delta::default()
     };
     if later.revision.0 > from.0.saturating_add(REMOVALS_KEPT) {
         return Ok(None);

@@ -38,18 +38,19 @@ use self::statements::Statements;
 use super::columns::{integer, unreadable, value};
 use super::cuts::Cuts;
 use super::{
-    BoxFuture, Catalog, Certainty, Exchange, Given, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, Opened,
+    Answers, BoxFuture, Catalog, Exchange, HISTORY_AT_ONCE, HISTORY_PER_RESOURCE, Lease, LeaseStatus, Opened,
     Store, StoreError, TablePrefix,
 };
 
-/// How long a lease lasts unless something else is asked for: short enough for a takeover that people hardly notice,
-/// long enough for a database that pauses.
+/// The time that a lease lasts unless something else is asked for: short enough for a takeover that people hardly
+/// notice, long enough for a database that pauses.
 pub const TERM: Duration = Duration::from_secs(10);
 
-/// How often a held instance is looked at again although nothing was announced: an announcement may be lost.
+/// The interval at which a held instance is looked at again although nothing was announced: an announcement may be
+/// lost.
 pub const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What is done about an instance that somebody else holds.
+/// The reaction to an instance that somebody else holds.
 ///
 /// See [`PostgresStore`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -105,12 +106,12 @@ pub struct PostgresStore {
     look_again: Duration,
 }
 
-/// What the store and its open catalogs share.
+/// The state that the store and its open catalogs share.
 struct Database {
     pool: PgPool,
     statements: Statements,
     events: Events,
-    /// Who holds the leases that are taken through this store.
+    /// The holder of the leases that are taken through this store.
     holder: Uuid,
 }
 
@@ -146,22 +147,22 @@ impl PostgresStore {
         })
     }
 
-    /// How long leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half of it
-    /// without a renewal and stops after two thirds.
+    /// Returns the time that leases last that are not renewed; [`TERM`] unless set. A holder starts nothing after half
+    /// of it without a renewal and stops after two thirds.
     #[must_use]
     pub fn term(mut self, term: Duration) -> Self {
         self.term = term;
         self
     }
 
-    /// What is done about an instance that somebody else holds; to wait unless set.
+    /// Sets the reaction to an instance that somebody else holds; to wait by default.
     #[must_use]
     pub fn when_held(mut self, when_held: WhenHeld) -> Self {
         self.when_held = when_held;
         self
     }
 
-    /// How often an instance that somebody else holds is looked at again although nothing was announced;
+    /// The interval at which an instance that somebody else holds is looked at again although nothing was announced;
     /// [`LOOK_AGAIN`] unless set. A holder that shuts down announces that, so nobody waits this long for it.
     #[must_use]
     pub fn look_again(mut self, interval: Duration) -> Self {
@@ -178,7 +179,7 @@ impl PostgresStore {
 impl Store for PostgresStore {
     fn open<'a>(&'a self, instance: &'a str) -> BoxFuture<'a, Result<Opened, StoreError>> {
         Box::pin(async move {
-            let Taken {
+            let ClaimedCall {
                 since,
                 epoch,
                 last_removal,
@@ -214,8 +215,8 @@ impl Store for PostgresStore {
 }
 
 /// A lease that was taken.
-struct Taken {
-    /// When it was asked for.
+struct ClaimedCall {
+    /// The time at which it was asked for.
     since: Instant,
     epoch: Epoch,
     last_removal: Revision,
@@ -231,7 +232,7 @@ impl PostgresStore {
     }
 
     /// Takes the lease, now or once it is free.
-    async fn campaign(&self, instance: &str) -> Result<Taken, StoreError> {
+    async fn campaign(&self, instance: &str) -> Result<ClaimedCall, StoreError> {
         if let Some(taken) = self.take(instance).await? {
             return Ok(taken);
         }
@@ -255,7 +256,7 @@ impl PostgresStore {
         }
     }
 
-    async fn take(&self, instance: &str) -> Result<Option<Taken>, StoreError> {
+    async fn take(&self, instance: &str) -> Result<Option<ClaimedCall>, StoreError> {
         let failed = database("take the lease");
         let asked = Instant::now();
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.take));
@@ -268,14 +269,14 @@ impl PostgresStore {
             .map_err(&failed)?;
         let Some(row) = taken else { return Ok(None) };
         let unreadable = unreadable("read the catalog");
-        Ok(Some(Taken {
+        Ok(Some(ClaimedCall {
             since: asked,
             epoch: value(&row, 0).map_err(&unreadable)?,
             last_removal: value(&row, 2).map_err(unreadable)?,
         }))
     }
 
-    /// How long the present lease lasts unless it is renewed.
+    /// Returns the time that the present lease lasts unless it is renewed.
     async fn held_for(&self, instance: &str) -> Result<Duration, StoreError> {
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.held_for));
         let row = sqlx::query(sql)
@@ -331,7 +332,7 @@ impl PostgresCatalog {
         }
     }
 
-    /// Whether the lease was still ours and is renewed.
+    /// Returns true if the lease was still ours and is renewed.
     async fn renewed(&self) -> Result<bool, sqlx::Error> {
         let asked = Instant::now();
         let sql = AssertSqlSafe(Arc::clone(&self.database.statements.renew));
@@ -371,7 +372,7 @@ impl Catalog for PostgresCatalog {
     fn commit_with<'a>(
         &'a self,
         commit: &'a Commit,
-        answers: &'a [Given],
+        answers: &'a [Answers],
     ) -> BoxFuture<'a, Result<(), CommitError>> {
         Box::pin(async move {
             let mut cuts = self.cuts.lock().await;
@@ -415,7 +416,7 @@ impl Catalog for PostgresCatalog {
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // What ran under a lease that is over may still be about to end: the rest of the term is for that.
-            if self.lease().certainty(Instant::now()) == Certainty::Over {
+            if self.lease().status(Instant::now()) == LeaseStatus::Expired {
                 return;
             }
             if let Err(error) = self.release().await {

@@ -56,7 +56,7 @@ impl PostgresReader {
     }
 }
 
-/// What [`PostgresReader::revisions`] gives. It need not hear of every revision, only of the latest.
+/// The stream of [`PostgresReader::revisions`]. It may skip revisions, but not the latest.
 ///
 /// See [`PostgresStore`](super::PostgresStore) for an example.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::transaction::Transaction;
 #[derive(Debug, Clone, Copy)]
 struct Migration {
     version: i32,
-    /// What the step does, for people who look into the database.
+    /// A description of the step, for people who look into the database.
     name: &'static str,
     /// Statements, with `{p}` for the prefix.
     sql: &'static str,
@@ -117,7 +117,7 @@ const RETRY: &str = "ALTER TABLE {p}resources ADD COLUMN retry TEXT";
 /// Resources that were stored before count as ready.
 const UNREADY: &str = "ALTER TABLE {p}resources ADD COLUMN unready TEXT";
 
-/// What other processes ask, and what they need to follow: the rows after a revision, and what went after it.
+/// Calls of other processes, and what they need to follow: the rows after a revision, and the removals after it.
 const CALLS: &str = "
     CREATE TABLE {p}calls (
         instance TEXT NOT NULL,

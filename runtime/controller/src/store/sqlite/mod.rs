@@ -85,7 +85,7 @@ pub struct SqliteStore {
     database: Arc<Database>,
 }
 
-/// What the store and its open catalogs share; the last of them closes it.
+/// The state that the store and its open catalogs share; the last of them closes it.
 struct Database {
     writer: Mutex<Option<Writer>>,
     readers: SqlitePool,
@@ -325,15 +325,15 @@ fn database(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     }
 }
 
-/// Whether an error of the database says that the file is damaged, or none of SQLite's.
+/// Returns true if an error of the database says that the file is damaged, or none of SQLite's.
 pub(super) fn is_corrupt(error: &(dyn std::error::Error + 'static)) -> bool {
     let code = error.downcast_ref::<sqlx::Error>().and_then(code_of);
     // Further codes have more above the lowest byte.
     code.is_some_and(|code| [CORRUPT, NOT_A_DATABASE].contains(&(code & 0xff)))
 }
 
-/// Whether an error of the database says that there is no room to write: on the disk, or in what this process may
-/// write into one file.
+/// Returns true if an error of the database says that there is no room to write: on the disk, or in what this process
+/// may write into one file.
 pub(super) fn is_full(error: &sqlx::Error) -> bool {
     use rustix::process::{Resource, getrlimit};
     match code_of(error) {

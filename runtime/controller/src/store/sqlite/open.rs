@@ -15,10 +15,10 @@ use super::lock::beside;
 use super::schema::{MIGRATIONS_TABLE, Migration};
 use super::{StoreError, TablePrefix, database};
 
-/// How a SQLite database begins.
+/// The first bytes of a SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-/// What stands at the path of a catalog.
+/// The thing at the path of a catalog.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
     /// Nothing, or a database in which nothing was ever made.
@@ -27,7 +27,7 @@ pub(super) enum Found {
     Version(u32),
 }
 
-/// How closely a file is looked at.
+/// The thoroughness of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Check {
     /// Every page.
@@ -36,7 +36,7 @@ enum Check {
     Version,
 }
 
-/// Whether a journal with something in it lies beside the catalog.
+/// Returns true if a journal with something in it lies beside the catalog.
 pub(super) fn has_journal(path: &Path) -> bool {
     fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
 }
@@ -92,7 +92,7 @@ async fn look_into(
     })
 }
 
-/// Why a file that begins like a database has no version.
+/// The reason why a file that begins like a database has no version.
 enum Unsound {
     Contents(String),
     Database(sqlx::Error),
@@ -247,7 +247,7 @@ async fn run(connection: &mut SqliteConnection, sql: String) -> Result<(), sqlx:
         .map(drop)
 }
 
-/// Whether an error says that the file is not a sound database (SQLITE_CORRUPT, SQLITE_NOTADB).
+/// Returns true if an error says that the file is not a sound database (SQLITE_CORRUPT, SQLITE_NOTADB).
 fn is_damage(error: &sqlx::Error) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     // Extended codes keep the primary code in their lowest byte.

@@ -13,7 +13,7 @@ use super::schema::{MIGRATIONS, OLDEST_READABLE};
 use super::statements::Statements;
 use super::{StoreError, TablePrefix, database, load};
 
-/// How often a look is taken again because somebody began to use the file meanwhile.
+/// The number of looks, if the file is in use at each of them.
 const LOOKS: usize = 3;
 
 /// Reads a catalog file for those who only look: takes no lease, raises no epoch, writes nothing, and neither needs
@@ -26,7 +26,7 @@ pub struct SqliteReader {
     statements: Statements,
 }
 
-/// What tells whether a file was written to.
+/// The size and time of a file, which tell whether it was written to.
 type Stamp = Option<(u64, SystemTime)>;
 
 impl SqliteReader {
@@ -76,7 +76,7 @@ impl SqliteReader {
             .await
     }
 
-    /// What SQLite finds wrong with the file: torn pages, indexes that don't fit. Nothing where all is well.
+    /// Lists the faults that SQLite finds in the file: torn pages, indexes that don't fit. Empty where all is well.
     ///
     /// # Errors
     /// As [`read`](Self::read).

@@ -8,7 +8,7 @@
 pub(super) struct Migration {
     /// The version that the step leads to.
     pub(super) version: u32,
-    /// What the step does, for people who look into the database.
+    /// A description of the step, for people who look into the database.
     pub(super) name: &'static str,
     /// Statements, with `{p}` for the prefix.
     pub(super) sql: &'static str,
@@ -55,7 +55,7 @@ pub(super) const MIGRATIONS_TABLE: &str = "
         applied_at INTEGER NOT NULL
     )";
 
-/// What was removed before is not known; nobody resumes from before this.
+/// The revision of the last removal. Removals before it are not known; nobody resumes from there.
 const LAST_REMOVAL: &str = "
     ALTER TABLE {p}instances ADD COLUMN removed_at INTEGER NOT NULL DEFAULT 0;
     UPDATE {p}instances SET removed_at = revision";

@@ -218,7 +218,10 @@ fn a_handle_that_outlives_its_runtime_leaves_the_catalog_to_the_next_controller(
     let start = async || {
         let store = SqliteStore::open(&path).await?;
         let builder = crate::Controller::builder().store(store);
-        let builder = builder.kind(watershed_core::KindOptions::new("thing"), crate::tests::support::Nothing);
+        let builder = builder.kind(
+            watershed_core::KindOptions::new("thing"),
+            crate::tests::support::Nothing,
+        );
         Ok::<_, StoreError>(builder.start().await.unwrap())
     };
     let first = runtime();
@@ -374,7 +377,7 @@ fn rows(stored: &Stored) -> Vec<watershed_core::Row> {
     rows
 }
 
-/// What lies in a folder: names and bytes.
+/// Returns the contents of a folder: names and bytes.
 fn contents_of(folder: &TempDir) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(folder.path())
         .unwrap()

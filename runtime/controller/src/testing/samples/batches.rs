@@ -50,7 +50,7 @@ struct Batcher {
 }
 
 impl Batcher {
-    /// How many items are there.
+    /// Returns the number of items that are there.
     async fn begin(&self, context: &Context<Self>, upto: u64) -> Result<u64, Error> {
         let uid = context.uid();
         let cut = |logs: &mut Logs| {

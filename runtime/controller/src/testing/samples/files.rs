@@ -69,7 +69,7 @@ impl Folder {
 enum Flaw {
     WritesInPlace,
     LeavesScraps,
-    /// Which a destructor removes, where one runs.
+    /// Leaves scraps that a destructor removes, where one runs.
     LeavesScrapsWhenItDies,
     ForgetsOldName,
     TrustsState,

@@ -11,10 +11,10 @@ use super::standin::{again_at, done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
 use crate::{Context, Reconciler, json_message};
 
-/// How long a job takes.
+/// The time that a job takes.
 const TAKES: Duration = Duration::from_secs(45);
 
-/// How long until one looks at it again.
+/// The pause between two looks at a job.
 const POLL: Duration = Duration::from_secs(20);
 
 #[derive(Serialize, Deserialize)]
@@ -31,7 +31,7 @@ json_message!(Finished, format = 1);
 struct Farm(BTreeMap<(Uid, String), Instant>);
 
 impl Farm {
-    /// How far a job is; submits it if it was not.
+    /// Returns the progress of a job; submits it if it was not.
     fn submit(&mut self, key: (Uid, String)) -> Duration {
         self.0.entry(key).or_insert_with(Instant::now).elapsed()
     }

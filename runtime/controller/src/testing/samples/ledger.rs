@@ -22,7 +22,7 @@ json_message!(Posted, format = 1);
 #[derive(Default)]
 struct Ledger {
     entries: BTreeMap<Uid, u64>,
-    /// What was posted without a key.
+    /// The sum that was posted without a key.
     loose: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Where the kit interrupts: nowhere but at awaits, and at each of them.
+//! The points at which the kit interrupts: each await, and nothing else.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -8,10 +8,10 @@ use watershed_core::{Error, Outcome};
 use super::super::{Kit, Outside};
 use crate::{Context, Reconciler};
 
-/// How often each run of this waits.
+/// The number of times that each run of this waits.
 const AWAITS: usize = 5;
 
-/// What happened to runs, by how often they had waited.
+/// The fates of runs, by the number of waits before.
 #[derive(Debug, Default)]
 struct Met {
     cancelled: BTreeSet<usize>,

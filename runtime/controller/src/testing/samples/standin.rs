@@ -1,4 +1,4 @@
-//! What the samples act on: a value in memory behind calls that wait, and fail while there is trouble.
+//! The outside of the samples: a value in memory behind calls that wait, and fail while there is trouble.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use crate::api::context::Context;
 use crate::api::reconciler::Reconciler;
 use crate::sync::Unpoisoned;
 
-/// What is behind the calls.
+/// The value behind the calls.
 pub(super) trait World: Default + Send + 'static {
     type Seen: PartialEq + fmt::Debug;
 

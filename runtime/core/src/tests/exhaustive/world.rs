@@ -37,12 +37,12 @@ pub(super) struct Run {
     pub(super) index: usize,
     pub(super) phase: Phase,
     pub(super) cancelled: bool,
-    /// When it began, in inputs, and under which names.
+    /// The time at which it began, in inputs, and under which names.
     pub(super) began: u32,
     pub(super) names: u8,
 }
 
-/// When what happened to a resource, in inputs.
+/// The inputs at which things happened to a resource.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Past {
     pub(super) asked: u32,
@@ -74,7 +74,7 @@ pub(super) struct World {
     pub(super) must_cancel: u8,
     may_cancel: u8,
     next_uid: u128,
-    /// Whether states are checked.
+    /// True if states are checked.
     pub(super) checks: bool,
 }
 

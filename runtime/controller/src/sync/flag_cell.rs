@@ -1,4 +1,4 @@
-//! Where two threads leave each other word: one puts something there, the other raises a flag, in whatever order.
+//! A rendezvous of two threads: one puts a thing there, the other raises a flag, in any order.
 //!
 //! Whoever comes later finds what the other left, so that one of them at least can do what both together ask for. Each
 //! writes, then passes a sequentially consistent fence, then reads: of two such fences one comes first, and whoever
@@ -7,16 +7,16 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::sync::{AtomicBool, OnceLock, fence};
+use super::{AtomicBool, OnceLock, fence};
 
 /// A flag, and a thing that is put beside it once.
 #[derive(Debug)]
-pub(crate) struct Meeting<T> {
+pub(crate) struct FlagCell<T> {
     raised: AtomicBool,
     thing: OnceLock<T>,
 }
 
-impl<T> Meeting<T> {
+impl<T> FlagCell<T> {
     pub(crate) fn new() -> Self {
         Self {
             raised: AtomicBool::new(false),
@@ -24,12 +24,12 @@ impl<T> Meeting<T> {
         }
     }
 
-    /// Whether the flag was raised.
+    /// Returns true if the flag was raised.
     pub(crate) fn is_raised(&self) -> bool {
         self.raised.load(Ordering::SeqCst)
     }
 
-    /// Whether the thing is there. If not, whoever puts it sees what the caller wrote before this.
+    /// Returns true if the thing is there. If not, whoever puts it sees what the caller wrote before this.
     pub(crate) fn is_put(&self) -> bool {
         fence(Ordering::SeqCst);
         self.thing.get().is_some()

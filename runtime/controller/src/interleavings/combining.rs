@@ -1,4 +1,4 @@
-//! The helm: one at a time has it, nobody is forgotten, the pilot gets it, and nothing stays behind.
+//! The combiner: one task at a time has the host, no request is lost, the driver gets its turn, and no host stays behind.
 
 use std::future::Future;
 use std::pin::pin;
@@ -13,9 +13,9 @@ use shuttle::sync::mpsc::{self, Sender};
 use shuttle::thread;
 
 use super::explore;
-use crate::event_loop::combining::{Helm, Left, Visitor};
+use crate::event_loop::combining::{AfterLoan, Combiner, LentTo};
 
-/// What was left for the host.
+/// Inputs that were left for the host.
 type Things = Arc<Mutex<Vec<usize>>>;
 
 /// Takes what was left, one thing in a turn, so that there is often more.
@@ -26,16 +26,19 @@ struct Taker {
 }
 
 impl Taker {
-    fn turn(&mut self) -> Left {
-        assert!(!self.is_steered.swap(true, Ordering::SeqCst), "two have the helm");
+    fn turn(&mut self) -> AfterLoan {
+        assert!(
+            !self.is_steered.swap(true, Ordering::SeqCst),
+            "two have the combiner"
+        );
         let thing = self.left.lock().unwrap().pop();
         self.is_steered.store(false, Ordering::SeqCst);
         if let Some(thing) = thing {
             self.taken.send(thing).unwrap();
         }
         match self.left.lock().unwrap().is_empty() {
-            true => Left::AtRest,
-            false => Left::ToPilot,
+            true => AfterLoan::Idle,
+            false => AfterLoan::NeedsDriver,
         }
     }
 }
@@ -44,7 +47,7 @@ impl Taker {
 fn whatever_is_left_is_taken_once_whoever_makes_the_turn() {
     const THINGS: usize = 3;
     explore(|| {
-        let (left, helm) = (Things::default(), Arc::new(Helm::new()));
+        let (left, combiner) = (Things::default(), Arc::new(Combiner::new()));
         let (tell, told) = mpsc::channel();
         let ended = Arc::new(AtomicBool::new(false));
         let mut host = Taker {
@@ -52,28 +55,28 @@ fn whatever_is_left_is_taken_once_whoever_makes_the_turn() {
             taken: tell,
             is_steered: Arc::default(),
         };
-        let (at_helm, is_over) = (Arc::clone(&helm), Arc::clone(&ended));
-        let steering = thread::spawn(move || {
-            let pilot = at_helm.pilot();
+        let (shared, is_over) = (Arc::clone(&combiner), Arc::clone(&ended));
+        let driving = thread::spawn(move || {
+            let driver = shared.driver();
             while !is_over.load(Ordering::SeqCst) {
-                if host.turn() == Left::ToPilot {
+                if host.turn() == AfterLoan::NeedsDriver {
                     continue;
                 }
-                host = pilot.rest(host).unwrap_or_else(|| {
-                    block_on(pilot.rung());
-                    block_on(pilot.take()).ok().unwrap()
+                host = driver.rest(host).unwrap_or_else(|| {
+                    block_on(driver.woken());
+                    block_on(driver.take()).ok().unwrap()
                 });
             }
         });
         let leaving: Vec<_> = (0..THINGS)
             .map(|thing| {
-                let (left, helm) = (Arc::clone(&left), Arc::clone(&helm));
+                let (left, combiner) = (Arc::clone(&left), Arc::clone(&combiner));
                 thread::spawn(move || {
                     left.lock().unwrap().push(thing);
                     match thing {
-                        0 => helm.ring(),
-                        1 => helm.come_by(Visitor::Worker, Taker::turn),
-                        _ => helm.come_by(Visitor::Caller, Taker::turn),
+                        0 => combiner.wake(),
+                        1 => combiner.run_or_wake(LentTo::Worker, Taker::turn),
+                        _ => combiner.run_or_wake(LentTo::Caller, Taker::turn),
                     }
                 })
             })
@@ -84,33 +87,37 @@ fn whatever_is_left_is_taken_once_whoever_makes_the_turn() {
         assert_eq!(taken, [0, 1, 2]);
         leaving.into_iter().for_each(|thread| thread.join().unwrap());
         ended.store(true, Ordering::SeqCst);
-        helm.ring();
-        steering.join().unwrap();
+        combiner.wake();
+        driving.join().unwrap();
     });
 }
 
 #[test]
-fn nobody_comes_between_the_pilot_and_the_helm() {
+fn no_borrower_comes_before_a_waiting_driver() {
     explore(|| {
-        let helm = Arc::new(Helm::new());
-        let pilot = helm.pilot();
-        assert!(pilot.rest(()).is_none());
+        let combiner = Arc::new(Combiner::new());
+        let driver = combiner.driver();
+        assert!(driver.rest(()).is_none());
         let visiting: Vec<_> = (0..2)
             .map(|_| {
-                let helm = Arc::clone(&helm);
+                let combiner = Arc::clone(&combiner);
                 thread::spawn(move || {
                     for _ in 0..3 {
-                        helm.come_by(Visitor::Caller, |()| Left::AtRest);
+                        combiner.run_or_wake(LentTo::Caller, |()| AfterLoan::Idle);
                     }
                 })
             })
             .collect();
-        let mut take = pin!(pilot.take());
+        let mut take = pin!(driver.take());
         let first = take.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         if let Poll::Pending = first {
-            let last = helm.last_visit();
+            let last_loan = combiner.last_loan();
             assert!(block_on(take).is_ok());
-            assert_eq!(helm.last_visit(), last, "somebody was let in before the pilot");
+            assert_eq!(
+                combiner.last_loan(),
+                last_loan,
+                "a borrower got the host before the driver"
+            );
         }
         visiting.into_iter().for_each(|thread| thread.join().unwrap());
     });
@@ -126,17 +133,17 @@ impl Drop for Dropped {
 }
 
 #[test]
-fn the_host_goes_with_the_pilot_whoever_has_it() {
+fn the_host_goes_with_the_driver_whoever_has_it() {
     explore(|| {
-        let helm = Arc::new(Helm::new());
+        let combiner = Arc::new(Combiner::new());
         let count = Arc::new(AtomicUsize::new(0));
-        let pilot = helm.pilot();
-        assert!(pilot.rest(Dropped(Arc::clone(&count))).is_none());
-        let visitor = Arc::clone(&helm);
-        let visiting = thread::spawn(move || visitor.come_by(Visitor::Caller, |_| Left::AtRest));
-        drop(pilot);
+        let driver = combiner.driver();
+        assert!(driver.rest(Dropped(Arc::clone(&count))).is_none());
+        let to = Arc::clone(&combiner);
+        let visiting = thread::spawn(move || to.run_or_wake(LentTo::Caller, |_| AfterLoan::Idle));
+        drop(driver);
         visiting.join().unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 1);
-        helm.come_by(Visitor::Caller, |_| panic!("nobody is there"));
+        combiner.run_or_wake(LentTo::Caller, |_| panic!("nobody is there"));
     });
 }
