@@ -398,7 +398,7 @@ impl Bench {
         self.answers_to(call).pop()
     }
 
-    /// What readers see of the live resource of that name.
+    /// Returns the row of the live resource of that name, as readers see it.
     pub(crate) fn row(&self, name: &str) -> std::sync::Arc<Row> {
         let name = crate::Name::from(name);
         let found = self

@@ -1,5 +1,5 @@
 //! Reading: the committed catalog with the status of each resource, and the changes to it.
 
-mod ring_log;
+pub(crate) mod ring_log;
 pub(crate) mod view;
 pub(crate) mod watch;

@@ -42,7 +42,7 @@ pub struct RemoteCall {
 pub struct ClaimedCall {
     /// Its id.
     pub id: Uuid,
-    /// What is asked.
+    /// The call.
     pub call: String,
     /// The answer of an earlier holder before it was gone: that the request stands.
     pub first: Option<String>,

@@ -8,7 +8,7 @@ use crate::journal::Journal;
 use crate::types::index::Slot;
 use crate::{Answer, CallId, InvocationId, QuickHash, RunOutcome, Settlement};
 
-/// What a handle still waits for.
+/// The answers that a handle still waits for.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     outcome: bool,
@@ -63,7 +63,7 @@ impl Waiters {
         !self.idle.is_empty()
     }
 
-    /// What somebody waits for to complete or to settle.
+    /// Lists the resources that callers wait for to complete or to settle.
     pub(crate) fn awaited(&self) -> impl Iterator<Item = Slot> + '_ {
         self.outcomes.keys().chain(self.waits.keys()).copied()
     }

@@ -54,7 +54,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What is below an unsettled resource is unsettled.
+    /// Checks that everything below an unsettled resource is unsettled.
     pub(super) fn check_pending_below(&self, findings: &mut Findings) {
         let unsettled =
             |(_, it): &(Slot, &crate::graph::resource::Resource)| it.is_live() && it.is_unsettled();

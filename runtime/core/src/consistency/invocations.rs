@@ -69,7 +69,8 @@ impl Parts<'_> {
         }
     }
 
-    /// What runs and is not cancelled has seen the present spec and refreshes, and, unless it runs again, parents.
+    /// Checks that every running, uncancelled invocation has seen the present spec and refreshes, and, unless it runs
+    /// again, parents.
     pub(super) fn check_runs_see_the_present(&self, findings: &mut Findings) {
         for (slot, run) in self.regular_runs() {
             let (resource, Some(seen)) = (&self.graph[slot], run.seen()) else {
@@ -96,7 +97,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What is abandoned is counted; what it keeps out names an invocation that has not returned.
+    /// Checks that abandoned invocations are counted, and that whatever they keep out names one that has not returned.
     pub(super) fn check_abandoned_aside(&self, findings: &mut Findings) {
         let mut abandoned = HashMap::new();
         for (slot, resource) in self.graph.iter() {

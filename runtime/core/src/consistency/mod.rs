@@ -27,7 +27,7 @@ const FINDINGS_PER_RULE: usize = 20;
 /// A rule with the function that checks it.
 type Check<'a> = (Rule, fn(&Parts<'a>, &mut Findings));
 
-/// What was found so far.
+/// The findings so far.
 struct Findings {
     rule: Rule,
     of_rule: usize,

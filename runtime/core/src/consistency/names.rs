@@ -77,7 +77,7 @@ impl Parts<'_> {
         }
     }
 
-    /// What each owner owns is what the rows say.
+    /// Checks that owners own what the rows say.
     pub(super) fn check_owners_agree(&self, findings: &mut Findings) {
         let mut owned: HashMap<Uid, BTreeSet<Slot>, QuickHash> = HashMap::default();
         for (slot, resource) in self.graph.iter() {

@@ -7,7 +7,7 @@ use crate::timers::Timer;
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// What has to be woken by a timer is, and every timer belongs to something.
+    /// Checks that everything that needs a timer has one, and that every timer belongs to something.
     pub(super) fn check_timers_agree(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter() {
             let retries = self.timers.due(Timer::OpRetry(slot)).is_some();

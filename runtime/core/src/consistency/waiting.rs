@@ -7,7 +7,7 @@ use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::types::index::Slot;
 
 impl Parts<'_> {
-    /// Whatever is pending waits for something that will have it considered.
+    /// Checks that every pending resource waits for something that will have it considered.
     pub(super) fn check_no_lost_wake_ups(&self, findings: &mut Findings) {
         for slot in self.graph.agenda() {
             let listed = self.graph.get(*slot).is_none_or(|it| it.is_queued());

@@ -139,7 +139,7 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// What a batch may have marked, if abandoned invocations could keep it out.
+    /// Lists the resources that a batch may have marked, if abandoned invocations could keep them out.
     fn marked_by(&self, steps: &[Step]) -> Vec<Slot> {
         let slot = |step: &Step| match step {
             Step::Change { slot, .. } | Step::Delete { slot, .. } => Some(*slot),

@@ -134,7 +134,7 @@ impl Calling<'_> {
         }
     }
 
-    /// Who calls: the resource whose invocation it is, if any, and the cause to be recorded.
+    /// Returns the calling resource, if an invocation of one calls, and the cause to be recorded.
     fn caller(&self) -> Result<(Option<Slot>, Cause), Refusal> {
         let Some(invocation) = self.by else {
             return Ok((None, Cause::Call(self.id)));

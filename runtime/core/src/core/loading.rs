@@ -240,7 +240,7 @@ impl Loading {
         }
     }
 
-    /// What referred to what was stored only by name: deleted resources of that name count as well.
+    /// Orders loaded deletes. Refs were stored by name alone: deleted resources of that name count as well.
     fn order_loaded_deletes(&mut self, deleted: &[Slot]) {
         let order: Vec<(Slot, Vec<Slot>)> = deleted
             .iter()

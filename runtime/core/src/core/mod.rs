@@ -36,7 +36,7 @@ use crate::{
     Refusal, Revision, Rule, Settled, StopReason, Stored, Target,
 };
 
-/// How much the core has looked at since it was opened; tests assert that it grows with what was touched.
+/// Counts of what the core has looked at since it was opened; tests assert that they grow with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// Resources visited while asking, releasing and looking for cycles.

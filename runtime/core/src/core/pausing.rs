@@ -14,7 +14,7 @@ impl Core {
         }
     }
 
-    /// What asked for it meanwhile counts as one request.
+    /// Resumes a resource. Requests that came meanwhile count as one.
     pub(super) fn resume(&mut self, slot: Slot, cause: Cause) {
         if !self.graph[slot].row().paused {
             return;

@@ -40,7 +40,7 @@ impl Core {
         }
     }
 
-    /// What is to be forgotten for its success is so by the new policy, from now on.
+    /// Applies a new reset time to failures that are to be forgotten after a success.
     fn follow_new_reset(&mut self, slot: Slot) {
         if self.timers.clear(Timer::Forgive(slot)) {
             let attempts = attempts_after(&self.graph, &mut self.timers, self.now.mono, (slot, false));

@@ -59,7 +59,7 @@ impl Core {
         Some(run)
     }
 
-    /// Whatever waited for this invocation to be out of the way of a name is considered again.
+    /// Considers again everything that waited for a name of this invocation.
     fn free_names(&mut self, slot: Slot, run: &Running) {
         for name in run.under().iter() {
             self.graph.wake_claimants(name, slot);

@@ -17,7 +17,7 @@ pub(crate) enum Service {
     Serving,
     /// Shut down: invocations may return until the grace is over.
     Returning,
-    /// What did not return is given up; what is changed is still committed.
+    /// Invocations that did not return are given up; changes are still committed.
     Committing,
     Stopped,
 }

@@ -60,8 +60,8 @@ impl Graph {
         self.cancel_below(slot, why, stops);
     }
 
-    /// What is pending below only because the controller started runs because of this request as well, which says
-    /// more. Each is told once.
+    /// Tells resources below that are pending only because the controller started of this request, which says more.
+    /// Each is told once.
     fn tell_below(&mut self, slot: Slot) {
         // What says no more itself would be told round a cycle for ever.
         let says_more = |reason: Arc<Reason>| !reason.is_only_the_start();

@@ -8,7 +8,7 @@ use crate::types::index::{NameId, Slot};
 use crate::{Cause, Settled, Uid};
 
 impl Graph {
-    /// Whoever has, or still has to do with, a name.
+    /// Lists the resources that have a name, or still have to do with it.
     pub(crate) fn claimants(&self, name: NameId) -> Vec<Slot> {
         let entry = &self.names[name];
         entry.others.iter().copied().chain(entry.live).collect()
@@ -202,7 +202,7 @@ impl Graph {
             .collect()
     }
 
-    /// Whatever waited for an invocation of `slot` to be out of the way of a name is considered again.
+    /// Considers again everything that waited for an invocation of `slot` to be out of the way of a name.
     pub(crate) fn wake_claimants(&mut self, name: NameId, slot: Slot) {
         let mut index = 0;
         while let Some(other) = self.names[name].others.get(index).copied() {

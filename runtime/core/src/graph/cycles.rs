@@ -15,8 +15,8 @@ use crate::{Error, Key, QuickHash};
 /// The code of the error that the members of a cycle carry.
 pub(crate) const CYCLE_CODE: &str = "cycle";
 
-/// How many different ways round one knot of cycles are spelled out: beyond that, members carry the first.
-/// Bounds the cost of an error text at so many passes over the knot.
+/// The most ways round one knot of cycles that are spelled out: beyond that, members carry the first. Bounds the cost
+/// of an error text at so many passes over the knot.
 const SPELLED_MAX: usize = 16;
 
 /// The most members that the text of one error names: a long cycle is elided in the middle, so that the errors of all
@@ -69,7 +69,7 @@ impl Cycles {
     }
 }
 
-/// What a search for cycles found.
+/// The result of a search for cycles.
 #[derive(Debug, Default)]
 pub(crate) struct CycleChanges {
     /// On a cycle now that is not the one from before.

@@ -29,7 +29,7 @@ enum Stage {
     Abandoned { run: Box<Running>, then: Then },
 }
 
-/// What goes on beside an abandoned invocation.
+/// The stage beside an abandoned invocation.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 enum Then {
@@ -60,7 +60,7 @@ impl Deref for Rest {
     }
 }
 
-/// What moves a resource from one stage to another.
+/// An event that moves a resource from one stage to another.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// Something asks for it.

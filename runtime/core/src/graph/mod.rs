@@ -51,7 +51,7 @@ pub(crate) struct Graph {
     names: Names,
     kinds: Kinds,
     cycles: Cycles,
-    /// What each owner owns.
+    /// The owned resources of each owner.
     owned: HashMap<Uid, BTreeSet<Slot>, QuickHash>,
     /// Resources to be considered, each at most once.
     agenda: VecDeque<Slot>,
@@ -59,9 +59,9 @@ pub(crate) struct Graph {
     touched: Vec<Slot>,
     /// Invocations that have not returned.
     runs: HashMap<InvocationId, Slot, QuickHash>,
-    /// How many of them are abandoned.
+    /// The number of those that are abandoned.
     abandoned: usize,
-    /// How many resources are pending or running, since when without a break, and how often that began.
+    /// The number of pending or running resources, the time since which there are some, and how often that began.
     unsettled: usize,
     restless_since: Mono,
     restless_times: u64,

@@ -37,12 +37,12 @@ impl Graph {
         }
     }
 
-    /// What a resource owns, if that is anything.
+    /// Returns the owned resources of an owner, if there are any.
     pub(crate) fn owned(&self, owner: Uid) -> Option<&std::collections::BTreeSet<Slot>> {
         self.owned.get(&owner)
     }
 
-    /// What a resource owns, in order.
+    /// Lists the owned resources of an owner, in order.
     pub(crate) fn owned_by(&self, owner: Uid) -> impl Iterator<Item = Slot> + '_ {
         self.owned.get(&owner).into_iter().flatten().copied()
     }

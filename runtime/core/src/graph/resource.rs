@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     pub(super) name: NameId,
-    /// Where this link stands among the name's referrers.
+    /// The index of this link among the name's referrers.
     pub(super) position: u32,
     pub(super) required: Required,
     /// True if it makes an edge when its name is live: not `exists`, and the first such ref of its name.
@@ -63,7 +63,7 @@ pub(crate) struct Failure {
     pub(super) retry_after: Option<Duration>,
 }
 
-/// What only few resources have at a time.
+/// Cold fields: parts that only few resources have at a time.
 #[derive(Default, Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Extra {

@@ -10,7 +10,7 @@ use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Effect, Mono, Now, Phase, Priority, QuickHash, Reason, RunResult, Settled, Timestamp};
 
-/// Where invocations are told to stop, and how long they then have.
+/// The outputs of a cancel: the effect, and the timer of the abandonment.
 pub(crate) struct Stops<'a> {
     timers: &'a mut Timers,
     out: &'a mut Vec<Effect>,

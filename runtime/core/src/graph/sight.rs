@@ -86,7 +86,7 @@ impl Graph {
             .collect()
     }
 
-    /// What a reconcile that starts now sees.
+    /// Returns what a reconcile that starts now sees.
     pub(crate) fn see(&self, slot: Slot) -> Seen {
         let row = &self.slots[slot].row;
         Seen {

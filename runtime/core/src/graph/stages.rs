@@ -22,7 +22,7 @@ pub(crate) struct Pending {
     pub(super) ready_since: Option<Mono>,
     /// Since when it has waited for a run that completes.
     pub(super) since: Mono,
-    /// What runs below it and is cancelled by such a request has been cancelled. Nothing more starts there.
+    /// The cancels that have been made below it for such a request. Nothing more starts there.
     pub(super) swept: Cancels,
 }
 
@@ -53,7 +53,7 @@ impl Pending {
     }
 }
 
-/// Who cancelled an invocation.
+/// The origin of a cancel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cancelled {
     No,
@@ -101,7 +101,7 @@ pub(crate) struct Running {
     pub(super) again: Option<Arc<Reason>>,
     /// Every name that the resource had at the start.
     pub(super) under: Under,
-    /// What it sees; none for deletes and renames.
+    /// The inputs that it sees; none for deletes and renames.
     pub(super) seen: Option<Seen>,
     /// True if it answers a request of the resource's own.
     pub(super) answers: bool,

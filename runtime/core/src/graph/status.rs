@@ -7,7 +7,7 @@ use crate::types::index::Slot;
 use crate::{Settled, Standing, Status};
 
 impl Graph {
-    /// How a resource stands, why, and what its invocation last said.
+    /// Returns the status of a resource: its standing, the reason, and the last progress of its invocation.
     pub(crate) fn status(&self, slot: Slot) -> Status {
         match self.slots[slot].lifecycle.at() {
             At::Settled(why) => Status {

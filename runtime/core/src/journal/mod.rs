@@ -59,7 +59,7 @@ pub(crate) struct Journal {
     rows: Vec<Arc<Row>>,
     departed: Vec<Gone>,
     no_ops: Untold,
-    /// How much may wait before calls are no longer taken, and for how long a commit may fail.
+    /// The backlog beyond which no calls are taken, and the time for which a commit may fail.
     limit: usize,
     patience: Duration,
 }

@@ -71,7 +71,7 @@ impl Barrier {
         (self.deletes, self.renames)
     }
 
-    /// Which deletes wait for which.
+    /// Returns the order of deletes.
     pub(crate) fn delete_order(&self) -> &DeleteOrder {
         &self.delete_order
     }

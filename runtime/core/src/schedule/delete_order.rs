@@ -8,7 +8,7 @@ use crate::graph::components::components;
 use crate::graph::resource::Life;
 use crate::types::index::{Slot, index_u32};
 
-/// Which deletes wait for the delete of a resource. By slot and uid, for a slot may be used again.
+/// The deletes that wait for the delete of a resource. By slot and uid, for a slot may be used again.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct DeleteOrder(HashMap<Slot, Vec<(Slot, Uid)>>);
@@ -26,8 +26,8 @@ impl DeleteOrder {
         waiting.map(|(target, _)| *target)
     }
 
-    /// Which deletes have to wait for these new ones: those of what they refer to or are owned by. Deletes that
-    /// would wait for one another in a circle don't.
+    /// Adds deletes, for which the deletes of their refs and owners have to wait. Deletes that would wait for one
+    /// another in a circle don't.
     pub(super) fn add(&mut self, graph: &mut Graph, deleted: &[(Slot, Vec<Slot>)]) {
         let index_of: HashMap<Slot, u32> = deleted
             .iter()

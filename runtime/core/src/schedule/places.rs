@@ -12,7 +12,7 @@ use crate::{KindOptions, Phase, Pool};
 struct KindPlaces {
     limit: Option<usize>,
     running: usize,
-    /// Which of the pools it is in.
+    /// The index of its pool.
     pool: Option<usize>,
     deletes: ReadyQueue,
     renames: ReadyQueue,

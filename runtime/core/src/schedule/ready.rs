@@ -15,7 +15,7 @@ const WORTH_A_MERGE: usize = 64;
 /// The heap is merged when it is larger than this part of what is sorted: each entry is then moved a few times only.
 const MERGE_PART: usize = 4;
 
-/// What comes before the name in the order of starts: the level, then the longest remaining path.
+/// The keys before the name in the order of starts: the level, then the longest remaining path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Rank {
     /// That of its priority, less one for each promotion.
@@ -103,7 +103,7 @@ impl ReadyQueue {
         first.map(|ready| ready.rank)
     }
 
-    /// What the entries speak of.
+    /// Lists the resources of the entries.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Slot> + '_ {
         self.sorted.iter().chain(&self.fresh).map(|ready| ready.slot)
     }

@@ -20,11 +20,11 @@ use crate::{Mono, QuickHash, Uid};
 /// The time that a timed request is deferred before it asks again.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
-/// What the last pass over the graph found.
+/// The result of the last pass over the graph.
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Starvation {
-    /// How old the result of a pass may be.
+    /// The greatest age of a result.
     slack: Duration,
     /// The time at which the last pass was, and in which stretch without rest.
     found: Option<(Mono, u64)>,

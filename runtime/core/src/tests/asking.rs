@@ -1,4 +1,4 @@
-//! What asking leaves behind: the reason, what runs on below, and how much was visited for it.
+//! Requests: the reasons that they leave, the runs below that go on, and the number of visits.
 
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, Limits, Ref, Required, Why};
@@ -114,7 +114,7 @@ fn row() -> Bench {
     bench
 }
 
-/// What is visited for each of them.
+/// Returns the visits for each of them.
 fn each(mut bench: Bench, work: impl FnOnce(&mut Bench)) -> (u64, u64) {
     let (nodes, edges) = cost(&mut bench, work);
     let part = |count: u64| (count as f64 / LENGTH as f64).round() as u64;

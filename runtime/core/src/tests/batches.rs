@@ -1,4 +1,4 @@
-//! What a batch may say, and what it is refused for with nothing changed.
+//! Batches: their edits, and the refusals that leave everything unchanged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What is released when: answers, snapshots and starts after their commits, and stopping.
+//! The order of release: answers, snapshots and starts after their commits, and stopping.
 
 use std::time::Duration;
 

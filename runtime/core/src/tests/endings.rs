@@ -1,4 +1,4 @@
-//! What is left of an invocation that is over: its row of history, the counts, and what the last one saw.
+//! Traces of a completed invocation: its row of history, the counts, and the inputs that it saw.
 
 use std::time::Duration;
 

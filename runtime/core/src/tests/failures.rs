@@ -1,4 +1,4 @@
-//! What is left of failures: when they are forgotten, and which times go with them.
+//! Traces of failures: the times at which they are forgotten, and the timers that go with them.
 
 use std::time::Duration;
 

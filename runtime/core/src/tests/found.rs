@@ -1,4 +1,4 @@
-//! What the simulator once found, each as a case of its own.
+//! Faults that the simulator once found, each as a case of its own.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What those are told who wait for an outcome.
+//! Answers to callers that wait for an outcome.
 
 use std::time::Duration;
 

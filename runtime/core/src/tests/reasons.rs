@@ -13,7 +13,7 @@ fn parent(name: &str) -> Reason {
     Reason::because(Why::Parent, Cause::Resource { uid, key })
 }
 
-/// What a chain of `length` resources, the first of them edited, says of its last one.
+/// Returns the reason of the last of `length` resources in a chain whose first was edited.
 fn after(length: usize) -> (Key, Arc<Reason>) {
     let mut reason = Reason::bare(Why::Edited);
     reason.origin = Some(Arc::from("a file"));

@@ -1,4 +1,4 @@
-//! What a start finds in a stored catalog.
+//! Starts from a stored catalog.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! How names, keys and bytes are written and read.
+//! Text forms of names, keys and bytes.
 
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ pub(crate) enum Timer {
     Deadline(InvocationId),
     /// An invocation has not returned for too long after its cancel.
     Abandon(InvocationId),
-    /// What waits for a place is promoted.
+    /// Resources that wait for a place are promoted.
     Promote,
     /// A failed commit is tried again.
     CommitRetry,
@@ -43,7 +43,7 @@ pub(crate) enum Timer {
     LastCommit,
 }
 
-/// What falls due.
+/// Something that falls due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {
     Timer(Timer),
@@ -109,7 +109,7 @@ pub(crate) struct Timers {
     mono: Table<Mono, Timer>,
     /// Requeue times: the only ones on the wall clock, because they are stored.
     requeues: Table<Timestamp, Slot>,
-    /// What the host's timer was last set to.
+    /// The time to which the host's timer was last set.
     host: Option<Mono>,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Revision, Subject};
 
-/// What a finding breaks: a rule of the controller, or what the machine needs for all of them.
+/// A rule that a finding breaks: one of the controller, or one that the machine needs for all of them.
 ///
 /// ```
 /// use watershed_core::Rule;
@@ -21,9 +21,9 @@ pub enum Rule {
     OneRunPerName,
     /// At most one invocation that is not cancelled on a path.
     OneRunPerPath,
-    /// What is unsettled above a resource and what runs below it is counted: both come before its own run.
+    /// Unsettled resources above and running ones below are counted: both come before the resource's own run.
     AncestorsFirst,
-    /// What is below an unsettled resource is unsettled.
+    /// Everything below an unsettled resource is unsettled.
     PendingBelow,
     /// An invocation that is not cancelled has seen what there is to see.
     RunsSeeThePresent,
@@ -41,7 +41,7 @@ pub enum Rule {
     NamesAgree,
     /// Every edge between live resources is counted, and no other.
     EdgesAgree,
-    /// Who owns what is known.
+    /// Owners and owned resources agree.
     OwnersAgree,
     /// Everything that is unsettled is waited for, and callers wait only for that.
     WaitersAreAnswered,
@@ -105,11 +105,11 @@ impl fmt::Display for Rule {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it breaks.
+    /// The broken rule.
     pub rule: Rule,
     /// The resource that it is about; none for what is about the whole.
     pub subject: Option<Subject>,
-    /// What is wrong, for whoever debugs the controller.
+    /// A description for people who debug the controller.
     pub detail: String,
 }
 
@@ -123,7 +123,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// How far a stored catalog could be compared with the loaded one.
+/// The extent to which a stored catalog could be compared with the loaded one.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -152,7 +152,7 @@ pub enum Compared {
     Whole,
 }
 
-/// What a check came to.
+/// The result of a check.
 ///
 /// ```
 /// # use watershed_core::*;
@@ -179,8 +179,8 @@ pub struct Consistency {
     pub resources: usize,
     /// The rules that were checked.
     pub rules: Vec<Rule>,
-    /// How far the store was looked at.
+    /// The extent to which the store was compared.
     pub compared: Compared,
-    /// What does not hold; at most 20 of each rule.
+    /// Broken rules; at most 20 findings of each.
     pub findings: Vec<Finding>,
 }

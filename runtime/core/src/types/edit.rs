@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, Kind, Name, Ref, RetryPolicy, Revision, SpecVersion, Uid};
 
-/// What a caller means by a resource.
+/// A reference to a resource, as callers make it.
 ///
 /// ```
 /// use watershed_core::{Key, Name, Target, Uid};
@@ -75,7 +75,7 @@ impl From<Uid> for Target {
     }
 }
 
-/// What an edit expects to find. Never the revision, which others' work moves.
+/// The preconditions of an edit. Never the revision, which others' work moves.
 ///
 /// ```
 /// use watershed_core::{Edit, Expect, Key, SpecVersion};
@@ -112,9 +112,9 @@ pub struct NewResource {
     pub kind: Kind,
     /// Its name.
     pub name: Name,
-    /// What it reads.
+    /// The resources that it reads.
     pub refs: Arc<[Ref]>,
-    /// What is wanted.
+    /// The desired spec.
     #[serde(with = "crate::types::bytes")]
     pub spec: Arc<[u8]>,
     /// Version of the spec's message.
@@ -132,7 +132,7 @@ pub struct NewResource {
     pub retry: Option<RetryPolicy>,
 }
 
-/// What a resource without labels has: most have none, and share it.
+/// Returns the empty labels: most resources have none, and share them.
 pub(crate) fn no_labels() -> Arc<BTreeMap<Arc<str>, Arc<str>>> {
     static NONE: LazyLock<Arc<BTreeMap<Arc<str>, Arc<str>>>> = LazyLock::new(Arc::default);
     NONE.clone()
@@ -190,7 +190,7 @@ pub struct Update {
     /// The spec and the version of its message.
     #[serde(with = "crate::types::bytes::with_format")]
     pub spec: Option<(Arc<[u8]>, u32)>,
-    /// What it reads.
+    /// The resources that it reads.
     pub refs: Option<Arc<[Ref]>>,
     /// Files that declare it. Asks for nothing.
     pub paths: Option<Arc<[Arc<str>]>>,
@@ -207,7 +207,7 @@ pub struct Update {
     pub retry: Option<Option<RetryPolicy>>,
 }
 
-/// What is there, be it none, is what was spoken of.
+/// Reads a field that is present, be it null.
 fn said<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,
@@ -216,7 +216,7 @@ where
     Option::deserialize(deserializer).map(Some)
 }
 
-/// What an edit does.
+/// The change of an edit.
 ///
 /// ```
 /// use watershed_core::{Change, Edit, Key, Name};
@@ -252,11 +252,11 @@ pub enum Change {
 pub struct Edit {
     /// The resource, as it was before the batch.
     pub target: Target,
-    /// What it is expected to be.
+    /// The preconditions.
     pub expect: Expect,
-    /// What is done to it.
+    /// The change.
     pub change: Change,
-    /// Where it comes from, in words to be shown to people: the path of a file, for instance.
+    /// Its origin, as a text for people: the path of a file, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
 }
@@ -358,7 +358,7 @@ impl From<Edit> for Batch {
     }
 }
 
-/// What a batch came to, committed.
+/// The result of a committed batch.
 ///
 /// ```
 /// # use watershed_core::*;

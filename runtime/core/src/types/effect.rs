@@ -105,14 +105,14 @@ pub enum Write {
 pub struct HistoryRow {
     /// Whose.
     pub uid: Uid,
-    /// What that was called.
+    /// The name that it had.
     pub key: Key,
     /// The epoch that it ran under.
     #[serde(default)]
     pub epoch: Epoch,
-    /// Which one, unique together with the epoch; none for a forced delete, for which nothing ran.
+    /// The invocation, unique together with the epoch; none for a forced delete, for which nothing ran.
     pub invocation: Option<InvocationId>,
-    /// What ran.
+    /// The phase that ran.
     pub phase: Phase,
     /// The reason.
     pub reason: Arc<Reason>,
@@ -120,11 +120,11 @@ pub struct HistoryRow {
     pub started_at: Timestamp,
     /// The time at which it returned.
     pub ended_at: Timestamp,
-    /// How it ended.
+    /// The result.
     pub result: RunResult,
-    /// What it failed with.
+    /// The error, if it failed.
     pub error: Option<Arc<Error>>,
-    /// What it saw; none for deletes and renames.
+    /// The inputs that it saw; none for deletes and renames.
     pub seen: Option<Seen>,
 }
 
@@ -158,7 +158,7 @@ pub struct Commit {
 pub struct Gone {
     /// Its uid.
     pub uid: Uid,
-    /// What it was called last.
+    /// The name that it had last.
     pub key: Key,
     /// The revision without it.
     pub revision: Revision,
@@ -178,13 +178,13 @@ pub struct Gone {
 pub struct StatusUpdate {
     /// Whose.
     pub uid: Uid,
-    /// Where it stands now.
+    /// The present status.
     pub status: Status,
     /// Its last run, if that has just ended and was a no-op: no row says so.
     pub no_op: Option<Arc<NoOpRun>>,
 }
 
-/// What readers and watchers may see from now on: applied as one, so that batches show whole.
+/// Changes that readers and watchers may see from now on: applied as one, so that batches show whole.
 ///
 /// Every resource named in `statuses` is in the catalog once `rows` and `gone` are applied.
 #[derive(Clone, Debug, Default)]
@@ -199,7 +199,7 @@ pub struct Publish {
     pub statuses: Vec<StatusUpdate>,
 }
 
-/// What became of a request for a reconcile.
+/// The outcome of a request for a reconcile.
 ///
 /// ```
 /// use watershed_core::{InvocationId, Outcome, RunOutcome};
@@ -212,16 +212,16 @@ pub struct Publish {
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
     Done {
-        /// Which run.
+        /// The invocation.
         invocation: InvocationId,
-        /// What it returned.
+        /// The returned outcome.
         outcome: Outcome,
     },
     /// That run failed; or the rename or delete that stood before it did.
     Failed {
-        /// Which run.
+        /// The invocation.
         invocation: InvocationId,
-        /// What with.
+        /// The error.
         error: Arc<Error>,
     },
     /// The resource was deleted before a run completed.
@@ -234,7 +234,7 @@ pub enum RunOutcome {
     LeaseLost,
 }
 
-/// How a wait for a resource and its descendants to settle ended.
+/// The end of a wait for a resource and its descendants to settle.
 ///
 /// ```
 /// use watershed_core::Settlement;
@@ -311,13 +311,13 @@ pub enum StopReason {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreturned {
-    /// Which one.
+    /// The invocation.
     pub invocation: InvocationId,
     /// Whose.
     pub uid: Uid,
-    /// What that is called.
+    /// The name of the resource.
     pub key: Key,
-    /// What it does.
+    /// The phase.
     pub phase: Phase,
 }
 
@@ -334,9 +334,9 @@ pub enum Effect {
     Commit(Commit),
     /// Answer a call.
     Answer {
-        /// Which call.
+        /// The call.
         call: CallId,
-        /// What to say.
+        /// The answer.
         answer: Answer,
     },
     /// Show this to readers and watchers.
@@ -345,7 +345,7 @@ pub enum Effect {
     Stopped {
         /// The reason.
         reason: StopReason,
-        /// What did not return in time.
+        /// The invocations that did not return in time.
         unreturned: Vec<Unreturned>,
     },
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Key, Ref, SpecVersion, StateVersion, Timestamp, Uid};
 
-/// What a person can do about a failed run, and whether trying again may help.
+/// Classes of failed runs, by what a person can do about them and whether a retry may help.
 ///
 /// ```
 /// use watershed_core::{Error, ErrorKind, Ref};
@@ -60,18 +60,18 @@ pub struct Place {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Error {
-    /// What sort of failure.
+    /// The class of the failure.
     pub kind: ErrorKind,
     /// Stable, machine-readable: `unknown-column`.
     pub code: Arc<str>,
     /// Lower case, no full stop, names quoted.
     pub message: Arc<str>,
-    /// What to do about it.
+    /// A hint at a way to fix it.
     pub hint: Option<Arc<str>>,
     /// All that was said, where that is more than message and hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Arc<str>>,
-    /// Where in the project's files.
+    /// The place in the project's files.
     pub place: Option<Place>,
     /// Replaces the policy's wait once.
     pub retry_after: Option<Duration>,
@@ -133,27 +133,27 @@ pub enum Refusal {
     /// The resource has another spec version than the edit expected.
     #[error("\"{key}\" is at spec version {found}, expected {expected}")]
     StaleSpec {
-        /// Which resource.
+        /// The resource.
         key: Key,
-        /// What the edit expected.
+        /// The expected version.
         expected: SpecVersion,
-        /// What it is.
+        /// The present version.
         found: SpecVersion,
     },
     /// The resource has another state version than the write expected.
     #[error("\"{key}\" is at state version {found}, expected {expected}")]
     StaleState {
-        /// Which resource.
+        /// The resource.
         key: Key,
-        /// What the write expected.
+        /// The expected version.
         expected: StateVersion,
-        /// What it is.
+        /// The present version.
         found: StateVersion,
     },
     /// The name stands for another resource than the edit expected.
     #[error("\"{key}\" is {found}, expected {expected}")]
     OtherUid {
-        /// Which name.
+        /// The name.
         key: Key,
         /// The uid that the edit expected.
         expected: Uid,

@@ -19,7 +19,7 @@ use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, St
 pub struct Subject {
     /// Its uid.
     pub uid: Uid,
-    /// What it is called now.
+    /// Its present name.
     pub key: Key,
 }
 
@@ -37,9 +37,9 @@ pub struct Subject {
 pub enum WhyNot {
     /// It runs.
     Runs {
-        /// Which invocation.
+        /// The invocation.
         invocation: InvocationId,
-        /// What that does.
+        /// Its phase.
         phase: Phase,
         /// True if it was cancelled and has not returned.
         cancelled: bool,
@@ -50,20 +50,20 @@ pub enum WhyNot {
     Cycle(Arc<str>),
     /// It is tried again after so long.
     RetryIn(Duration),
-    /// What it speaks of is not durable yet.
+    /// Something that it depends on is not durable yet.
     AwaitsCommit(Revision),
     /// Resources of kinds that come first have not settled yet; one of them.
     Gate(Subject),
     /// Deletes come first.
     DeletesFirst {
-        /// How many there are.
+        /// The number of them.
         count: usize,
         /// Those that run, as far as there is room.
         running: Vec<Subject>,
     },
     /// Renames come before regular work.
     RenamesFirst {
-        /// How many there are.
+        /// The number of them.
         count: usize,
         /// Those that run, as far as there is room.
         running: Vec<Subject>,
@@ -105,13 +105,13 @@ pub enum WhyNot {
 pub struct Explanation {
     /// The resource.
     pub subject: Subject,
-    /// Where it stands.
+    /// The standing of the resource.
     pub standing: Standing,
     /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
     /// The ancestor that all of it waits for, if it waits for one.
     pub waits_for: Option<Subject>,
-    /// What keeps that ancestor, or the resource itself, from running.
+    /// The reason that keeps that ancestor, or the resource itself, from running.
     pub because: WhyNot,
     /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
     pub blocked_by: Vec<Subject>,

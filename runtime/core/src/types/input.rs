@@ -39,7 +39,7 @@ impl From<Arc<Row>> for StoredRow {
     }
 }
 
-/// What a caller asks for. Each gets one [`Answer`](crate::Answer), except where it says more.
+/// A call. Each gets one [`Answer`](crate::Answer), except where it says more.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Call {
     /// Change the catalog. Answered by `Applied` once committed.
@@ -48,7 +48,7 @@ pub enum Call {
     Reconcile(Target),
     /// Raise a refresh counter and ask for a reconcile; answered like it, `Recorded` once committed.
     Refresh {
-        /// Which resource.
+        /// The resource.
         target: Target,
         /// Raise the full counter rather than the plain one.
         full: bool,
@@ -83,7 +83,7 @@ pub enum Call {
     },
 }
 
-/// How an invocation came back.
+/// The return of an invocation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Returned {
     /// It succeeded.
@@ -114,7 +114,7 @@ pub enum Input {
         id: CallId,
         /// The invocation that it comes from; none for callers outside.
         by: Option<InvocationId>,
-        /// What is asked.
+        /// The call itself.
         call: Call,
     },
     /// A nudge that was held back for a while, and answered then.
@@ -123,23 +123,23 @@ pub enum Input {
     Forget(CallId),
     /// An invocation says how far it is. Shown, not stored.
     Progress {
-        /// Which one.
+        /// The invocation.
         invocation: InvocationId,
-        /// What it says.
+        /// The text.
         text: Arc<str>,
     },
     /// An invocation came back. Exactly once for each `Start`, also after a `Cancel`.
     Returned {
-        /// Which one.
+        /// The invocation.
         invocation: InvocationId,
-        /// How.
+        /// The result.
         result: Returned,
     },
     /// A commit is durable.
     Committed(CommitId),
     /// A commit did not go through.
     CommitFailed {
-        /// Which one.
+        /// The commit.
         commit: CommitId,
         /// The reason.
         error: CommitError,

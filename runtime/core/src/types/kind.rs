@@ -47,7 +47,7 @@ pub enum Parents {
     Changed,
 }
 
-/// What becomes of a running invocation when a timed request comes for an ancestor.
+/// The treatment of a running invocation when a timed request comes for an ancestor.
 ///
 /// ```
 /// use watershed_core::{KindOptions, OnTimedAncestor};
@@ -66,7 +66,7 @@ pub enum OnTimedAncestor {
     Cancel,
 }
 
-/// How nudges are debounced: the first counts at once, then at most one per interval.
+/// The debouncing of nudges: the first counts at once, then at most one per interval.
 ///
 /// ```
 /// use std::time::Duration;
@@ -164,7 +164,7 @@ pub enum OnOwned {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Pool {
-    /// What it is called; kinds that say the same name share it, and the smallest of their limits holds.
+    /// Its name; kinds that give the same name share it, and the smallest of their limits holds.
     pub name: Arc<str>,
     /// Most invocations in it at once.
     pub limit: usize,
@@ -189,7 +189,7 @@ pub struct Pool {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KindOptions {
-    /// What it is called.
+    /// Its name.
     pub kind: Kind,
     /// Version of its spec message.
     pub spec_format: u32,
@@ -201,13 +201,13 @@ pub struct KindOptions {
     pub at_start: AtStart,
     /// True if a finished parent alone is a reason to run.
     pub parents: Parents,
-    /// What a timed request for an ancestor does to its running invocations.
+    /// The treatment of its running invocations when a timed request comes for an ancestor.
     pub on_timed_ancestor: OnTimedAncestor,
     /// Most invocations of this kind at once; none for no limit of its own.
     pub concurrency: Option<usize>,
     /// The pool whose places its invocations take as well.
     pub pool: Option<Pool>,
-    /// How nudges are debounced.
+    /// The debouncing of nudges.
     pub nudging: Nudging,
     /// The least time between the start of a run and its requeue time; earlier ones, past ones too, count as this.
     pub requeue_interval: Duration,
@@ -283,10 +283,10 @@ pub struct Limits {
     pub commit_patience: Duration,
     /// The time that a drain of deletes and renames holds regular work back.
     pub drain_limit: Duration,
-    /// What is ready is promoted by one priority each time that it has waited this long for a place, so that nothing
+    /// A ready resource is promoted by one priority each time that it has waited this long for a place, so that nothing
     /// starves.
     pub promote_after: Duration,
-    /// How old what is known of starved resources may be when a timed request comes.
+    /// The greatest age of the known set of starved resources when a timed request comes.
     pub starvation_slack: Duration,
     /// Spreads the waits before retries over their second half, each controller by its own number. With none waits are
     /// exact; the host then draws a number, unless its clock is simulated.

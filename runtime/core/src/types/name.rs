@@ -163,7 +163,7 @@ impl From<&str> for Name {
     }
 }
 
-/// What finds a resource: its kind and name.
+/// The key of a resource: its kind and name.
 ///
 /// ```
 /// use watershed_core::Key;
@@ -196,7 +196,7 @@ impl fmt::Display for Key {
     }
 }
 
-/// What a ref needs of its target.
+/// The condition of a ref on its target.
 ///
 /// ```
 /// use watershed_core::{Ref, Required};
@@ -232,7 +232,7 @@ pub struct Ref {
     pub kind: Kind,
     /// Name of the target.
     pub name: Name,
-    /// What is needed of it.
+    /// The condition on it.
     pub required: Required,
 }
 
@@ -246,7 +246,7 @@ impl Ref {
         }
     }
 
-    /// What the ref finds its target by.
+    /// Returns the key by which the ref finds its target.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),

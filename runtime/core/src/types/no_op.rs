@@ -40,7 +40,7 @@ pub struct NoOpRun {
     pub started_at: Timestamp,
     /// The time at which it returned.
     pub ended_at: Timestamp,
-    /// What it did: nothing, or a check.
+    /// The work: nothing, or a check.
     pub work: Work,
     /// The number of times that the resource has run, this time included.
     pub runs_total: u64,

@@ -1,4 +1,4 @@
-//! Why an invocation runs: recorded and shown to people, never given to the reconciler.
+//! Reasons of invocations: recorded and shown to people, never given to the reconciler.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Key, Uid};
 
-/// Who starts first where places are few: the least one.
+/// The priority of a request where places are few: the least starts first.
 ///
 /// ```
 /// use watershed_core::{Priority, Why};
@@ -46,7 +46,7 @@ impl Priority {
     }
 }
 
-/// Which running invocations below its resource a request cancels.
+/// The running invocations below its resource that a request cancels.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Cancels {
     None,
@@ -93,7 +93,7 @@ pub enum Why {
     Retry,
     /// Something outside moved (8).
     Nudge,
-    /// What kept it from running is gone (9).
+    /// The obstacle to its run is gone (9).
     Recovered,
 }
 
@@ -136,7 +136,7 @@ impl Why {
         }
     }
 
-    /// What it counts for where places are few.
+    /// Returns the priority where places are few.
     pub fn priority(self) -> Priority {
         match self {
             Why::Requested
@@ -185,7 +185,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// Which parent, which edit, which caller.
+/// The cause of a reason: a parent, an edit, or a caller.
 ///
 /// ```
 /// use watershed_core::{CallId, Cause, Key, Uid};
@@ -202,7 +202,7 @@ pub enum Cause {
     Resource {
         /// Its uid.
         uid: Uid,
-        /// What it was called then.
+        /// The name that it had then.
         key: Key,
     },
     /// A caller's request or edit.
@@ -211,7 +211,7 @@ pub enum Cause {
     Invocation {
         /// The resource that it ran for.
         uid: Uid,
-        /// What that was called then.
+        /// The name that it had then.
         key: Key,
     },
 }
@@ -251,13 +251,13 @@ const FIRST_KEPT: usize = 2;
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cut {
-    /// How many.
+    /// The number of links.
     pub links: u32,
     /// The resource that the link before them speaks of.
     pub key: Option<Key>,
 }
 
-/// Why, with its cause, and what led to that: the latest link of a causal chain.
+/// The reason of an invocation with its cause, and the reason before: the latest link of a causal chain.
 ///
 /// Links are shared: all children of a resource have one reason, and that has the one of their parent behind it. A
 /// chain keeps its latest and its first links; of those between it is told how many there were. A link is always
@@ -279,15 +279,15 @@ pub struct Cut {
 pub struct Reason {
     /// The request.
     pub why: Why,
-    /// What was behind it, if anything.
+    /// The cause, if there is one.
     pub cause: Option<Cause>,
-    /// Where the edit behind it came from, in the words of who made it: the path of a file, for instance.
+    /// The origin of the edit behind it, as its author gave it: the path of a file, for instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Arc<str>>,
     /// The reason why its cause ran, or was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Arc<Reason>>,
-    /// What was left out between the two.
+    /// The links that were left out between the two.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Box<Cut>>,
 }
@@ -314,9 +314,9 @@ pub struct Reason {
 pub struct Link<'a> {
     /// The resource that was asked for.
     pub key: &'a Key,
-    /// Why. What led to it is the link before.
+    /// The reason. Its cause is the link before.
     pub reason: &'a Reason,
-    /// How many links were left out right before this one.
+    /// The number of links that were left out right before this one.
     pub omitted: u32,
 }
 
@@ -340,7 +340,7 @@ impl Reason {
         }
     }
 
-    /// What it counts for where places are few. A retry by hand is a request.
+    /// Returns the priority where places are few. A retry by hand is a request.
     pub fn priority(&self) -> Priority {
         match (self.why, &self.cause) {
             (Why::Retry, Some(Cause::Call(_))) => Priority::Requested,

@@ -29,7 +29,7 @@ pub struct Deletion {
     pub revision: Revision,
 }
 
-/// What a resource still has to go through before it is regular work again.
+/// Pending operations of a resource: it is no regular work before they are done.
 ///
 /// ```
 /// use watershed_core::{Marks, Name};
@@ -95,7 +95,7 @@ pub struct Row {
     pub kind: Kind,
     /// Present name.
     pub name: Name,
-    /// What it reads.
+    /// The resources that it reads.
     pub refs: Arc<[Ref]>,
     /// The resource that it belongs to.
     pub owner: Option<Uid>,
@@ -111,7 +111,7 @@ pub struct Row {
     pub spec_version: SpecVersion,
     /// Version of its state.
     pub state_version: StateVersion,
-    /// What its last completed run failed with, or the cycle that it is on.
+    /// The error of its last completed run, or the cycle that it is on.
     pub error: Option<Arc<Error>>,
     /// The reason why it can't be used yet, although its last completed run succeeded.
     pub unready: Option<Arc<str>>,
@@ -141,9 +141,9 @@ pub struct Row {
     pub last_run: Option<Arc<LastRun>>,
     /// The time at which a reconcile last succeeded.
     pub last_success: Option<Timestamp>,
-    /// What is wanted: opaque here; equal specs have equal bytes.
+    /// The desired spec: opaque here; equal specs have equal bytes.
     pub spec: Arc<[u8]>,
-    /// What was last achieved. None before the first state was written.
+    /// The stored state. None before the first state was written.
     pub state: Option<Arc<[u8]>>,
 }
 
@@ -182,7 +182,7 @@ impl Row {
         }
     }
 
-    /// What finds it.
+    /// Returns its key.
     pub fn key(&self) -> Key {
         Key {
             kind: self.kind.clone(),

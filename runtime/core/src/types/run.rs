@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Epoch, InvocationId, Reason, Refreshes, SpecVersion, StateVersion, Timestamp, Uid};
 
-/// Which method of the reconciler an invocation runs.
+/// The phase of an invocation: the method of the reconciler that it runs.
 ///
 /// ```
 /// use watershed_core::Phase;
@@ -25,7 +25,7 @@ pub enum Phase {
     Reconcile,
 }
 
-/// What a run did to the outside.
+/// The work that a run did outside.
 ///
 /// ```
 /// use watershed_core::{Outcome, Work};
@@ -51,7 +51,7 @@ pub enum Work {
     None,
 }
 
-/// What a successful run returns.
+/// The result of a successful run.
 ///
 /// ```
 /// use std::time::Duration;
@@ -66,7 +66,7 @@ pub enum Work {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// What it did.
+    /// The work that was done.
     pub work: Work,
     /// The time at which to run again. A time that is past, or too near, counts as the kind's smallest requeue
     /// interval.
@@ -125,7 +125,7 @@ impl Outcome {
     }
 }
 
-/// How an invocation ended, as stored.
+/// The end of an invocation, as stored.
 ///
 /// ```
 /// use watershed_core::{RunResult, Work};
@@ -145,7 +145,7 @@ pub enum RunResult {
     Cancelled,
 }
 
-/// What a run saw of one of its resource's refs.
+/// A ref as a run saw it.
 ///
 /// ```
 /// use watershed_core::{SeenRef, StateVersion, Uid};
@@ -162,7 +162,7 @@ pub struct SeenRef {
     pub failed: bool,
 }
 
-/// What a completed run saw. Two equal ones have nothing to tell a reconciler apart by.
+/// The inputs that a completed run saw. If two are equal, a reconciler can't tell them apart.
 ///
 /// ```
 /// use watershed_core::{Refreshes, Seen, SpecVersion};
@@ -223,9 +223,9 @@ pub struct LastRun {
     pub started_at: Timestamp,
     /// The time at which it returned.
     pub ended_at: Timestamp,
-    /// How it ended.
+    /// The result.
     pub result: RunResult,
-    /// What the last *completed* reconcile saw, which may be an earlier one. None if none completed.
+    /// The inputs of the last *completed* reconcile, which may be an earlier one. None if none completed.
     pub seen: Option<Seen>,
     /// The version of its resource's state when that reconcile returned.
     #[serde(default)]

@@ -22,7 +22,7 @@ pub enum Settled {
     Idle,
     /// Its last run failed; the error is in its row.
     Failed,
-    /// What failed, be it a reconcile, a delete or a rename, is tried again later.
+    /// A failed reconcile, delete or rename is tried again later.
     Retrying,
     /// It is paused, and something asked for it.
     Paused,
@@ -32,19 +32,19 @@ pub enum Settled {
     WaitingForRef(Ref),
     /// Its name is still held by another resource.
     WaitingForName {
-        /// Who holds it.
+        /// The holder of the name.
         holder: Uid,
-        /// What the holder is called now.
+        /// The holder's present name.
         key: Key,
     },
     /// An invocation did not return after its cancel: its own, that of a resource above it, or one that has its
     /// name. It is asked for when that returns after all.
     Abandoned {
-        /// Which one.
+        /// The invocation.
         invocation: InvocationId,
         /// Whose.
         holder: Uid,
-        /// What that is called.
+        /// The name of that resource.
         key: Key,
     },
     /// `cancel` stopped it.
@@ -55,7 +55,7 @@ pub enum Settled {
     Unreadable(Arc<Error>),
 }
 
-/// Where a resource stands.
+/// The standing of a resource.
 ///
 /// ```
 /// use watershed_core::{Settled, Standing};
@@ -73,9 +73,9 @@ pub enum Standing {
     Pending,
     /// An invocation runs.
     Running {
-        /// Which one.
+        /// The invocation.
         invocation: InvocationId,
-        /// What it does.
+        /// The phase.
         phase: Phase,
         /// The time at which it started.
         since: Timestamp,
@@ -96,10 +96,10 @@ pub enum Standing {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
-    /// Where it stands.
+    /// The standing.
     pub standing: Standing,
     /// The reason why it is pending or running.
     pub reason: Option<Arc<Reason>>,
-    /// What its invocation last said.
+    /// The last progress text of its invocation.
     pub progress: Option<Arc<str>>,
 }

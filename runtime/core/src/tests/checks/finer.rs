@@ -1,4 +1,4 @@
-//! What only one part of a rule can find, and what none may take for broken.
+//! Faults that only one part of a rule finds, and states that no rule may take for broken.
 
 use std::time::Duration;
 

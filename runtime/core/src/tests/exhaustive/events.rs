@@ -1,8 +1,8 @@
-//! What can happen to a small world, and what it means to the naive reference.
+//! Events of a small world, and their meaning to the naive reference.
 
 use super::model::{Item, Model, NODES_MAX, SPARE};
 
-/// What costs an event.
+/// A counted event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Event {
     /// Another spec.

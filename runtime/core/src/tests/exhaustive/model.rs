@@ -1,4 +1,4 @@
-//! What edits mean, in bits: the naive reference. It shares nothing with the core but the events.
+//! The naive reference for edits, in bits. It shares nothing with the core but the events.
 
 /// The most resources.
 pub(super) const NODES_MAX: usize = 4;
@@ -64,7 +64,7 @@ impl Model {
         self.items[index].is_some_and(|item| !item.deleted)
     }
 
-    /// Who has a name.
+    /// Returns the holder of a name.
     pub(super) fn holder(&self, name: u8) -> Option<usize> {
         self.live()
             .find(|(_, item)| item.name == name)

@@ -12,7 +12,7 @@ use super::world::{Check, World};
 /// Parts of what was visited, so that threads seldom meet.
 const PARTS: usize = 64;
 
-/// What was visited.
+/// The counts of a search.
 pub(super) struct Found {
     pub(super) graphs: usize,
     pub(super) states: usize,
@@ -34,15 +34,15 @@ struct Node {
     place: Place,
 }
 
-/// Where a way ends, among all of a graph.
+/// The index of the end of a path, among all of a graph.
 type Place = usize;
 
-/// How every state of a graph was reached: each step knows the one before it. What waits for its turn is kept as its
-/// way alone, for worlds are a hundred times as large, and millions of them wait.
+/// The paths to all states of a graph: each step knows the one before it. A state that waits for its turn is kept as
+/// its way alone, for worlds are a hundred times as large, and millions of them wait.
 struct Ways(Vec<(Place, Step)>);
 
 impl Ways {
-    /// Where all of them begin.
+    /// The start of all paths.
     const START: Place = usize::MAX;
 
     fn add(&mut self, from: Place, step: Step) -> Place {
@@ -170,7 +170,7 @@ impl Search {
 }
 
 impl World {
-    /// What these steps lead to, each of which was taken and checked before.
+    /// Returns the world after these steps, each of which was taken and checked before.
     fn again(&self, steps: Vec<Step>) -> Result<Self, String> {
         let mut world = self.clone();
         world.checks = false;

@@ -1,4 +1,4 @@
-//! What of a world decides its future, the same for all that differ in the names of their resources alone.
+//! The part of a world that decides its future, the same for all that differ in the names of their resources alone.
 //!
 //! Left out are numbers that only ever rise (revisions, versions, invocations), times, and what decides nothing but the
 //! order of starts (reasons, priorities): there is a place for everybody.
@@ -98,7 +98,7 @@ impl World {
         self.uids.iter().position(|known| *known == Some(uid))
     }
 
-    /// Who claims each name, in the order in which they came.
+    /// Lists the claimants of each name, in the order in which they came.
     fn claims(&self) -> [Vec<usize>; NODES_MAX + 1] {
         let mut claims: [Vec<usize>; NODES_MAX + 1] = Default::default();
         for (_, entry) in self.core.graph().names() {

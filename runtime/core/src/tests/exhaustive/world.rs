@@ -17,7 +17,7 @@ use crate::{
 /// Long enough for every retry of a delete or rename.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Where readers see a resource.
+/// The standing of a resource as readers see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stands {
     Unknown,
@@ -70,7 +70,7 @@ pub(super) struct World {
     now: Now,
     /// Inputs so far.
     pub(super) clock: u32,
-    /// What this input must and may cancel, as sets of resources.
+    /// The resources that this input must cancel, and those that it may, as sets.
     pub(super) must_cancel: u8,
     may_cancel: u8,
     next_uid: u128,
