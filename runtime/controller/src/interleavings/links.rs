@@ -8,16 +8,16 @@ use tokio::sync::mpsc;
 use watershed_core::{InvocationId, Refusal, StopReason, Timestamp};
 
 use super::{explore, shared};
-use crate::api::context::Link;
+use crate::api::context::InvocationChannel;
 use crate::api::error::RequestError;
 use crate::api::handle::Handle;
 use crate::event_loop::call::Signal;
 use crate::metrics::Metrics;
 
-fn link() -> (Arc<Link>, mpsc::UnboundedReceiver<Signal>) {
+fn link() -> (Arc<InvocationChannel>, mpsc::UnboundedReceiver<Signal>) {
     let (shared, _inbox) = shared();
     let (signals, signalled) = mpsc::unbounded_channel();
-    (Arc::new(Link::new(shared, signals)), signalled)
+    (Arc::new(InvocationChannel::new(shared, signals)), signalled)
 }
 
 #[test]

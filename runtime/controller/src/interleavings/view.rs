@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use shuttle::thread;
 use watershed_core::{
     Deletion, Epoch, InvocationId, Key, Marks, Name, NoOpRun, Publish, Reason, Revision, Row, Settled,
-    Standing, Status, StatusUpdate, Stored, Target, Timestamp, Uid, Why, Work,
+    Standing, Status, StatusUpdate, Target, Timestamp, Uid, Why, Work,
 };
 
 use super::{explore, gone, publish};
