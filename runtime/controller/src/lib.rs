@@ -77,7 +77,6 @@ mod tests;
 mod workers;
 
 pub use api::clock::{Clock, SystemClock, TokioClock};
-pub use api::context::Context;
 pub use api::controller::{Builder, Controller, DEFAULT_CALL_TIMEOUT, DROP_GRACE};
 pub use api::error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
@@ -85,6 +84,7 @@ pub use api::error::{
 pub use api::handle::{Delete, Handle, Listing, Refresh};
 pub use api::message::{self, Message};
 pub use api::reconciler::Reconciler;
+pub use api::reconciler::context::Context;
 pub use api::request::Request;
 pub use api::resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
 pub use api::select::{Hidden, Select};

@@ -1,7 +1,6 @@
 //! The public interface: what embedders implement, what they call, and what they get back.
 
 pub(crate) mod clock;
-pub(crate) mod context;
 pub(crate) mod controller;
 pub(crate) mod error;
 pub(crate) mod handle;

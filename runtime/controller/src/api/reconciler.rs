@@ -1,11 +1,13 @@
 //! The trait that embedders implement for each kind.
 
+pub(crate) mod context;
+
 use std::future::Future;
 
 use watershed_core::{Error, Outcome};
 
-use crate::api::context::Context;
 use crate::api::message::Message;
+use crate::api::reconciler::context::Context;
 
 /// Brings resources of one kind to where their specs want them.
 ///

@@ -17,8 +17,7 @@ use watershed_core::{
 };
 
 use crate::cluster::call_server::read;
-use crate::event_loop::call::{Command, Reply};
-use crate::event_loop::host::{Inbox, changed};
+use crate::event_loop::call::{Command, Inbox, Reply, changed};
 use crate::event_loop::shared::Shared;
 use crate::store::{Answers, Exchange, Interest, Opened, RemoteCall, StoreError, Wake};
 use crate::tasks::AbortOnDrop;

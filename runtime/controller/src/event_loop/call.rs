@@ -1,8 +1,9 @@
 //! Calls and signals on their way to the loop, and replies on their way back.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use watershed_core::{
     Answer, Call, CallId, CommitError, CommitId, Epoch, InvocationId, Refusal, Returned, Revision,
@@ -82,6 +83,28 @@ pub(crate) fn signals() -> (SignalsOut, Signals) {
         ordinary: ordinary_out,
     };
     (out, Signals { urgent, ordinary })
+}
+
+/// The receivers of all that handles ask for. They outlive the loop where a process takes part in an instance for
+/// longer than it holds it.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    pub(crate) shutdown: watch::Receiver<Option<Duration>>,
+    pub(crate) forgotten: mpsc::UnboundedReceiver<CallId>,
+    pub(crate) commands: mpsc::Receiver<Command>,
+}
+
+/// The grace period of the next shutdown that is asked for.
+pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
+    loop {
+        if shutdown.changed().await.is_err() {
+            // The controller is gone and had asked before it went.
+            return std::future::pending().await;
+        }
+        if let Some(grace) = *shutdown.borrow_and_update() {
+            return grace;
+        }
+    }
 }
 
 /// The receiver of the answers to a call. A caller that is gone is no error.

@@ -52,6 +52,12 @@ enum HostState<T> {
     Poisoned(Panic),
 }
 
+/// A host that callers and workers may borrow.
+pub(crate) trait Lend: Any + Send {
+    /// Runs turns in the borrower's task.
+    fn run_lent_turns(&mut self) -> AfterLoan;
+}
+
 /// The borrower of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LentTo {

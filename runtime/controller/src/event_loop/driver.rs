@@ -1,5 +1,6 @@
 //! The driver: the loop's own task, which makes the turns that no caller or worker makes.
 
+use std::any::Any;
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +9,20 @@ use tokio::sync::watch;
 use tokio::task::{coop, yield_now};
 use watershed_core::Input;
 
-use crate::event_loop::combining::{AfterLoan, LentTo};
-use crate::event_loop::host::{AfterTurn, Host, Inbox, Stop, Turn, changed};
+use crate::event_loop::call::{Inbox, changed};
+use crate::event_loop::combining::{AfterLoan, Lend, LentTo};
+use crate::event_loop::host::{AfterTurn, Host, Stop, Turn};
 use crate::event_loop::shared::Shared;
 use crate::event_loop::timer::Timer;
 
 /// The most turns of one loan, which makes its caller wait: a write that is committed at once takes two.
 const TURNS: usize = 4;
+
+impl Lend for Host {
+    fn run_lent_turns(&mut self) -> AfterLoan {
+        self.run_turns()
+    }
+}
 
 impl Host {
     /// Runs until the core stops, then gives everything back.
@@ -38,7 +46,7 @@ impl Host {
                 AfterTurn::Idle => {
                     let due = host.next_wakeup();
                     if let Some(back) = driver.rest(host) {
-                        host = back;
+                        host = own(back);
                     } else {
                         grace = tokio::select! {
                             biased;
@@ -46,7 +54,7 @@ impl Host {
                             () = driver.woken() => None,
                             () = timer.at(due) => None,
                         };
-                        host = driver.take().await.unwrap_or_else(|panic| resume_unwind(panic));
+                        host = own(driver.take().await.unwrap_or_else(|panic| resume_unwind(panic)));
                     }
                 }
             }
@@ -57,7 +65,7 @@ impl Host {
     }
 
     /// Runs turns in the task of a caller or worker.
-    fn run_lent_turns(&mut self) -> AfterLoan {
+    fn run_turns(&mut self) -> AfterLoan {
         // A store's timers belong where the loop's task is, wherever the visitor comes from.
         let (runtime, span) = (self.runtime.clone(), self.span.clone());
         let (_inside, _within) = (runtime.enter(), span.enter());
@@ -80,6 +88,13 @@ impl Shared {
     pub(crate) fn run_or_wake(&self, visitor: LentTo) {
         self.combiner.run_or_wake(visitor, |host| host.run_lent_turns());
     }
+}
+
+/// Returns the host that the driver has lent.
+fn own(host: Box<dyn Lend>) -> Box<Host> {
+    let host: Box<dyn Any> = host;
+    host.downcast()
+        .unwrap_or_else(|_| unreachable!("the driver lends nothing else"))
 }
 
 /// The grace period of a shutdown that was asked for since the last look.

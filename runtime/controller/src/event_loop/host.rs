@@ -10,18 +10,18 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tracing::Span;
 use watershed_core::{
-    Answer, Call, CallId, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono,
-    Now, Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
+    Answer, Call, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
+    Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::api::clock::Clock;
-use crate::api::context::InvocationChannel;
-use crate::event_loop::call::{Caller, Command, PendingCalls, Signal, Signals, SignalsOut};
+use crate::api::reconciler::context::InvocationChannel;
+use crate::event_loop::call::{Caller, Command, Inbox, PendingCalls, Signal, Signals, SignalsOut};
 use crate::event_loop::commit_delay::CommitDelay;
 use crate::event_loop::committer::{self, Begun};
 use crate::event_loop::debounce::Debouncer;
@@ -103,15 +103,6 @@ pub(crate) enum Turn {
 
 /// The most edits, rows, or edges of the graph that a lent turn works on for one input.
 pub(crate) const MANY: usize = 512;
-
-/// The receivers of all that handles ask for. They outlive the loop where a process takes part in an instance for
-/// longer than it holds it.
-#[derive(Debug)]
-pub(crate) struct Inbox {
-    pub(crate) shutdown: watch::Receiver<Option<Duration>>,
-    pub(crate) forgotten: mpsc::UnboundedReceiver<CallId>,
-    pub(crate) commands: mpsc::Receiver<Command>,
-}
 
 /// The reaction of a process to the loss of its lease.
 ///
@@ -528,19 +519,6 @@ impl Host {
         let closed = tokio::time::timeout(CLOSE_PATIENCE, self.catalog.close()).await;
         if closed.is_err() {
             tracing::warn!("the store did not close in time");
-        }
-    }
-}
-
-/// The grace period of the next shutdown that is asked for.
-pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) -> Duration {
-    loop {
-        if shutdown.changed().await.is_err() {
-            // The controller is gone and had asked before it went.
-            return std::future::pending().await;
-        }
-        if let Some(grace) = *shutdown.borrow_and_update() {
-            return grace;
         }
     }
 }

@@ -9,9 +9,8 @@ use tokio::sync::mpsc;
 use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopReason, Stored, Uid};
 
 use crate::api::clock::Clock;
-use crate::event_loop::call::Command;
-use crate::event_loop::combining::Combiner;
-use crate::event_loop::host::{Host, Inbox};
+use crate::event_loop::call::{Command, Inbox};
+use crate::event_loop::combining::{Combiner, Lend};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
@@ -37,7 +36,7 @@ pub(crate) struct Shared {
     /// The reconcilers that were registered, and for which kinds.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
     /// The combiner of the loop while this process leads.
-    pub(crate) combiner: Combiner<Box<Host>>,
+    pub(crate) combiner: Combiner<Box<dyn Lend>>,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
 }

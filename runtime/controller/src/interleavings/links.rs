@@ -8,9 +8,9 @@ use tokio::sync::mpsc;
 use watershed_core::{InvocationId, Refusal, StopReason, Timestamp};
 
 use super::{explore, shared};
-use crate::api::context::InvocationChannel;
 use crate::api::error::RequestError;
 use crate::api::handle::Handle;
+use crate::api::reconciler::context::InvocationChannel;
 use crate::event_loop::call::Signal;
 use crate::metrics::Metrics;
 

@@ -35,7 +35,7 @@ use watershed_core::{Gone, Key, Publish, Revision, Row, Stored};
 
 use crate::Controller;
 use crate::cluster::participant::Role;
-use crate::event_loop::host::Inbox;
+use crate::event_loop::call::Inbox;
 use crate::event_loop::shared::Shared;
 use crate::read::view::tests::uid;
 

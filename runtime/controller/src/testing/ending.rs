@@ -1,6 +1,5 @@
 //! The end of a play: everything is mended, comes to rest, and is compared with the same from scratch.
 
-use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use super::fault::{What, Wrong, difference};
 use super::outside::Outside;
 use super::play::Play;
 use super::script::PLACES;
+use super::sight::Sight;
 use super::story::{Story, text};
 use crate::api::clock::Clock;
 use crate::api::reconciler::Reconciler;
@@ -28,15 +28,6 @@ const IDLE_TIMES: usize = 3;
 
 /// Outcomes from scratch that are remembered.
 const SCRATCHES: usize = 1_000;
-
-/// The end of a play, as it is compared.
-pub(super) struct Sight<S> {
-    outside: S,
-    /// By the names of their resources.
-    states: BTreeMap<String, Option<String>>,
-    /// The resources that fail, with their errors.
-    failed: BTreeMap<String, String>,
-}
 
 impl<O: Outside, R: Reconciler> Play<'_, O, R> {
     /// Mends what the script has broken, and checks everything there is to check.

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use watershed_core::{Error, Kind, KindOptions, Outcome, Work};
 
 use super::roll::Roll;
-use crate::api::context::Context;
 use crate::api::controller::Builder;
 use crate::api::message::{DecodeError, EncodeError, Message};
 use crate::api::reconciler::Reconciler;
+use crate::api::reconciler::context::Context;
 
 /// A kind whose resources a kit makes.
 pub(super) struct Givens {

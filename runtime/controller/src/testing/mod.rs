@@ -88,6 +88,7 @@
 //! random or read from the machine's clock makes a play differ from its next one: take the time from
 //! [`Context::now`](crate::Context::now). A reconciler that is wrong in the same way from scratch is not noticed.
 
+mod check;
 mod ending;
 mod fault;
 mod given;
@@ -102,6 +103,7 @@ mod roll;
 mod samples;
 mod script;
 mod shrink;
+mod sight;
 pub mod store;
 mod story;
 mod systematic;

@@ -15,9 +15,9 @@ use tokio::time::Instant;
 use watershed_core::{Error, Outcome, Phase, Returned, Row, Start};
 
 use super::script::Point;
-use crate::api::context::InvocationChannel;
 use crate::api::message::DecodeError;
 use crate::api::reconciler::Reconciler;
+use crate::api::reconciler::context::InvocationChannel;
 use crate::event_loop::call::Signal;
 use crate::store::BoxFuture;
 use crate::sync::Unpoisoned;

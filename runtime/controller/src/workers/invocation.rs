@@ -7,9 +7,9 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
-use crate::api::context::{Context, InvocationChannel};
 use crate::api::message::DecodeError;
 use crate::api::reconciler::Reconciler;
+use crate::api::reconciler::context::{Context, InvocationChannel};
 use crate::api::resource::{spec_of, state_of};
 use crate::event_loop::call::Signal;
 use crate::event_loop::shared::Shared;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use watershed_core::{Error, Outcome, Timestamp, Work};
 
 use super::super::Outside;
-use crate::api::context::Context;
 use crate::api::reconciler::Reconciler;
+use crate::api::reconciler::context::Context;
 use crate::sync::Unpoisoned;
 
 /// The value behind the calls.
