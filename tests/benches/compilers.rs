@@ -1,4 +1,4 @@
-//! How fast projects are compiled: `cargo bench -p watershed-tests --bench compilers -- [--json] [--models N]`.
+//! The speed of the compiler: `cargo bench -p watershed-tests --bench compilers -- [--json] [--models N]`.
 //!
 //! | figure | what is measured |
 //! |---|---|

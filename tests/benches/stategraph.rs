@@ -1,5 +1,5 @@
-//! How fast state graphs are converged. `--json` prints one line for each figure, with its target;
-//! `--items N` takes another size than 100,000.
+//! The speed of state graphs. `--json` prints one line for each figure, with its target; `--items N` takes another size
+//! than 100,000.
 #![allow(clippy::print_stdout, clippy::unwrap_used)] // a program for people and scripts to read
 
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -1,4 +1,4 @@
-//! What needs more than one crate: end to end, simulation, crashes, benchmarks.
+//! Tests that need more than one crate: end to end, simulation, crashes, benchmarks.
 
 pub mod measure;
 pub mod postgres;

@@ -1,8 +1,8 @@
-//! How a benchmark says what it measured: one line for each figure, as text or as JSON.
+//! Output of benchmarks: one line for each figure, as text or as JSON.
 
 use std::time::{Duration, Instant};
 
-/// What a figure is a number of.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Things done in a second; more is better.

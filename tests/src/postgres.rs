@@ -66,12 +66,12 @@ impl Server {
         Some(server)
     }
 
-    /// Where it listens.
+    /// Returns the folder of the socket on which it listens.
     pub fn socket_folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// What connects to it.
+    /// Returns a URL that connects to it.
     pub fn url(&self) -> String {
         let folder = self.folder.path().display().to_string().replace('/', "%2F");
         format!("postgres://{USER}@{folder}/postgres")

@@ -7,7 +7,7 @@ use watershed_controller::{
     Context, Controller, Error, KindOptions, Outcome, Reconciler, Select, declare, json_message,
 };
 
-/// How often something was done: wanted in the spec, achieved in the state.
+/// The number of times that something was done: wanted in the spec, achieved in the state.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Times(u32);
 

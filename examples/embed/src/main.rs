@@ -6,7 +6,7 @@ use watershed_controller::{
     Context, Controller, Error, KindOptions, Outcome, Reconciler, Work, json_message,
 };
 
-/// What is wanted: a folder at this path.
+/// The desired state: a folder at this path.
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Folder {
     path: String,

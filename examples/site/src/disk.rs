@@ -158,7 +158,7 @@ fn path_of(thing: &Thing) -> Result<&PathBuf, HandlerError> {
         .ok_or_else(|| HandlerError::new("is nothing on disk"))
 }
 
-/// Where a file is written before it takes its place whole.
+/// Returns the path at which a file is written before it takes its place whole.
 fn part_of(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.part"))

@@ -36,7 +36,7 @@ use crate::spec::{Project, Site};
 /// The kind of these resources.
 const KIND: &str = "site";
 
-/// How long a run may take.
+/// The time that a run may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::main]

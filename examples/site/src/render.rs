@@ -86,7 +86,7 @@ fn server_item(site: &Site, server: &Server, tag: String) -> Result<Item<Thing>,
         ))
 }
 
-/// What is at a path needs the folder around it.
+/// Returns the dependency of a path on the folder around it.
 fn in_folder(path: &str) -> Result<Dependency, Box<Error>> {
     let parent = Path::new(path)
         .parent()

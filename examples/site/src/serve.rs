@@ -22,7 +22,7 @@ pub(crate) fn serve(folder: &str, settings: &str, address: &str, _tag: &str) -> 
     Ok(())
 }
 
-/// Where an address is written before it takes its place whole.
+/// Returns the path at which an address is written before it takes its place whole.
 pub(crate) fn part_of(address: &Path) -> PathBuf {
     address.with_extension("part")
 }

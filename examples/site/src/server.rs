@@ -15,7 +15,7 @@ use watershed_stategraph::{Context, Handler, HandlerError, Observed, Ref};
 use crate::point;
 use crate::thing::{Process, Thing};
 
-/// How long a server may take to end when it is asked to.
+/// The time that a server may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Starts and ends servers.
@@ -86,7 +86,7 @@ impl Handler<Thing> for Servers {
     }
 }
 
-/// What a server that is gone has left goes too.
+/// Removes everything that a dead server has left.
 async fn gone(process: &Process) -> Observed<Thing> {
     match remove_address(process).await {
         Ok(()) => Observed::Absent,
@@ -124,7 +124,7 @@ fn running(tag: &str) -> Vec<(i32, Process)> {
         .collect()
 }
 
-/// What a process was started with, if it is a server with this tag. One that has ended has no arguments.
+/// Returns the command line of a process, if it is a server with this tag. One that has ended has no arguments.
 fn started_as(pid: i32, tag: &str) -> Option<Process> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words: Vec<&[u8]> = line.split(|&byte| byte == 0).collect();

@@ -1,4 +1,4 @@
-//! What people write.
+//! The spec of a site, as people write it.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -31,10 +31,10 @@ pub(crate) struct Site {
     pub(crate) root: String,
     #[serde(default)]
     pub(crate) folders: Vec<String>,
-    /// What is in each file.
+    /// The text of each file.
     #[serde(default)]
     pub(crate) files: BTreeMap<String, String>,
-    /// What each symbolic link leads to, relative to the link.
+    /// The target of each symbolic link, relative to the link.
     #[serde(default)]
     pub(crate) links: BTreeMap<String, String>,
     #[serde(default)]

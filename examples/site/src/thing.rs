@@ -13,16 +13,16 @@ pub(crate) enum Thing {
     Folder(PathBuf),
     /// A file with this text.
     File {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What is in it.
+        /// The text.
         text: String,
     },
     /// A symbolic link.
     Link {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Where it leads.
+        /// The target.
         to: PathBuf,
     },
     /// A process.
@@ -31,7 +31,7 @@ pub(crate) enum Thing {
 
 impl Value for Thing {}
 
-/// How a server is started, and how it is found again: by the tag among its arguments.
+/// A server's process, which is found again by the tag among its arguments.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Process {
     /// The folder that it serves.
@@ -45,7 +45,7 @@ pub(crate) struct Process {
 }
 
 impl Thing {
-    /// Where it is, if it is on disk.
+    /// Returns its path, if it is on disk.
     pub(crate) fn path(&self) -> Option<&PathBuf> {
         match self {
             Self::Folder(path) | Self::File { path, .. } | Self::Link { path, .. } => Some(path),

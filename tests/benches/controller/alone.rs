@@ -79,7 +79,7 @@ struct Alone {
     effects: Vec<Effect>,
     inputs: Vec<Input>,
     calls: u64,
-    /// What is committed, if that is wanted.
+    /// The committed rows, if they are wanted.
     keeps: Option<HashMap<Uid, Arc<Row>>>,
 }
 

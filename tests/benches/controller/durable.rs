@@ -24,10 +24,10 @@ const ROWS: usize = 20_480;
 /// Rows of one statement of the raw side; transactions are cut into these.
 const STATEMENT: usize = 64;
 const SAMPLES: usize = 3;
-/// What a commit of 64 rows adds to the journal, about.
+/// The approximate growth of the journal with a commit of 64 rows.
 const JOURNAL: usize = 32 << 10;
 const FLUSHES: usize = 200;
-/// What a small spec weighs.
+/// A small spec.
 const SPEC: [u8; 100] = [7; 100];
 
 pub(crate) async fn measure(report: &Report) {

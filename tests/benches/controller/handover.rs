@@ -1,4 +1,4 @@
-//! How long nobody holds an instance when its holder shuts down and another process waits for it.
+//! The time without a leader when the leader shuts down and another process waits for the lease.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What the controller itself costs: reconcilers that do nothing, on graphs of different shapes.
+//! The cost of the controller itself: reconcilers that do nothing, on graphs of different shapes.
 //!
 //! | module | measures |
 //! |---|---|

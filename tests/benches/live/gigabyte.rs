@@ -1,4 +1,4 @@
-//! How long a rename takes of a table of a gigabyte, with a table beside it whose text is edited along.
+//! The time of a rename of a table of a gigabyte, with a table beside it whose text is edited along.
 //!
 //! ```
 //! cargo bench -p watershed-tests --bench live -- --gigabyte

@@ -1,4 +1,4 @@
-//! How long it takes from closing a saved file until its new rows are seen by a query, beside a running `start`.
+//! The time from closing a saved file until a query sees its new rows, beside a running `start`.
 //!
 //! ```
 //! cargo bench -p watershed-tests --bench live -- --json

@@ -1,4 +1,4 @@
-//! How a process ages that keeps 1,000 models converged: first nothing happens, then a file is edited every second
+//! The aging of a process that keeps 1,000 models converged: first nothing happens, then a file is edited every second
 //! while somebody reads in a loop.
 //!
 //! ```
@@ -110,8 +110,8 @@ fn watch(start: &Start, mut each: impl FnMut(usize)) -> f64 {
     samples[samples.len() / 2]
 }
 
-/// What people do: most of the time the model that they work on, now and then one that others read, a mistake and its
-/// mending, a file that moves away and back.
+/// Edits as people make them: most of the time the model that they work on, now and then one that others read, a
+/// mistake and its mending, a file that moves away and back.
 fn edit(root: &Path, project: &Project, n: usize) {
     let file = root.join(project.file);
     let (moved, middle) = (root.join("models/moved.sql"), root.join("models/m4_007.sql"));

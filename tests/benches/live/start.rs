@@ -75,7 +75,7 @@ impl Start {
         kilobytes.unwrap_or(f64::NAN) / 1024.0
     }
 
-    /// How long, in milliseconds, those of a resource's past runs took that did a kind of work.
+    /// Returns the durations, in milliseconds, of a resource's past runs that did a kind of work.
     pub(crate) fn runs_of(&self, name: &str, work: &str) -> Vec<f64> {
         let output = Command::new(program())
             .args(["history", name, "--json"])

@@ -13,9 +13,9 @@ use watershed_controller::{Compared, EditError, Hidden, Limits, Refusal, Shutdow
 
 use crate::task::{SOON, Task, builder, key, start, task};
 
-/// Where the catalog of the process under test is; also says that it is the one.
+/// The variable with the catalog of the process under test; its presence marks that process.
 const CATALOG: &str = "WATERSHED_FULL_DISK";
-/// How far a file may grow, in blocks of 512 bytes: room for some dozens of commits.
+/// The limit of a file's size, in blocks of 512 bytes: room for some dozens of commits.
 const BLOCKS: &str = "4000";
 /// More than fit.
 const ATTEMPTS: usize = 2_000;

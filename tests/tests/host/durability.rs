@@ -245,7 +245,7 @@ async fn callers_are_pushed_back_while_the_store_is_busy_and_nothing_is_lost() {
     assert_eq!(controller.list(Hidden::Show).resources.len(), 20_000);
 }
 
-/// What a watcher is shown first; it does not stay.
+/// Returns the first event of a watcher, which then goes.
 async fn first_shown(controller: &Controller, from: Revision) -> Event {
     let mut watch = controller.watch(from);
     tokio::time::timeout(SOON, watch.next()).await.unwrap().unwrap()

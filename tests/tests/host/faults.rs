@@ -7,7 +7,7 @@ use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store
 use watershed_controller::{HistoryRow, Uid};
 use watershed_core::{Commit, CommitError, Stored};
 
-/// What becomes of commits.
+/// The fault of a store's commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     None,

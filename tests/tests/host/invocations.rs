@@ -1,4 +1,4 @@
-//! What a reconciler may do, and what becomes of it.
+//! Operations of reconcilers, and their effects.
 
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{

@@ -25,7 +25,7 @@ pub(crate) async fn pool(server: &Server, connections: u32) -> PgPool {
         .expect("the server takes connections")
 }
 
-/// What one process would open.
+/// Opens the store as one process would.
 pub(crate) async fn store(server: &Server, term: Duration) -> PostgresStore {
     let store = PostgresStore::new(pool(server, 4).await, TablePrefix::default()).await;
     store.expect("the store opens").term(term)

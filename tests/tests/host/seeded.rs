@@ -46,7 +46,7 @@ fn digest(text: &str, parents: impl Iterator<Item = Option<u64>>) -> u64 {
     hasher.finish()
 }
 
-/// What runs at this moment, and what ran in which order.
+/// The invocations that run at this moment, and the order of those that ran.
 #[derive(Debug, Default)]
 struct Monitor {
     running: BTreeSet<Uid>,

@@ -21,12 +21,12 @@ const THREADS: usize = 8;
 const NAMES: usize = 3;
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// What is known of one name.
+/// The model of one name.
 #[derive(Debug, Default)]
 struct Model {
     begun: AtomicU64,
     acknowledged: AtomicU64,
-    /// What each write leaves: whether the resource is there. Write 0 is that it never was.
+    /// The presence of the resource after each write. Write 0 is that it never was.
     left: Mutex<Vec<bool>>,
 }
 

@@ -12,7 +12,7 @@ use watershed_controller::{
 /// Longer than anything here takes; in virtual time where nothing else would happen.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
-/// How a run goes.
+/// The behaviour of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Task {
     /// Nothing to do.
@@ -35,7 +35,7 @@ pub(crate) enum Task {
     DeleteItself,
 }
 
-/// What a hanging run does when it is cancelled.
+/// The behaviour of a hanging run that is cancelled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Ending {
     /// Writes this state, then returns.
@@ -46,7 +46,7 @@ pub(crate) enum Ending {
     Stay,
 }
 
-/// What was achieved.
+/// The state that a run stores.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Built(pub String);
 

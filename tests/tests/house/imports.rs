@@ -57,7 +57,7 @@ const PLAIN_DATA: &[&str] = &[
     "rustc-hash",
 ];
 
-/// What must not be reachable from a crate, by any path: engines, runtimes, databases, the network.
+/// Packages that must not be reachable from a crate, by any path: engines, runtimes, databases, the network.
 const PURE: &[(&str, &[&str])] = &[
     (
         "watershed-core",

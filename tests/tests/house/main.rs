@@ -37,7 +37,7 @@ fn root() -> PathBuf {
         .expect("the tests crate stands in the repository")
 }
 
-/// What `cargo metadata` says about the workspace, for the platform of this machine.
+/// Returns the output of `cargo metadata` for the workspace, on the platform of this machine.
 fn metadata(extra: &[&str]) -> serde_json::Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--offline", "--locked"])

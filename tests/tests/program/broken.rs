@@ -74,7 +74,7 @@ fn is_number(text: &str) -> bool {
     text.trim().parse::<u32>().is_ok()
 }
 
-/// What differs from call to call, taken out: how long things took, and where the project stands.
+/// Replaces the parts that differ from call to call: durations, and the path of the project.
 fn without_times(text: &str, project: &Sandbox) -> String {
     let root = project.path().display().to_string();
     let canonical = project

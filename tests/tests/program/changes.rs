@@ -1,4 +1,4 @@
-//! What a change costs, and what becomes of tables, one kind of change at a time.
+//! Costs of changes, and their effects on tables, one kind of change at a time.
 
 use std::fs;
 

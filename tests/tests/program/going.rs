@@ -155,7 +155,7 @@ pub(crate) struct Round {
 }
 
 impl Round {
-    /// What was done, as `name:work`, ordered by name; failures as `name:failed`.
+    /// Returns the work that was done, as `name:work`, ordered by name; failures as `name:failed`.
     pub(crate) fn done(&self) -> String {
         let mut done: Vec<String> = self
             .of("resource_finished")
@@ -190,7 +190,7 @@ impl Round {
             .collect()
     }
 
-    /// What `run` would end with.
+    /// Returns the exit code of a `run` at this point.
     pub(crate) fn exit_code(&self) -> Option<i64> {
         self.events.last()?["exit_code"].as_i64()
     }

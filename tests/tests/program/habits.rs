@@ -1,4 +1,4 @@
-//! How editors save, folders that move, branches that are switched.
+//! Habits of people and editors: ways to save, folders that move, branches that are switched.
 
 use std::fs;
 use std::path::Path;

@@ -3,9 +3,9 @@
 use crate::sandbox::Sandbox;
 use crate::world::World;
 
-/// How many changes a history has.
+/// The number of changes in a history.
 const CHANGES: usize = 8;
-/// How many histories are played unless `WATERSHED_HISTORIES` says otherwise; each costs some twenty runs.
+/// The number of histories unless `WATERSHED_HISTORIES` sets another; each costs some twenty runs.
 const HISTORIES: u64 = 4;
 /// The seed of the first history unless `WATERSHED_SEED` says otherwise.
 const SEED: u64 = 1;

@@ -8,7 +8,7 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::sandbox::Sandbox;
 use crate::world::World;
 
-/// How many times the program is killed unless `WATERSHED_KILLS` says otherwise.
+/// The number of kills unless `WATERSHED_KILLS` sets another.
 const KILLS: u64 = 6;
 
 #[test]

@@ -106,7 +106,7 @@ fn a_missing_file_is_named_and_the_last_good_table_stays() {
     assert_eq!(project.done(0), "");
 }
 
-/// Where the only error that `validate` finds stands.
+/// Returns the place of the only error that `validate` finds.
 fn place_of_the_only_error(project: &Sandbox, path: &str) -> Value {
     let said = project.call(&["validate", "--json"]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);

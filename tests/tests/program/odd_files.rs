@@ -1,4 +1,4 @@
-//! What is no regular file is told and never opened; two signals end what never returns.
+//! Irregular files are reported and never opened; two signals end a read that never returns.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -228,7 +228,7 @@ fn numbers_come_for_people_for_programs_and_for_prometheus() {
     );
 }
 
-/// What is said, line by line.
+/// Returns the printed messages, line by line.
 fn messages(said: &Said) -> Vec<String> {
     let line = |line: &str| serde_json::from_str::<Value>(line).expect("each line is an object");
     let lines = said.stdout.lines().map(line);

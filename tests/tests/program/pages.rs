@@ -26,7 +26,7 @@ const PAGES: [&str; 7] = [
 /// A fenced block of a page.
 struct Block {
     language: String,
-    /// What stands behind the language.
+    /// The text behind the language.
     about: String,
     text: String,
     line: usize,

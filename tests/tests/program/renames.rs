@@ -67,7 +67,7 @@ const NAMES: [&str; 3] = ["one", "two", "three"];
 /// Resources that follow when one of each kind is renamed.
 const MOVED: usize = KINDS.len() + 1;
 
-/// What happens to one kind's names, and how many of its resources have another one afterwards.
+/// Renames of one kind's files, each with the number of resources that have another name afterwards.
 const STEPS: [(&[(&str, &str)], usize); 4] = [
     (&[("one", "four")], 1),
     (&[("four", "FOUR")], 1),

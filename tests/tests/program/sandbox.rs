@@ -17,7 +17,7 @@ pub(crate) struct Sandbox {
     path: PathBuf,
 }
 
-/// What a command said and how it ended.
+/// The output and the exit code of a command.
 #[derive(Debug)]
 pub(crate) struct Said {
     /// Its standard output.
@@ -103,7 +103,7 @@ impl Sandbox {
         ByHand::open(&self.engine_file())
     }
 
-    /// Where the engine keeps the project's tables.
+    /// Returns the path of the engine's file.
     pub(crate) fn engine_file(&self) -> PathBuf {
         self.path().join(".watershed/dev/main.duckdb")
     }
@@ -316,7 +316,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What led to a run, as documents tell it: `kind/name reason origin` for each step.
+/// Returns the causal chain of a run as documents have it: `kind/name reason origin` for each step.
 pub(crate) fn chain_of(run: &Value) -> Vec<String> {
     let links = run["chain"].as_array().cloned().unwrap_or_default();
     let say = |link: &Value| {

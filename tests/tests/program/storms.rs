@@ -18,7 +18,7 @@ use crate::going::Going;
 use crate::sandbox::Sandbox;
 use crate::world::World;
 
-/// How many edits there are unless `WATERSHED_STORM` says otherwise.
+/// The number of edits unless `WATERSHED_STORM` sets another.
 const EDITS: u64 = 40;
 /// The seed unless `WATERSHED_SEED` says otherwise.
 const SEED: u64 = 11;

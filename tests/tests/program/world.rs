@@ -13,11 +13,11 @@ use watershed_drivers::olap::Value;
 
 use crate::sandbox::Sandbox;
 
-/// How many models a project begins with.
+/// The number of models at the beginning.
 const MODELS: usize = 12;
 /// Rows of the source.
 const ROWS: u64 = 200;
-/// Where the source's rows stand.
+/// The file with the source's rows.
 const DATA: &str = "data/raw.csv";
 
 /// One model: a query over the source or over models before it.
@@ -432,7 +432,7 @@ fn through(rng: &mut SmallRng) -> Through {
     }
 }
 
-/// What a model at a place reads: nothing but the source, or one or two before it.
+/// Draws the inputs of a model: nothing but the source, or one or two models before it.
 fn reads(rng: &mut SmallRng, place: usize) -> Vec<usize> {
     if place == 0 {
         return Vec::new();

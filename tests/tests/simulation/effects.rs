@@ -1,4 +1,4 @@
-//! What the core tells its host to do, each effect checked as it comes.
+//! Checks of the core's effects, each as it comes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -162,7 +162,7 @@ impl World {
         })
     }
 
-    /// What is handed to the store is the catalog that the edits so far make, whole.
+    /// Checks that a commit makes the catalog of the edits so far, whole.
     pub(crate) fn take_commit(&mut self, commit: Commit) -> Check {
         let retried = self.store.failures > 0;
         let mut shadow: BTreeMap<Uid, Arc<Row>> = self.store.rows.clone();
@@ -349,7 +349,7 @@ impl World {
     }
 }
 
-/// What led to a start is told from something that is no consequence, in few links.
+/// Checks that the causal chain of a start begins with something that is no consequence, in few links.
 fn check_chain(start: &Start) -> Check {
     let key = start.resource.key();
     let chain = start.reason.chain(&key);

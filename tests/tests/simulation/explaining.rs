@@ -1,4 +1,4 @@
-//! What `explain` says, held against the naive reference.
+//! Checks of `explain` against the naive reference.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::world::{Check, World, ensure};
 const ROOTS_MAX: usize = 16;
 
 impl World {
-    /// Whatever is asked about, the answer is true.
+    /// Checks that the explanation of each resource is true.
     pub(crate) fn check_explanations(&self) -> Check {
         let known: Vec<Uid> = self.catalog.items.keys().copied().collect();
         known.into_iter().try_for_each(|uid| self.check_explanation(uid))

@@ -38,7 +38,7 @@ const CI: Duration = Duration::from_secs(60);
 
 /// Steps of one world: enough to fill its catalog several times over.
 const STEPS_PER_WORLD: u64 = 400;
-/// How many lines of the trace a failure shows; a replay prints them all.
+/// The lines of the trace that a failure shows; a replay prints them all.
 const TRACE_SHOWN: usize = 120;
 
 /// Runs one world to its end; gives back the number of its steps.
@@ -85,7 +85,7 @@ fn number(variable: &str) -> Option<u64> {
         .map(|text| text.parse().expect("a whole number"))
 }
 
-/// How much a run does: a number of steps that was asked for, or what fits into a time.
+/// The extent of a run: a number of steps, or a time.
 #[derive(Clone, Copy)]
 enum Budget {
     Steps(u64),

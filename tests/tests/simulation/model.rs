@@ -87,7 +87,7 @@ impl Item {
     }
 }
 
-/// What a batch did, as far as scheduling is concerned.
+/// The effects of a batch on scheduling.
 #[derive(Default, Debug)]
 pub(crate) struct Asked {
     /// Those whose spec, refs, name or life changed.

@@ -1,4 +1,4 @@
-//! What can happen next, drawn at random, and what the naive reference makes of it.
+//! Random moves, and their effects on the naive reference.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -116,7 +116,7 @@ impl World {
         Ok(())
     }
 
-    /// What an edit asks for, cancels and marks.
+    /// Notes the requests, cancels and marks of an edit.
     fn note_edit(&mut self, asked: &Asked, own: Option<Uid>, before: &crate::model::Catalog) {
         let mut direct: BTreeSet<Uid> = asked.ref_changed.iter().copied().collect();
         direct.extend(asked.edited.iter().copied().filter(|uid| own != Some(*uid)));

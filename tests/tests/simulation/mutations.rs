@@ -117,7 +117,7 @@ fn plant(workspace: &Path, mutations: &[Mutation]) {
     fs::write(lib, format!("#![allow(unused_parens)]\n{text}{SWITCH}")).expect("the switch");
 }
 
-/// Which mutation is on, looked up once.
+/// The code that looks up once which mutation is on.
 const SWITCH: &str = r#"
 fn mutated(number: usize) -> bool {
     static MUTANT: std::sync::OnceLock<Option<usize>> = std::sync::OnceLock::new();
@@ -203,7 +203,7 @@ fn ends_well(mut command: Command) -> bool {
     ended.is_ok_and(|status| status.expect("it can be waited for").success())
 }
 
-/// Who notices a mutation: the cheapest first.
+/// Returns the first suite that notices a mutation: the cheapest runs first.
 fn noticed_by(workspace: &Path, mutant: usize) -> Option<&'static str> {
     let passes =
         |package: &str, arguments: &[&str]| ends_well(cargo(workspace, package, arguments, Some(mutant)));

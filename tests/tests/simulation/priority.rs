@@ -17,7 +17,7 @@ use watershed_core::{
 const KINDS: [&str; 3] = ["a", "b", "c"];
 const STEPS_PER_WORLD: usize = 150;
 
-/// What the naive scheduler knows of a resource.
+/// A resource as the naive scheduler knows it.
 #[derive(Debug)]
 struct Item {
     key: Key,

@@ -1,4 +1,4 @@
-//! What comes back to the core: invocations, commits and time, and what the naive reference makes of it.
+//! Returns of invocations, commits and time, and their effects on the naive reference.
 
 use std::time::Duration;
 
@@ -55,7 +55,8 @@ impl World {
         self.input(Input::Returned { invocation, result })
     }
 
-    /// Whatever it says is dropped; what it kept out is asked for.
+    /// Notes the late return of an abandoned invocation: its result is dropped, and the resources that it kept out are
+    /// asked for.
     fn returns_after_all(&mut self, invocation: InvocationId, run: &Run, result: Returned) -> Check {
         let kept: Vec<Uid> = self.catalog.items.keys().copied().collect();
         for uid in kept {

@@ -238,7 +238,7 @@ impl World {
             .collect()
     }
 
-    /// Who still has to do with the present name of a resource.
+    /// Returns a resource that still has to do with the present name of another.
     fn holder(&self, uid: Uid, item: &Item) -> Option<Uid> {
         let holds = |(other, op_item): &(&Uid, &Item)| {
             **other != uid && self.ops.contains_key(other) && op_item.names().contains(&item.key)
@@ -339,7 +339,7 @@ impl World {
         !is_first(uid) && self.active().next().is_some() && first.any(fresh)
     }
 
-    /// What settled resources say of themselves.
+    /// Checks the standings of settled resources.
     fn check_standings(&self) -> Check {
         for (uid, standing) in &self.standings {
             let (Standing::Settled(why), Some(item)) = (standing, self.catalog.items.get(uid)) else {
@@ -408,7 +408,7 @@ impl World {
         of_kind.count() < limit && pool.is_none_or(|pool| self.places_taken(pool) < pool.limit)
     }
 
-    /// How many invocations have a place in a pool; abandoned ones keep theirs if it is exclusive.
+    /// Returns the number of invocations with a place in a pool; abandoned ones keep theirs if it is exclusive.
     pub(crate) fn places_taken(&self, pool: &Pool) -> usize {
         let of_pool = |kind: &Kind| {
             let mut kinds = self.kinds.iter().filter(|options| options.kind == *kind);

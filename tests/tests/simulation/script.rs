@@ -30,7 +30,7 @@ pub(crate) fn policy(rng: &mut SmallRng) -> RetryPolicy {
     }
 }
 
-/// How a seed likes its graphs and edits.
+/// The style of graphs and edits of a seed.
 #[derive(Clone, Debug)]
 pub(crate) struct Taste {
     pub(crate) kinds: usize,

@@ -34,7 +34,7 @@ impl Store {
         self.revision = commit.revision;
     }
 
-    /// What the next process reads.
+    /// Returns the catalog that the next process reads.
     pub(crate) fn reopen(&mut self) -> Stored {
         self.in_flight = None;
         self.failures = 0;

@@ -21,7 +21,7 @@ pub(crate) struct Stale {
     in_flight: Option<Commit>,
     /// True if the store had what is in flight before it was taken over.
     arrived: bool,
-    /// What was durable then: nothing else may be shown.
+    /// The rows that were durable then: nothing else may be shown.
     durable: BTreeMap<Uid, Arc<Row>>,
     revision: Revision,
     stopped: bool,

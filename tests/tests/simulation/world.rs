@@ -70,7 +70,7 @@ pub(crate) struct Release {
     pub(crate) fresh: bool,
     /// All of them have started or settled; with the next input deletes and renames hold others back again.
     pub(crate) over: bool,
-    /// Which they were is not known here, so neither is when the next drain begins.
+    /// True if they are not known, and so neither is the begin of the next drain.
     pub(crate) unsure: bool,
 }
 
@@ -111,7 +111,7 @@ pub(crate) struct Past {
     /// The number of the last request for it, and of the last of all that its last reconcile was for.
     pub(crate) asked_as: u64,
     pub(crate) served_to: u64,
-    /// What it was owed did not come.
+    /// True if a run that it was owed did not come.
     pub(crate) owed_still: bool,
     /// Has settled since the start, as far as readers can tell.
     pub(crate) seen_settled_since_start: bool,
@@ -139,7 +139,7 @@ pub(crate) struct Handle {
     pub(crate) forgotten: bool,
 }
 
-/// What a call must be answered with.
+/// The answer that a call must get.
 #[derive(Clone, Debug)]
 pub(crate) enum Expected {
     Applied,
@@ -182,7 +182,7 @@ pub(crate) struct World {
     pub(crate) stopped: Option<StopReason>,
     /// One that held the instance before and does not know that it is taken.
     pub(crate) stale: Option<Stale>,
-    /// What this step must and may cancel.
+    /// The invocations that this step must cancel, and those that it may.
     pub(crate) must_cancel: BTreeSet<Uid>,
     pub(crate) may_cancel: BTreeSet<Uid>,
     pub(crate) must_unsettle: BTreeSet<Uid>,
