@@ -13,7 +13,7 @@ pub(crate) struct Asking<'a> {
     pub(crate) cancel: &'a CancellationToken,
 }
 
-/// What the engine said of a statement: names and types of its columns, or what is wrong with it.
+/// The engine's description of a statement: names and types of its columns, or its error.
 pub(crate) type Described = Result<Vec<(String, String)>, SqlError>;
 
 impl Asking<'_> {
@@ -68,7 +68,7 @@ impl Asking<'_> {
     }
 }
 
-/// What makes a query a question about its columns.
+/// The prefix that turns a query into a question about its columns.
 const DESCRIBE: &str = "DESCRIBE\n";
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl Reconciler for CanvasReconciler {
     }
 }
 
-/// What its components know of their metrics views, by name.
+/// Returns the states of its components, by name.
 fn views(refs: &[RefView]) -> BTreeMap<String, ComponentState> {
     let components = refs
         .iter()

@@ -39,7 +39,7 @@ pub fn options() -> KindOptions {
     }
 }
 
-/// Whether a connector is a database file of its own.
+/// Returns true if a connector is a database file of its own.
 pub(crate) fn has_file(spec: &ConnectorSpec) -> bool {
     let named = |key: &&str| {
         let text = spec.properties.as_ref().and_then(|all| all.str(key));
@@ -195,7 +195,7 @@ fn proof(spec: &ConnectorSpec, context: &Context<ConnectorReconciler>) -> String
     hasher.finalize().to_hex().as_str()[..32].to_owned()
 }
 
-/// What is tried.
+/// The subject of a connection test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     /// The project's own engine.
@@ -211,7 +211,7 @@ enum Target {
 }
 
 impl Target {
-    /// Whether what was tried before is still there, as far as a look without opening tells.
+    /// Returns true if what was tried before is still there, as far as a look without opening tells.
     fn is_there(&self) -> bool {
         match self {
             Self::Own | Self::Memory | Self::Kept => true,

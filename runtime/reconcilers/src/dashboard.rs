@@ -1,4 +1,4 @@
-//! What dashboards have in common: each is a function of its spec and of what it reads, and is looked at again only when
+//! The common part of dashboards: each is a function of its spec and of what it reads, and is checked again only when
 //! one of these changed.
 
 use std::sync::Arc;

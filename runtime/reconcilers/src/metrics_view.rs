@@ -63,7 +63,7 @@ impl MetricsViewReconciler {
         }
     }
 
-    /// Whether nothing changed since the last look, which found nothing wrong.
+    /// Returns true if nothing changed since the last look, which found nothing wrong.
     fn is_proven(&self, whole: &Whole, state: Option<&MetricsViewState>) -> bool {
         let same = state.is_some_and(|state| state.proof == whole.proof && state.problems.is_empty());
         same && (!whole.streaming || self.outputs.is_as_left())

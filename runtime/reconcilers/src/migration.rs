@@ -73,7 +73,7 @@ impl MigrationReconciler {
         }
     }
 
-    /// What was run last, as far as it is known.
+    /// Returns the state of the last run, as far as it is known.
     async fn last(&self, context: &Context<Self>, proof: &str) -> Result<Option<MigrationState>, Error> {
         let copy = context.state().map(|state| state.0.clone());
         if copy.is_some() && self.outputs.is_as_left() {
@@ -260,7 +260,7 @@ fn made(thing: Thing) -> MadeThing {
     }
 }
 
-/// What is meant for another system is not run in the engine.
+/// Returns the error of a migration that is meant for another system: it is not run in the engine.
 fn other_system(spec: &MigrationSpec, paths: &[Arc<str>]) -> Error {
     let source = spec.sql.clone().unwrap_or_default();
     Error {

@@ -72,7 +72,7 @@ pub struct Outputs {
     approved: Mutex<HashSet<Uuid>>,
 }
 
-/// What is known of a resource's output.
+/// A resource's output as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// The engine's file is as it was left: what the catalog says holds.
@@ -173,13 +173,13 @@ impl Outputs {
             .begin_with(sessions.into_iter().map(|(session, _)| session).collect());
     }
 
-    /// Whether the file was found as an orderly close had left it.
+    /// Returns true if the file was found as an orderly close had left it.
     #[must_use]
     pub fn were_as_left(&self) -> bool {
         self.as_left
     }
 
-    /// Whether the file is as it was left, and nothing was listed or changed in this process since.
+    /// Returns true if the file is as it was left, and nothing was listed or changed in this process since.
     #[must_use]
     pub fn is_as_left(&self) -> bool {
         self.as_left && self.current().is_untouched()
@@ -236,7 +236,7 @@ impl Outputs {
 
 /// Questions.
 impl Outputs {
-    /// What a resource has in the engine.
+    /// Finds a resource's output in the engine.
     ///
     /// # Errors
     /// When the engine can't be opened or listed.
@@ -247,7 +247,7 @@ impl Outputs {
         self.look_up(uid, cancel).await.map(Found::Listed)
     }
 
-    /// What a resource has in the engine, in any case looked up there.
+    /// Finds a resource's output in the engine, and in any case looks it up there.
     ///
     /// # Errors
     /// As [`Outputs::find`].
@@ -502,7 +502,7 @@ impl Drop for UnderWay<'_> {
     }
 }
 
-/// Whether a failure leaves open what became of the work.
+/// Returns true if a failure leaves open what became of the work.
 fn leaves_doubt(failure: &Failure) -> bool {
     matches!(
         failure,

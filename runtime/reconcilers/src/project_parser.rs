@@ -57,11 +57,11 @@ pub const KIND: &str = "project_parser";
 /// The name of the only resource of the kind.
 pub const NAME: &str = "parser";
 
-/// How often a batch is worked out anew when somebody else's edit came in between. More in a row than this means
-/// that somebody edits without a pause.
+/// The number of times that a batch is worked out anew when somebody else's edit came in between. More in a row than
+/// this means that somebody edits without a pause.
 const ATTEMPTS: usize = 5;
 
-/// Whoever watches files gathers what belongs together before it nudges, and people wait for what they saved.
+/// The debouncing of nudges: short, for watchers debounce files themselves, and people wait for what they saved.
 const NUDGING: Nudging = Nudging {
     interval: Duration::from_millis(10),
     longest_wait: Duration::from_millis(50),
@@ -101,12 +101,12 @@ pub struct ProjectParser {
     /// The project as compiled so far. Locked on threads for blocking work only.
     compilation: Arc<Mutex<Option<Compilation>>>,
     touched: Touched,
-    /// What the last look found was applied.
+    /// True once the changes of the last look are applied.
     applied: Arc<AtomicBool>,
     swept: AtomicBool,
 }
 
-/// What a look at the files gave.
+/// The parse after a look at the files.
 struct Parse {
     batch: Result<Batch, Error>,
     state: ProjectParserState,
@@ -412,7 +412,8 @@ pub fn redact(diagnostics: &mut [Diagnostic], secrets: &Secrets) {
     }
 }
 
-/// Why a parse is not to be applied: its first finding about the manifest, or what is wrong with the listing.
+/// Returns the reason why a parse is not to be applied: its first finding about the manifest, or what is wrong with the
+/// listing.
 fn held_back(trust: Trust, diagnostics: &[Diagnostic]) -> Option<Error> {
     let (code, message) = match trust {
         Trust::Whole => return None,
@@ -455,7 +456,7 @@ fn of_folder(error: &FolderError) -> Error {
     }
 }
 
-/// Whether a batch was refused because the catalog changed since it was worked out.
+/// Returns true if a batch was refused because the catalog changed since it was worked out.
 fn is_race(refusal: &Refusal) -> bool {
     matches!(
         refusal,

@@ -1,4 +1,4 @@
-//! What the refs of a resource stand for, and why it is not looked at while one of them is missing or has failed.
+//! Targets of a resource's refs, and the errors of missing and failed ones, which keep it from being checked.
 
 use watershed_compilers::Kind;
 use watershed_core::{Error, RefView};

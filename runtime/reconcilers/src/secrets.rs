@@ -27,11 +27,11 @@ use watershed_proto::{Fingerprint, Value};
 
 /// The fewest characters of a value that is replaced in texts: shorter ones stand in ordinary words.
 const SHORTEST: usize = 6;
-/// How what stands for a value begins.
+/// The prefix of a sealed value.
 const SEALED: &str = "sealed:";
 /// Bytes of a key.
 const KEY_BYTES: usize = 32;
-/// What the keys of settings hold whose values are secrets, also when they are written out.
+/// Parts of the keys of settings whose values are secrets, also when they are written out.
 const SECRET_KEYS: [&str; 9] = [
     "password",
     "passwd",
@@ -55,7 +55,7 @@ pub struct Secrets {
 struct Known {
     /// Values by what stands for them.
     values: BTreeMap<String, String>,
-    /// What values look like in texts, the longest first, with the names of their variables.
+    /// The forms of values in texts, the longest first, with the names of their variables.
     forms: Vec<(String, String)>,
     /// Names of the project's own, in lower case.
     names: BTreeSet<String>,
@@ -163,7 +163,7 @@ impl Secrets {
         }
     }
 
-    /// What stands for a value in a stored spec. It is learned with that.
+    /// Returns the sealed form of a value for a stored spec, and remembers the value.
     #[must_use]
     pub fn seal(&self, name: &str, value: &str) -> String {
         self.learn([(&name.to_owned(), &value.to_owned())]);
@@ -306,7 +306,7 @@ impl Known {
     }
 }
 
-/// Whether a text stands for a value.
+/// Returns true if a text stands for a value.
 #[must_use]
 pub fn is_sealed(text: &str) -> bool {
     let hash = text.strip_prefix(SEALED);
@@ -335,8 +335,8 @@ fn stated(spec: &watershed_proto::ConnectorSpec) -> Vec<(String, String)> {
     secrets.collect()
 }
 
-/// What a value looks like in texts, if it is to be replaced there: as it is, in quotes of SQL and JSON, in addresses,
-/// and each of its lines, as messages are cut to one.
+/// Lists the forms of a value in texts in which it is replaced: as it is, in quotes of SQL and JSON, in addresses, and
+/// each of its lines, as messages are cut to one.
 fn forms(value: &str) -> BTreeSet<String> {
     let lines = value.lines().map(str::trim);
     let whole = [value, value.trim()].into_iter().chain(lines);

@@ -1,4 +1,4 @@
-//! Which fields of a metrics view a selector means.
+//! Selectors of fields of a metrics view.
 
 use std::sync::Arc;
 

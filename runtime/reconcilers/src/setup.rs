@@ -17,17 +17,17 @@ use crate::{
     theme::{self, ThemeReconciler},
 };
 
-/// What the kinds of one project need.
+/// The shared parts that the kinds of one project need.
 pub struct Setup {
     /// The project's folder.
     pub root: PathBuf,
     /// The environment's name, for templates.
     pub environment: String,
-    /// Where models are built.
+    /// The outputs that models are built in.
     pub outputs: Arc<Outputs>,
     /// A file that keeps what the engine's parser said; none to keep nothing.
     pub parse_cache: Option<PathBuf>,
-    /// Where whoever watches the project's files says which may have changed.
+    /// The touched files, as the watcher of the project's files notes them.
     pub touched: Touched,
     /// Models built at once.
     pub jobs: usize,

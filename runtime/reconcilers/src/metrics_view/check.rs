@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{asking::Asking, model::failure, places};
 
-/// What a look needs.
+/// The inputs of a check.
 pub(super) struct Check<'a> {
     pub(super) engine: Asking<'a>,
     pub(super) environment: &'a str,
@@ -23,7 +23,7 @@ pub(super) struct Check<'a> {
     pub(super) models: &'a (dyn Fn() -> Vec<String> + Sync),
 }
 
-/// What a look found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     pub(super) types: BTreeMap<String, String>,

@@ -8,7 +8,7 @@ use watershed_proto::{MetricsViewDimension, MetricsViewMeasure, MetricsViewSpec,
 
 use super::whole::Whole;
 
-/// How deep measures may use measures that use measures.
+/// The greatest depth of measures that use measures.
 const DEEPEST: usize = 8;
 
 /// A statement that tries one thing.
@@ -24,9 +24,9 @@ pub struct Probe {
     pub before: usize,
     /// The text that it tries, as it was sent.
     pub sent: String,
-    /// Where that text stands, if it is an expression.
+    /// The place of that text, if it is an expression.
     pub source: Option<SqlSource>,
-    /// Where what is tried stands.
+    /// The place of the probed text.
     pub spot: Option<Spot>,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    /// What else is tried: tables beside its own, the watermark, the key of its cache.
+    /// Lists the other probes: tables beside its own, the watermark, the key of its cache.
     #[must_use]
     pub fn others(&self) -> Vec<Probe> {
         let spec = self.spec();
@@ -346,7 +346,7 @@ fn unnested(name: &str) -> String {
     quote_identifier(&format!("_watershed {name}"))
 }
 
-/// Whether a measure is computed from the table alone.
+/// Returns true if a measure is computed from the table alone.
 fn is_simple(one: &MetricsViewMeasure) -> bool {
     matches!(one.r#type.as_str(), "" | "simple")
         && one.requires.is_empty()

@@ -26,7 +26,7 @@ pub struct Whole {
     pub proof: String,
     /// It reads a table that is nobody's output here.
     pub streaming: bool,
-    /// What its fields are taken from, until they are.
+    /// The parent from which its fields are taken, until they are.
     parent: Option<MetricsViewState>,
 }
 

@@ -1,4 +1,4 @@
-//! Why a model has no fresh output, as the error that is stored on it.
+//! Errors of models without a fresh output, as they are stored.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -378,7 +378,7 @@ pub fn of_sql(error: &SqlError) -> Error {
 /// The beginning of the engine's refusal of a view whose columns come from the data.
 const OPEN_PIVOT: &str = "PIVOT statements with pivot elements extracted from the data";
 
-/// Whether a hint proposes one of the engine's own tables, which nobody means.
+/// Returns true if a hint proposes one of the engine's own tables, which nobody means.
 fn names_internals(hint: &str) -> bool {
     [
         "duckdb_",

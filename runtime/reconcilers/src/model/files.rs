@@ -21,7 +21,7 @@ use super::plan::FileNow;
 /// The most files that one pattern may match: each is looked at in every run.
 pub const MAX_MATCHES: usize = 100_000;
 
-/// Why a model's local files can't be looked at.
+/// The reason why a model's local files can't be looked at.
 #[derive(Debug, Error)]
 pub enum FilesError {
     /// There is no such file.
@@ -36,12 +36,12 @@ pub enum FilesError {
         /// The path as the model says it.
         path: String,
     },
-    /// What stands there is no regular file, so that reading it may never end.
+    /// The thing there is no regular file, so that reading it may never end.
     #[error("\"{path}\" is {oddity}, expected a regular file")]
     Odd {
         /// The path as the model says it, or as it was found.
         path: String,
-        /// What it is.
+        /// The sort of thing that it is.
         oddity: Oddity,
     },
     /// The pattern matches no file.
@@ -61,7 +61,7 @@ pub enum FilesError {
     Pattern {
         /// The pattern as the model says it.
         pattern: String,
-        /// What is wrong with it.
+        /// The fault of the pattern.
         source: globset::Error,
     },
     /// It is beyond the folders that the project is confined to.
@@ -75,7 +75,7 @@ pub enum FilesError {
     Io {
         /// The file or folder.
         path: String,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
 }
@@ -226,7 +226,7 @@ pub(super) fn matcher(whole: &str, pattern: &str) -> Result<GlobMatcher, FilesEr
     Ok(glob.compile_matcher())
 }
 
-/// How deep below its base a pattern can match, so that `data/*.csv` walks no deep tree.
+/// Returns the greatest depth below its base at which a pattern can match, so that `data/*.csv` walks no deep tree.
 pub(super) fn depth(pattern: &str, base: &str) -> usize {
     if pattern.contains("**") {
         return usize::MAX;
@@ -234,7 +234,7 @@ pub(super) fn depth(pattern: &str, base: &str) -> usize {
     below(pattern, base).split('/').count()
 }
 
-/// What of a pattern stands behind its base.
+/// Returns the part of a pattern behind its base.
 pub(super) fn below<'a>(pattern: &'a str, base: &str) -> &'a str {
     pattern
         .strip_prefix(base)

@@ -1,4 +1,4 @@
-//! What a model reads: the outputs that its refs stand for, and local files.
+//! Inputs of a model: the outputs of its refs, and local files.
 
 use std::{collections::HashMap, path::Path, sync::Arc};
 
@@ -16,8 +16,8 @@ use super::{
 };
 use crate::{chosen::Chosen, refs::refuse_left_out};
 
-/// What the refs stand for: first the inputs in the order in which the spec numbers them, then models that it refers
-/// to without reading them, in an order that no rename changes.
+/// Returns the inputs of the refs: first those that the spec numbers, in that order, then models that it refers to
+/// without reading them, in an order that no rename changes.
 ///
 /// # Errors
 /// The first ref that is missing, has failed, or was never built and is not chosen.

@@ -1,4 +1,4 @@
-//! Which paths a model's local files may have, for whoever watches them.
+//! Patterns of the paths that a model's local files may have, for watchers.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ impl Pattern {
         &self.folder
     }
 
-    /// How many folders deep below it matches may lie.
+    /// Returns the number of folders below it within which matches may lie.
     #[must_use]
     pub fn depth(&self) -> usize {
         match &self.below {
@@ -53,7 +53,7 @@ impl Pattern {
         }
     }
 
-    /// Whether what happened at a path may change what matches. With a folder everything in it comes and goes.
+    /// Returns true if what happened at a path may change what matches. With a folder everything in it comes and goes.
     #[must_use]
     pub fn concerns(&self, path: &Path, is_folder: bool) -> bool {
         if self.folder.starts_with(path) {

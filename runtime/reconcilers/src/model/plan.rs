@@ -1,4 +1,4 @@
-//! Whether a model is built: one pure decision.
+//! The decision whether a model is built: a pure function.
 //!
 //! [`plan`] compares what is *wanted* (the spec by its meaning, the builds that its inputs stand for, the local
 //! files, the refreshes asked for) with what was *found* (the record that the engine keeps beside the output,
@@ -26,16 +26,16 @@ use crate::made::Version;
 
 use super::record::{BuildId, FileSeen, Input, Meaning, Record, Refreshes, Shape};
 
-/// What a model should be.
+/// The wanted output of a model.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted<'a> {
     /// Name of the output in the engine.
     pub table: &'a str,
-    /// Whether the output is a view or a table.
+    /// True if the output is a view or a table.
     pub shape: Shape,
     /// Fingerprint of the definition, its inputs as ordinals.
     pub meaning: &'a Meaning,
-    /// What each ref stands for, in the order of the ordinals.
+    /// The input of each ref, in the order of the ordinals.
     pub inputs: &'a [Input],
     /// The local files that the definition reads, sorted by path.
     pub files: &'a [FileNow],
@@ -88,7 +88,7 @@ pub struct FileNow {
     pub content: Option<[u8; 32]>,
 }
 
-/// What was found of a model's output.
+/// The output of a model as it was found.
 #[derive(Debug, Clone, Copy)]
 pub enum Found<'a> {
     /// Neither a record nor an object.
@@ -102,7 +102,7 @@ pub enum Found<'a> {
 /// A recorded output.
 #[derive(Debug, Clone, Copy)]
 pub struct Output<'a> {
-    /// What the engine recorded in the transaction that made it.
+    /// The record that the engine wrote in the transaction that made it.
     pub record: &'a Record,
     /// The recorded definition fingerprinted by the present version; needed only if the versions differ.
     pub refingerprinted: Option<&'a Meaning>,
@@ -126,7 +126,7 @@ pub enum Object<'a> {
     },
 }
 
-/// What to do with the output.
+/// The decision about an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Build it.
@@ -150,7 +150,7 @@ pub enum Decision {
     Nothing,
 }
 
-/// Why an output is built.
+/// The reason why an output is built.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
     /// There is none.
@@ -181,7 +181,7 @@ pub enum Reason {
     Unfinished,
 }
 
-/// Why a view is made again.
+/// The reason why a view is made again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Again {
     /// An input got another name; the view keeps its build id.
@@ -193,8 +193,8 @@ pub enum Again {
     MadeChanged,
 }
 
-/// How long after its last change a file may change again without a visible change of its time, nanoseconds.
-/// Two seconds is the coarsest clock among file systems in use.
+/// The time that after its last change a file may change again without a visible change of its time, nanoseconds. Two
+/// seconds is the coarsest clock among file systems in use.
 pub(super) const CLOCK_GRAIN_NS: i64 = 2_000_000_000;
 
 /// The beginning of a path that stands for a list of files, which are partitions: the pattern follows.
@@ -293,7 +293,8 @@ fn again(wanted: &Wanted<'_>, reason: Reason) -> Decision {
     }
 }
 
-/// Why the output of a lost catalog is not what would be built now. Its refresh counters mean nothing here.
+/// Returns the reason why the output of a lost catalog is not what would be built now. Its refresh counters mean
+/// nothing here.
 fn plan_orphan(wanted: &Wanted<'_>, output: &Output<'_>) -> Option<Reason> {
     object_changed(output)
         .or_else(|| definition_changed(wanted, output))

@@ -1,4 +1,4 @@
-//! What the engine records beside an output, in the transaction that makes it.
+//! The record beside an output, written in the transaction that makes it.
 //!
 //! The record is what proves that an output is still what would be built. The catalog's copy of it (a model's
 //! state) may be older after a crash; the engine's wins. Both are written as a [`ModelState`]; what can't be read as
@@ -29,7 +29,7 @@ pub struct Meaning {
     pub digest: [u8; 16],
 }
 
-/// What an output is in the engine.
+/// The shape of an output in the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// A view: a name for its SQL.
@@ -38,7 +38,7 @@ pub enum Shape {
     Table,
 }
 
-/// What a ref of a model stood for.
+/// The input that a ref of a model stood for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Input {
     /// Name of the output that it read.
@@ -58,11 +58,11 @@ pub struct FileSeen {
     pub size: u64,
     /// Hash of the content; none if the file changed while it was read.
     pub content: Option<[u8; 32]>,
-    /// When time and size were looked at, nanoseconds since the epoch.
+    /// The time at which time and size were looked at, nanoseconds since the epoch.
     pub seen_at_ns: i64,
 }
 
-/// How many refreshes were asked for, or answered.
+/// The number of refreshes that were asked for, or answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Refreshes {
     /// Plain ones.
@@ -71,7 +71,7 @@ pub struct Refreshes {
     pub full: u64,
 }
 
-/// What the engine records beside an output.
+/// The record beside an output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// The build that made it.
@@ -84,7 +84,7 @@ pub struct Record {
     pub meaning: Meaning,
     /// The spec that made it, as bytes: fingerprinted anew by later versions. Empty in the catalog's copy.
     pub definition: Vec<u8>,
-    /// What its refs stood for, in the order of the ordinals.
+    /// The inputs of its refs, in the order of the ordinals.
     pub inputs: Vec<Input>,
     /// The local files that it read, sorted by path.
     pub files: Vec<FileSeen>,
@@ -100,7 +100,7 @@ pub struct Record {
     pub rows: Option<u64>,
     /// The time at which the last build began, milliseconds since the epoch.
     pub built_at_ms: i64,
-    /// How long it took, milliseconds.
+    /// The time that it took, milliseconds.
     pub took_ms: u64,
     /// The time that all builds of the present rows took, milliseconds.
     pub total_ms: u64,

@@ -1,4 +1,4 @@
-//! What the `retry` of a model says: when it is tried again, and after which errors.
+//! The `retry` of a model: the times at which it is tried again, and the errors after which it is.
 
 use std::time::Duration;
 

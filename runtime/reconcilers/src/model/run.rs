@@ -58,7 +58,7 @@ enum Base {
     Rows(Box<Record>),
 }
 
-/// What a build is made of.
+/// The inputs of a build.
 struct Plan {
     table: String,
     shape: Shape,
@@ -66,7 +66,7 @@ struct Plan {
     inputs: Vec<Input>,
     files: Vec<FileNow>,
     made: Reads,
-    /// When the files were looked at, nanoseconds since the epoch.
+    /// The time at which the files were looked at, nanoseconds since the epoch.
     looked_at_ns: i64,
 }
 
@@ -260,7 +260,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What a build would be made of now.
+    /// Returns the inputs that a build would have now.
     async fn plan(&self, inputs: Vec<Input>, record: Option<&Record>) -> Result<Plan, Error> {
         let looked_at_ns = files::nanos(SystemTime::now());
         let seen = record.map(|record| record.files.clone()).unwrap_or_default();
@@ -361,7 +361,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What is wanted, and how errors are told.
+/// Wanted outputs, and errors.
 impl Run<'_> {
     fn spec(&self) -> &ModelSpec {
         &self.context.spec().0
@@ -492,7 +492,7 @@ pub(super) fn kind(shape: Shape) -> OutputKind {
     }
 }
 
-/// What of a spec decides what the output holds, as text: no fingerprints, places or faults.
+/// Returns the part of a spec that decides the output, as text: no fingerprints, places or faults.
 fn text_of(spec: &ModelSpec) -> ModelSpec {
     let sql = spec.sql.as_ref().map(|sql| SqlSource {
         text: sql.text.clone(),

@@ -6,7 +6,7 @@ use watershed_proto::{ListValue, MapValue, ModelSpec, Value, value::Kind};
 
 use thiserror::Error;
 
-/// Why there is nothing to send to the engine.
+/// The reason why there is nothing to send to the engine.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum SourceError {
     /// The connector can't be read from yet.
@@ -35,7 +35,7 @@ impl SourceError {
         }
     }
 
-    /// What may help.
+    /// Returns a hint.
     #[must_use]
     pub(super) fn hint(&self) -> Option<&str> {
         match self {

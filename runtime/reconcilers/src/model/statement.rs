@@ -1,4 +1,4 @@
-//! What a model wants of the engine, as plain functions of its spec: its statement, its name there, its shape.
+//! A model in the engine's terms, as plain functions of its spec: its statement, its name there, its shape.
 
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub fn table<'a>(spec: &'a ModelSpec, name: &'a str) -> &'a str {
     table.filter(|table| !table.is_empty()).unwrap_or(name)
 }
 
-/// Whether the output is a view or a table.
+/// Returns true if the output is a view or a table.
 #[must_use]
 pub fn shape(spec: &ModelSpec) -> Shape {
     match spec.output_kind() {

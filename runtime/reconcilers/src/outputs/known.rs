@@ -1,4 +1,4 @@
-//! What is known of the outputs in the engine, kept true through changes that nobody may learn the end of.
+//! Known outputs of the engine, kept true through changes whose end may stay unknown.
 //!
 //! Invariants:
 //! 1. `by_name` has exactly the outputs whose name is known, under their name in lower case.
@@ -37,7 +37,7 @@ enum Listing {
     Done,
 }
 
-/// What a question is about.
+/// The subject of a question.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum About {
     /// One resource's output.
@@ -47,7 +47,7 @@ pub(super) enum About {
 }
 
 impl Known {
-    /// Whether nothing was listed and no change was begun.
+    /// Returns true if nothing was listed and no change was begun.
     pub(super) fn is_untouched(&self) -> bool {
         matches!(self.listing, Listing::Never) && !self.touched
     }
@@ -72,7 +72,7 @@ impl Known {
         }
     }
 
-    /// Whether the question can be answered without another listing.
+    /// Returns true if the question can be answered without another listing.
     pub(super) fn can_tell(&self, about: About) -> bool {
         let sure = match about {
             About::One(uid) => !self.doubtful.contains(&uid),
@@ -95,8 +95,8 @@ impl Known {
         self.by_uid.values()
     }
 
-    /// Whether what is known to stand in the engine is what `claims`, all that the catalog says of it, speak of.
-    /// `as_left`: before the changes that were made here they were the same.
+    /// Returns true if what is known to stand in the engine is what `claims`, all that the catalog says of it, speak
+    /// of. `as_left`: before the changes that were made here they were the same.
     pub(super) fn agrees(&self, as_left: bool, claims: impl IntoIterator<Item = Claim>) -> bool {
         let all_known = match self.listing {
             Listing::Done => true,

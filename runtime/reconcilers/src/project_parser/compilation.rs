@@ -78,7 +78,7 @@ impl Compilation {
         Ok(changes)
     }
 
-    /// What changed up to now is in the catalog.
+    /// Notes that all changes up to now are in the catalog.
     pub(super) fn changes_are_applied(&mut self) {
         self.changed.clear();
     }
@@ -103,7 +103,7 @@ impl Compilation {
         &self.project
     }
 
-    /// How many files it had at the last look.
+    /// Returns the number of files at the last look.
     #[must_use]
     pub fn files(&self) -> usize {
         self.folder.len()

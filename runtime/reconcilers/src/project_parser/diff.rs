@@ -1,4 +1,4 @@
-//! What a parse changes in the catalog: one batch, worked out without touching anything.
+//! The difference between a parse and the catalog: one batch, computed without touching anything.
 //!
 //! [`Diff::new`] compares what the files declare with the rows that the parser owns. Its rules:
 //!
@@ -30,7 +30,7 @@ const MODEL: &str = Kind::Model.as_str();
 /// Version of the spec messages of parsed kinds.
 const SPEC_FORMAT: u32 = 1;
 
-/// What the files declare, as a parse found it.
+/// The resources that the files declare, as a parse found them.
 #[derive(Debug)]
 pub struct Parsed<'a> {
     /// All resources.
@@ -46,7 +46,7 @@ pub struct Parsed<'a> {
 pub struct Diff {
     /// The edits, to be applied as one.
     pub batch: Batch,
-    /// What is wrong with the files in view of the catalog.
+    /// Faults of the files in view of the catalog.
     pub findings: Vec<Diagnostic>,
 }
 
@@ -78,7 +78,7 @@ impl Diff {
     }
 }
 
-/// Who is who: each row of the parser beside the resource that it is to become.
+/// The comparison: each row of the parser beside the resource that it is to become.
 struct Comparison<'a> {
     parsed: &'a Parsed<'a>,
     parser: Uid,
@@ -129,7 +129,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// Whether a row's file, which does not compile, would win over `resource`, which another file declares.
+    /// Returns true if a row's file, which does not compile, would win over `resource`, which another file declares.
     fn outranks(&self, row: &Row, resource: &Resource) -> bool {
         let shared = row
             .paths
@@ -372,7 +372,7 @@ fn spec_of(row: &Row) -> Option<Spec> {
     Spec::decode(Kind::read(row.kind.as_str())?, row.spec.as_ref())
 }
 
-/// Whether a row's spec means what `spec` says, and has the same fault.
+/// Returns true if a row's spec means what `spec` says, and has the same fault.
 fn says_same(row: &Row, spec: &[u8]) -> bool {
     if *row.spec == *spec {
         return true;

@@ -26,14 +26,14 @@ use super::touched::Scope;
 /// Extensions of files that are compiled.
 const EXTENSIONS: [&str; 4] = ["env", "sql", "yaml", "yml"];
 
-/// How names begin of what other programs leave beside a file under its extension: locks of editors, attributes that
-/// a foreign disk can't hold.
+/// Prefixes of the names of files that other programs leave beside a file: locks of editors, attributes that a foreign
+/// disk can't hold.
 const LEFT_OVERS: [&str; 2] = [".#", "._"];
 
-/// How long after its last change a file may change again without a visible change of its time.
+/// The time that after its last change a file may change again without a visible change of its time.
 const CLOCK_GRAIN: Duration = Duration::from_secs(2);
 
-/// Why the project's files are not known.
+/// The reason why the project's files are not known.
 #[derive(Debug, Error)]
 pub enum FolderError {
     /// The project's folder is not there.
@@ -47,12 +47,12 @@ pub enum FolderError {
     Unlisted {
         /// The folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// What was seen of the project's files.
+/// The project's files as they were last seen.
 #[derive(Debug, Default)]
 pub struct Folder {
     seen: BTreeMap<String, Seen>,
@@ -88,7 +88,7 @@ impl Folder {
         }
     }
 
-    /// What happened to the files below `root` since the last look, in order of their paths. The first look is at
+    /// Returns the changes of the files below `root` since the last look, in order of their paths. The first look is at
     /// everything, whatever `scope` says. Lists at most one more than are compiled: that many are refused as a whole.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Folder {
         }
     }
 
-    /// What is known of a path: itself, and what lies below it if it was a folder.
+    /// Lists the known paths at or below a path.
     fn at_or_below(&self, path: &str) -> Vec<String> {
         let below = format!("{path}/");
         let from = (Bound::Included(below.clone()), Bound::Unbounded);
@@ -156,7 +156,7 @@ impl Folder {
             .collect()
     }
 
-    /// Whether a file was written at or after that time, in milliseconds since 1970.
+    /// Returns true if a file was written at or after that time, in milliseconds since 1970.
     pub(super) fn is_written_after(&self, path: &str, then_ms: i64) -> bool {
         let Some(Seen::File { stamp, .. }) = self.seen.get(path) else {
             return false;
@@ -165,20 +165,20 @@ impl Folder {
         modified.is_some_and(|modified| i64::try_from(modified.as_millis()).is_ok_and(|ms| ms >= then_ms))
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     #[must_use]
     pub fn len(&self) -> usize {
         self.seen.len()
     }
 
-    /// Whether there is no file at all.
+    /// Returns true if there is no file at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 }
 
-/// What stands at some paths, and below those that are folders.
+/// Lists the files at some paths, and below those that are folders.
 fn list_places<'p>(
     root: &Path,
     paths: impl IntoIterator<Item = &'p String>,
@@ -194,7 +194,7 @@ fn list_places<'p>(
     Ok(found)
 }
 
-/// What stands under the names of project files at `place`, and below it if it is a folder.
+/// Lists the project files at `place`, and below it if it is a folder.
 fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Seen>, FolderError> {
     let mut found = BTreeMap::new();
     let is_root = place == root;
@@ -229,7 +229,7 @@ fn list(root: &Path, place: &Path, at: SystemTime) -> Result<BTreeMap<String, Se
     Ok(found)
 }
 
-/// What an entry that can't be walked means.
+/// Returns the problem of an entry that can't be walked.
 fn problem(root: &Path, place: &Path, error: walkdir::Error) -> Result<Option<(String, Seen)>, FolderError> {
     let path = error.path().unwrap_or(place).to_owned();
     let told = |problem: FileProblem| Ok(Some((relative(root, &path), Seen::Problem(problem))));
@@ -277,7 +277,7 @@ fn problem_of(oddity: Oddity) -> FileProblem {
     }
 }
 
-/// Whether what was seen before still holds, so that the file need not be read again.
+/// Returns true if what was seen before still holds, so that the file need not be read again.
 fn is_same(before: &Seen, now: &Seen) -> bool {
     match (before, now) {
         (Seen::Problem(before), Seen::Problem(now)) => before == now,
@@ -291,13 +291,13 @@ fn is_same(before: &Seen, now: &Seen) -> bool {
     }
 }
 
-/// Whether what has this name at the project's root is never looked into.
+/// Returns true if what has this name at the project's root is never looked into.
 #[must_use]
 pub fn is_ignored(name: Option<&str>) -> bool {
     name.is_some_and(|name| IGNORED.contains(&name))
 }
 
-/// Whether a path has the name of a file that is compiled.
+/// Returns true if a path has the name of a file that is compiled.
 #[must_use]
 pub fn is_project_file(path: &Path) -> bool {
     let name = path

@@ -1,4 +1,4 @@
-//! Which files are behind an edit, for people who ask why something was built.
+//! The files behind an edit, for people who ask why something was built.
 //!
 //! A process that has looked at the folder before knows what changed since. The first look of a process takes what
 //! was written after the last parse, is new, or is gone. So an origin is what is known, and may be missing.
@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 pub(super) struct Changed(BTreeSet<String>);
 
 impl Changed {
-    /// What a look at the files found.
+    /// Adds the events of a look at the files.
     pub(super) fn add(&mut self, events: &[FileEvent]) {
         self.0.extend(events.iter().map(|event| match event {
             FileEvent::Written { path, .. }

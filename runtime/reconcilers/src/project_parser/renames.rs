@@ -1,4 +1,4 @@
-//! Which resources of a parse are others of before under a new name.
+//! Detection of renames: resources of a parse that are earlier ones under a new name.
 //!
 //! A rename is one resource gone and one added in the same parse: of one kind, of equal meaning, with equal
 //! refs. [`pair`] finds them for all kinds, by these rules:
@@ -24,7 +24,7 @@ pub struct Candidate {
     pub name: String,
     /// Its meaning, refs as ordinals, as bytes that are equal when the meanings are.
     pub meaning: Vec<u8>,
-    /// What it refers to, as (kind, name), in an order that renames do not change: that of the ordinals.
+    /// Its refs, as (kind, name), in an order that renames do not change: that of the ordinals.
     pub refs: Vec<(String, String)>,
     /// Its files.
     pub paths: Vec<String>,
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
     }
 }
 
-/// What must be equal: kind, meaning, and what the refs name after the renames found so far.
+/// The signature that must be equal: kind, meaning, and the targets of refs after the renames found so far.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Signature<'a> {
     kind: &'a str,
@@ -282,9 +282,9 @@ struct Moves<'a> {
     after: &'a [Node<'a>],
     before_by_key: HashMap<usize, usize>,
     after_by_key: HashMap<usize, usize>,
-    /// Which of before became each of after.
+    /// The earlier resource of each later one.
     into: Vec<Option<usize>>,
-    /// Which of before refer to an identity.
+    /// The earlier resources that refer to an identity.
     readers: HashMap<usize, Vec<usize>>,
 }
 
@@ -324,7 +324,7 @@ impl<'a> Moves<'a> {
         self.pairs
     }
 
-    /// Whether the name that it takes is new or left by another, and its own is gone or taken by another.
+    /// Returns true if the name that it takes is new or left by another, and its own is gone or taken by another.
     fn moves_on(&self, index: usize, pair: usize) -> bool {
         let holder = self.before_by_key.get(&self.after[pair].key);
         let successor = self.after_by_key.get(&self.before[index].key);

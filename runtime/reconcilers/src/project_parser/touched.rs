@@ -1,4 +1,4 @@
-//! Which of a project's files may have changed since the last look.
+//! The files of a project that may have changed since the last look.
 //!
 //! Nobody is required to watch: then every look is at everything. A watcher calls [`Touched::set_watched`] once and from
 //! then on adds every path that may have changed, before it nudges the project parser. What a look that failed was
@@ -10,7 +10,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard},
 };
 
-/// What a look is at.
+/// The scope of a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
     /// The whole folder.
@@ -38,7 +38,7 @@ impl Scope {
 /// Looking at more paths one by one costs more than listing the folder.
 const MOST_PATHS: usize = 2_000;
 
-/// Where a watcher says what was touched, and the project parser takes it up. Clones share it.
+/// The touched files, noted by a watcher and taken by the project parser. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Touched(Arc<Mutex<State>>);
 

@@ -1,4 +1,4 @@
-//! What a parse does to the catalog, above all what it must not do.
+//! Effects of a parse on the catalog, above all those that it must not have.
 
 use watershed_core::ErrorKind;
 

@@ -69,7 +69,7 @@ async fn board() -> Site {
     site
 }
 
-/// What failed or is blocked, and why.
+/// Lists failed and blocked resources with their errors.
 fn failures(ran: &Ran) -> String {
     let told = ran.resources.iter().filter_map(|one| {
         let error = one.error.as_deref()?;

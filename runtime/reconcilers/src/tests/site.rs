@@ -34,7 +34,7 @@ pub(super) struct Ran {
     pub(super) resources: Vec<Resource>,
     /// The parser at the end.
     pub(super) parser: Resource,
-    /// Whether the engine's file was opened.
+    /// True if the engine's file was opened.
     pub(super) opened_engine: bool,
 }
 
@@ -186,7 +186,7 @@ impl Site {
         rows
     }
 
-    /// What stands in the engine's main schema, in one line.
+    /// Returns the objects in the engine's main schema, in one line.
     pub(super) async fn objects(&self) -> String {
         let sql = "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
              AND NOT starts_with(table_name, '_watershed_trash_') ORDER BY 1";

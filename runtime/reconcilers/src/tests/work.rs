@@ -1,4 +1,4 @@
-//! What a change of a project's files builds.
+//! Builds after changes of a project's files.
 
 use super::site::Site;
 

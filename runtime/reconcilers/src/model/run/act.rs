@@ -1,4 +1,4 @@
-//! What a run does in the engine and writes as state.
+//! Actions of a run: in the engine, and on the state.
 
 use watershed_core::{Error, Outcome, Work};
 use watershed_drivers::olap::{Dropped, Guard, Rename, RenameError, Tag};

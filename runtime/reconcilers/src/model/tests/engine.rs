@@ -1,4 +1,4 @@
-//! What each kind of change builds.
+//! Builds for each kind of change.
 
 use super::world::{World, table, view};
 

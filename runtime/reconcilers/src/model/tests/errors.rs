@@ -1,4 +1,4 @@
-//! What goes wrong, where it is said to be, and what stays.
+//! Errors, their places, and the outputs that stay.
 
 use watershed_core::{ErrorKind, Ref};
 use watershed_proto::Fault;

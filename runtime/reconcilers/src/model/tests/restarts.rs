@@ -1,4 +1,4 @@
-//! What a process finds that another left, or that a person or a crash changed in between.
+//! Restarts after another process, a person or a crash has changed things.
 
 use std::fs;
 

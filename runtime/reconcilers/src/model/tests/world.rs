@@ -42,7 +42,7 @@ pub(super) struct World {
     clock: ShiftedClock,
     store: MemoryStore,
     running: Option<Running>,
-    /// What each model did in its last run before the present check.
+    /// The last run of each model before the present check.
     seen: BTreeMap<String, Option<(Epoch, InvocationId)>>,
 }
 
@@ -467,7 +467,7 @@ impl World {
             .collect()
     }
 
-    /// What stands in the engine's main schema, by name.
+    /// Returns the objects in the engine's main schema, by name.
     pub(super) async fn objects(&self) -> Vec<String> {
         self.rows(
             "SELECT table_name FROM information_schema.tables WHERE table_schema = 'main' \
