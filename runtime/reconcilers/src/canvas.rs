@@ -7,7 +7,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, RefView};
 use watershed_proto::{CanvasSpec, CanvasState, ComponentState};
 
-use crate::{chosen::Chosen, component, dashboard, messages::Proto, places, refs};
+use crate::{chosen::Chosen, component, dashboard, messages::Proto, places, refs, selector};
 
 /// The kind's name.
 pub const KIND: &str = "canvas";
@@ -45,7 +45,7 @@ impl Reconciler for CanvasReconciler {
         let paths = &context.row().paths;
         agree(&views, paths)?;
         let known = views.values().flat_map(|view| view.dimensions.clone());
-        dashboard::refuse(fields::of_canvas(spec, &known.collect::<Vec<_>>()), paths)?;
+        selector::refuse(fields::of_canvas(spec, &known.collect::<Vec<_>>()), paths)?;
         let mut valid = CanvasSpec {
             filter_spots: Vec::new(),
             ..spec.clone()

@@ -5,7 +5,7 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
 use watershed_proto::{ComponentSpec, ComponentState};
 
-use crate::{chosen::Chosen, dashboard, messages::Proto};
+use crate::{chosen::Chosen, dashboard, messages::Proto, selector};
 
 /// The kind's name.
 pub const KIND: &str = "component";
@@ -43,7 +43,7 @@ impl Reconciler for ComponentReconciler {
         if let Some(name) = fields::metrics_view_of(spec) {
             let view = dashboard::metrics_view(context.refs(), name)?;
             let unknown = fields::of_component(spec, &Fields::of(&view));
-            dashboard::refuse(unknown, &context.row().paths)?;
+            selector::refuse(unknown, &context.row().paths)?;
             state.metrics_view = name.to_owned();
             state.first_day_of_week = view.first_day_of_week;
             state.first_month_of_year = view.first_month_of_year;

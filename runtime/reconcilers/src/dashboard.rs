@@ -1,14 +1,11 @@
 //! The common part of dashboards: each is a function of its spec and of what it reads, and is checked again only when
 //! one of these changed.
 
-use std::sync::Arc;
-
-use watershed_compilers::fields::Unknown;
 use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
-use crate::{chosen::Chosen, metrics_view, model::failure, places, refs};
+use crate::{chosen::Chosen, metrics_view, model::failure, refs};
 
 /// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
 pub(crate) fn options(kind: &str) -> KindOptions {
@@ -40,21 +37,6 @@ pub(crate) fn metrics_view(refs: &[RefView], name: &str) -> Result<MetricsViewSp
     state.and_then(|state| state.valid_spec).ok_or_else(|| {
         let message = format!("metrics view \"{name}\" has not been found to be valid");
         Error::transient("metrics-view-unchecked", message)
-    })
-}
-
-/// Refuses names that no field has: the first of them, in the file of `paths` that is YAML.
-///
-/// # Errors
-/// If there is one.
-pub(crate) fn refuse(unknown: Vec<Unknown>, paths: &[Arc<str>]) -> Result<(), Error> {
-    let Some(first) = unknown.into_iter().next() else {
-        return Ok(());
-    };
-    Err(Error {
-        hint: first.hint.map(Arc::from),
-        place: Some(places::of_spot(paths, first.at.as_ref())),
-        ..Error::permanent("unknown-field", first.message)
     })
 }
 

@@ -7,7 +7,13 @@ use watershed_controller::{Context, KindOptions, Reconciler};
 use watershed_core::{Error, Outcome};
 use watershed_proto::{DashboardDefaults, ExploreSpec, ExploreState, FieldSelector};
 
-use crate::{asking::Asking, dashboard, messages::Proto, outputs::Outputs, selector::Choosing};
+use crate::{
+    asking::Asking,
+    dashboard,
+    messages::Proto,
+    outputs::Outputs,
+    selector::{self, Choosing},
+};
 
 /// The kind's name.
 pub const KIND: &str = "explore";
@@ -93,7 +99,7 @@ async fn opening(
         opening.measures = Some(listed(chosen));
     }
     let unknown = fields::of_comparison(defaults, dimensions);
-    dashboard::refuse(unknown.into_iter().collect(), choosing.paths)?;
+    selector::refuse(unknown.into_iter().collect(), choosing.paths)?;
     Ok(opening)
 }
 

@@ -2,12 +2,27 @@
 
 use std::sync::Arc;
 
-use watershed_compilers::fields;
+use watershed_compilers::fields::{self, Unknown};
 use watershed_core::Error;
 use watershed_drivers::olap::{quote_identifier, quote_literal};
 use watershed_proto::FieldSelector;
 
-use crate::{asking::Asking, dashboard, model::failure, places};
+use crate::{asking::Asking, model::failure, places};
+
+/// Refuses names that no field has: the first of them, in the file of `paths` that is YAML.
+///
+/// # Errors
+/// If there is one.
+pub(crate) fn refuse(unknown: Vec<Unknown>, paths: &[Arc<str>]) -> Result<(), Error> {
+    let Some(first) = unknown.into_iter().next() else {
+        return Ok(());
+    };
+    Err(Error {
+        hint: first.hint.map(Arc::from),
+        place: Some(places::of_spot(paths, first.at.as_ref())),
+        ..Error::permanent("unknown-field", first.message)
+    })
+}
 
 /// Finds out what selectors mean. Only patterns and expressions are asked of the engine.
 #[derive(Clone, Copy)]
@@ -30,7 +45,7 @@ impl Choosing<'_> {
         let known = match fields::listed(selector, names, what) {
             Ok(known) => known,
             Err(unknown) => {
-                dashboard::refuse(unknown, self.paths)?;
+                refuse(unknown, self.paths)?;
                 None
             }
         };

@@ -15,6 +15,15 @@ pub struct ResourceName {
     pub name: String,
 }
 
+impl ResourceName {
+    pub(crate) fn new(kind: &str, name: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            name: name.to_owned(),
+        }
+    }
+}
+
 impl std::fmt::Display for ResourceName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.kind, self.name)

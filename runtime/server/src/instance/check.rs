@@ -5,11 +5,10 @@ use watershed_controller::{CheckError, Compared as Found, Consistency, Finding, 
 use watershed_core::{Core, Now, Stored};
 
 use super::Instance;
-use crate::documents::{CheckDocument, CheckFinding, Compared};
+use crate::documents::{CheckDocument, CheckFinding, Compared, ResourceName};
 use crate::exit::Exit;
 use crate::report::document::Project;
 use crate::report::explain::Life;
-use crate::report::resource;
 use crate::socket::{Answer, Refusal};
 
 /// What findings about the catalog's file are called.
@@ -118,7 +117,7 @@ fn answer(project: &Project, found: &Consistency, damage: Vec<CheckFinding>, lif
 }
 
 fn told(finding: &Finding) -> CheckFinding {
-    let name = |key: &watershed_core::Key| resource::name(key.kind.as_str(), key.name.as_str());
+    let name = |key: &watershed_core::Key| ResourceName::new(key.kind.as_str(), key.name.as_str());
     CheckFinding {
         rule: finding.rule.as_str().to_owned(),
         resource: finding.subject.as_ref().map(|subject| name(&subject.key)),

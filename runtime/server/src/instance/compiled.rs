@@ -14,12 +14,12 @@ use watershed_reconcilers::project_parser::touched::Scope;
 use watershed_reconcilers::secrets::Secrets;
 
 use super::Options;
-use crate::documents::{self, Command, CompileDocument, Diagnostic, RunDocument};
+use crate::documents::{self, Command, CompileDocument, Diagnostic, ResourceName, RunDocument};
 use crate::exit::Exit;
 use crate::report::difference::Declarations;
 use crate::report::document::{Account, Occasion, Warnings};
 use crate::report::summary::Done;
-use crate::report::{Entry, Hidden, kinds, names, resource};
+use crate::report::{Entry, Hidden, kinds, names};
 use crate::selection::States;
 use crate::socket::{Refusal, RunRequest};
 use crate::state_folder::StateFolder;
@@ -183,7 +183,7 @@ pub(crate) fn compiled_sql(
     })?;
     Ok(CompileDocument {
         schema: CompileDocument::SCHEMA.to_owned(),
-        resource: resource::name(declared.kind.as_str(), &declared.name),
+        resource: ResourceName::new(declared.kind.as_str(), &declared.name),
         connector: spec.output_connector.clone(),
         sql: secrets.redact(&sql).into_owned(),
     })
@@ -246,7 +246,7 @@ fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagno
         resource: found
             .resource
             .as_ref()
-            .map(|r| resource::name(r.key.kind.as_str(), &r.name)),
+            .map(|r| ResourceName::new(r.key.kind.as_str(), &r.name)),
     }
 }
 

@@ -249,7 +249,7 @@ impl Observer {
         };
         self.problems.extend(Problem::of_files(row));
         let known = self.known.entry(row.uid).or_insert_with(|| Known::unrun(row));
-        let name = resource::name(row.kind.as_str(), row.name.as_str());
+        let name = ResourceName::new(row.kind.as_str(), row.name.as_str());
         if known.name != name {
             known.was = Some(std::mem::replace(&mut known.name, name).name);
         }
@@ -528,7 +528,7 @@ impl Known {
 
     /// One that came while it was followed: whatever it ran is news.
     fn unrun(row: &Row) -> Self {
-        let name = resource::name(row.kind.as_str(), row.name.as_str());
+        let name = ResourceName::new(row.kind.as_str(), row.name.as_str());
         let (key, reads) = (row.key(), Arc::clone(&row.refs));
         Self {
             name,

@@ -8,10 +8,12 @@ use watershed_drivers::olap::{Failure, Olap as _, PartitionPhase, PartitionRun};
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
-use crate::documents::{PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, Time};
+use crate::documents::{
+    PartitionEntry, PartitionState, PartitionTotals, PartitionsDocument, ResourceName, Time,
+};
 use crate::exit::Exit;
 use crate::report::document::Project;
-use crate::report::{Entry, names, resource};
+use crate::report::{Entry, names};
 use crate::socket::{Answer, PartitionChoice, PartitionsRequest, Refusal};
 
 /// Lists the partitions of a model.
@@ -46,7 +48,7 @@ pub(super) async fn list(
         project: project.name.clone(),
         root: project.root.display().to_string(),
         environment: project.environment.clone(),
-        resource: resource::name(entry.row.kind.as_str(), entry.row.name.as_str()),
+        resource: ResourceName::new(entry.row.kind.as_str(), entry.row.name.as_str()),
         counts,
         partitions: chosen.take(limit).map(entry_of).collect(),
     })))

@@ -13,7 +13,7 @@ use watershed_reconcilers::secrets::Secrets;
 use watershed_reconcilers::{model, project_parser};
 
 use super::{Options, compiled};
-use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, SqlChange};
+use crate::documents::{PlanDocument, PlanEdit, PlanStep, PlanSummary, PlanWork, ResourceName, SqlChange};
 use crate::exit::Exit;
 use crate::report::{Entry, health, kinds, resource};
 use crate::socket::{Refusal, Selection};
@@ -107,7 +107,7 @@ fn document(
 }
 
 fn told(step: &Step, secrets: &Secrets, kept_ms: Option<u64>) -> PlanStep {
-    let name = resource::name(&declared_as(&step.row), step.row.name.as_str());
+    let name = ResourceName::new(&declared_as(&step.row), step.row.name.as_str());
     let error = match &step.work {
         Work::Fail(error) => Some(secrets.redact_error(error.clone())),
         _ => None,

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use watershed_controller::{HistoryRow, Row, Uid};
 
-use crate::documents::{Command, Diagnostic, HistoryRun, Reason, ResourceDocument, RunDocument, Time};
+use crate::documents::{
+    Command, Diagnostic, HistoryRun, Reason, ResourceDocument, ResourceName, RunDocument, Time,
+};
 use crate::report::difference::Declarations;
 use crate::report::document::{self, About, Account, Occasion, Project, Warnings};
 use crate::report::summary::Done;
@@ -178,7 +180,7 @@ fn history_run(run: &HistoryRow) -> HistoryRun {
         id: run
             .invocation
             .map_or_else(|| "forced".to_owned(), |id| resource::run_id(run.epoch.0, id.0)),
-        resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
+        resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
         reason: Reason(run.reason.why),
         cause: resource::cause(&run.reason),
         chain: resource::chain(&run.reason, &run.key),

@@ -10,11 +10,11 @@ use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model;
 
 use super::{Instance, care};
-use crate::documents::{Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
+use crate::documents::{ResourceName, Time, TrashAction, TrashDocument, TrashedTable, WhyTrashed};
 use crate::exit::Exit;
+use crate::report::Entry;
 use crate::report::document::Project;
 use crate::report::hints::nearest;
-use crate::report::{Entry, resource};
 use crate::socket::{Answer, Refusal, TrashRequest};
 
 /// The beginning of names that are ours.
@@ -102,7 +102,7 @@ impl Hands<'_> {
             model::statement::table(&spec, row.name.as_str()).eq_ignore_ascii_case(to)
         });
         let Some(entry) = taken else { return Ok(()) };
-        let name = resource::name(entry.row.kind.as_str(), entry.row.name.as_str());
+        let name = ResourceName::new(entry.row.kind.as_str(), entry.row.name.as_str());
         let message = format!("`{to}` is the table of {} \"{}\"", name.kind, name.name);
         let hint = format!("{hint}; a model takes its own back when its file is as it was");
         Err(Refusal::new(Exit::Usage, message).hint(hint))

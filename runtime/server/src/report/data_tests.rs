@@ -6,8 +6,7 @@ use watershed_core::Row;
 use watershed_proto::{TestOutcome as Stored, TestResult};
 use watershed_reconcilers::{model::data_tests, places};
 
-use super::resource;
-use crate::documents::{At, Diagnostic, Severity, TestDocument, TestOutcome};
+use crate::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 
 /// Returns the results of a model's tests when they were last run.
 pub(crate) fn of_row(row: &Row) -> Vec<TestDocument> {
@@ -96,6 +95,6 @@ fn finding(result: &TestResult, row: &Row, hint: Option<&str>) -> Diagnostic {
         hint: test.hint.or(fate),
         notes,
         details: None,
-        resource: Some(resource::name(row.kind.as_str(), row.name.as_str())),
+        resource: Some(ResourceName::new(row.kind.as_str(), row.name.as_str())),
     }
 }

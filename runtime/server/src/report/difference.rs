@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use watershed_core::{Key, Uid};
 
 use super::health::own_error;
-use super::resource::name;
 use super::{Entry, Hidden};
-use crate::documents::{Changes, Removed};
+use crate::documents::{Changes, Removed, ResourceName};
 
 /// Declarations at one time, by identity.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +60,7 @@ impl Declarations {
                 removed.push(Removed {
                     kind: key.kind.to_string(),
                     name: key.name.to_string(),
-                    became: now.map(|(now, _)| name(now.kind.as_str(), now.name.as_str())),
+                    became: now.map(|(now, _)| ResourceName::new(now.kind.as_str(), now.name.as_str())),
                 });
             }
         }

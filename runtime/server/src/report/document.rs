@@ -294,7 +294,7 @@ fn made_edges(entries: &[&Entry]) -> Vec<Edge> {
 }
 
 fn name_of(row: &Row) -> ResourceName {
-    resource::name(row.kind.as_str(), row.name.as_str())
+    ResourceName::new(row.kind.as_str(), row.name.as_str())
 }
 
 /// A resource with its ancestors and its descendants.

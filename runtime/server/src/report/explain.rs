@@ -505,7 +505,7 @@ fn subject(subject: &Subject) -> ResourceName {
 }
 
 fn key_name(key: &Key) -> ResourceName {
-    resource::name(key.kind.as_str(), key.name.as_str())
+    ResourceName::new(key.kind.as_str(), key.name.as_str())
 }
 
 #[cfg(test)]

@@ -10,8 +10,7 @@ use watershed_proto::{
     ProjectParserState, TestResult,
 };
 
-use super::resource;
-use crate::documents::{Diagnostic, Severity};
+use crate::documents::{Diagnostic, ResourceName, Severity};
 
 /// The kind of tables and views.
 pub(crate) const MODEL: &str = "model";
@@ -128,7 +127,7 @@ fn finding(found: watershed_proto::Diagnostic) -> Diagnostic {
         hint: Some(found.hint).filter(|hint| !hint.is_empty()),
         notes: Vec::new(),
         details: None,
-        resource: about.then(|| resource::name(&found.resource_kind, &found.resource_name)),
+        resource: about.then(|| ResourceName::new(&found.resource_kind, &found.resource_name)),
     }
 }
 

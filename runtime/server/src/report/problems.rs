@@ -31,7 +31,7 @@ impl Problem {
             None => found.into_iter().map(Self::Finding).collect(),
             Some(error) => {
                 let paths: Vec<String> = row.paths.iter().map(ToString::to_string).collect();
-                let id = resource::name(row.kind.as_str(), row.name.as_str());
+                let id = ResourceName::new(row.kind.as_str(), row.name.as_str());
                 let failure = of_failure(id, &paths, &resource::failure(error));
                 let found = found.into_iter().map(Self::Finding);
                 found.chain([Self::Failure(failure)]).collect()

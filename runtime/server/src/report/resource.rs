@@ -19,7 +19,7 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         refs: row
             .refs
             .iter()
-            .map(|r| name(r.kind.as_str(), r.name.as_str()))
+            .map(|r| ResourceName::new(r.kind.as_str(), r.name.as_str()))
             .collect(),
         declared_as: kinds::declared_as(row),
         paths: row.paths.iter().map(ToString::to_string).collect(),
@@ -41,13 +41,6 @@ pub(crate) fn document(row: &Row, stand: &Stand, work: Work, warnings: Vec<Warni
         result: kinds::result(row),
         tests: data_tests::of_row(row),
         spec: None,
-    }
-}
-
-pub(crate) fn name(kind: &str, name: &str) -> ResourceName {
-    ResourceName {
-        kind: kind.to_owned(),
-        name: name.to_owned(),
     }
 }
 
@@ -130,7 +123,7 @@ pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
     let links = reason.chain(key).into_iter();
     links
         .map(|link| Link {
-            resource: name(link.key.kind.as_str(), link.key.name.as_str()),
+            resource: ResourceName::new(link.key.kind.as_str(), link.key.name.as_str()),
             reason: Reason(link.reason.why),
             origin: link.reason.origin.as_deref().map(str::to_owned),
             omitted: link.omitted.into(),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use watershed_controller::{Event as Seen, Handle, HistoryRow, InvocationId, Uid};
 
-use crate::documents::{Ended, Event, LastRun, Outcome, Reason, Time};
+use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time};
 use crate::report::resource;
 
 /// History rows by resource, the oldest first.
@@ -59,7 +59,7 @@ pub(super) fn finished(run: &HistoryRow) -> Event {
     let error = run.error.as_deref().filter(|_| outcome == Outcome::Failed);
     Event::ResourceFinished {
         at,
-        resource: resource::name(run.key.kind.as_str(), run.key.name.as_str()),
+        resource: ResourceName::new(run.key.kind.as_str(), run.key.name.as_str()),
         work: resource::work(run.result),
         error: error.map(resource::failure),
         about: Ended::default(),
