@@ -41,9 +41,9 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(refusal) => matches!(refusal, Refusal::Journal(_) | Refusal::Ending),
-            Self::NotThere(_) | Self::Ended(_) | Self::Disconnected | Self::TimedOut => true,
+            Self::NotThere(_) | Self::Disconnected | Self::TimedOut => true,
             Self::Launch(error) => error.kind() == io::ErrorKind::WouldBlock,
-            Self::Folder(_) | Self::WrongUser | Self::Unexpected => false,
+            Self::Ended(_) | Self::Folder(_) | Self::WrongUser | Self::Unexpected => false,
         }
     }
 }

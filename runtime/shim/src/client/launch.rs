@@ -5,10 +5,11 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use super::error::Error;
@@ -30,11 +31,12 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Starts the process. Two that start one at a time do no harm: the second finds the lock taken, and ends.
+    /// Starts the process, and returns what will tell its end. Two that start one at a time do no harm: the second finds
+    /// the lock taken, and ends.
     ///
     /// # Errors
     /// When the process can't be started.
-    pub(super) fn start(&self, folder: &Folder) -> Result<(), Error> {
+    pub(super) fn start(&self, folder: &Folder) -> Result<oneshot::Receiver<ExitStatus>, Error> {
         folder.make().map_err(Error::Folder)?;
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600);
@@ -45,8 +47,14 @@ impl Launch {
         let mut child = command.spawn().map_err(Error::Launch)?;
         // Whoever ends first: the shim is no zombie while the program lives, and an orphan afterwards.
         let reaper = std::thread::Builder::new().name("shim-reaper".to_owned());
-        let waits = reaper.stack_size(64 << 10).spawn(move || drop(child.wait()));
-        waits.map(drop).map_err(Error::Launch)
+        let (ended, end) = oneshot::channel();
+        let waits = reaper.stack_size(64 << 10).spawn(move || {
+            if let Ok(status) = child.wait() {
+                let _ = ended.send(status);
+            }
+        });
+        waits.map_err(Error::Launch)?;
+        Ok(end)
     }
 }
 
@@ -64,18 +72,27 @@ pub(super) async fn connect(folder: &Folder) -> io::Result<UnixStream> {
 /// Connects to a shim that was just started.
 ///
 /// # Errors
-/// When it doesn't serve in time.
-pub(super) async fn connect_when_ready(folder: &Folder) -> Result<UnixStream, Error> {
+/// When it ends at once or doesn't serve in time.
+pub(super) async fn connect_when_ready(
+    folder: &Folder,
+    mut end: oneshot::Receiver<ExitStatus>,
+) -> Result<UnixStream, Error> {
     let deadline = Instant::now() + READY;
     let mut pause = Duration::from_millis(1);
     loop {
         match connect(folder).await {
             Ok(stream) => return Ok(stream),
-            Err(_) if Instant::now() < deadline => {
+            Err(_) if Instant::now() >= deadline => return Err(Error::TimedOut),
+            Err(_) => {}
+        }
+        match end.try_recv() {
+            // Another one was there, or it was killed: look again.
+            Ok(status) if status.code().is_none_or(|code| code == 0) => return Err(Error::Disconnected),
+            Ok(_) => return Err(Error::Ended(last_words(folder))),
+            Err(_) => {
                 sleep(pause).await;
                 pause = (pause * 2).min(Duration::from_millis(50));
             }
-            Err(_) => return Err(Error::Ended(last_words(folder))),
         }
     }
 }

@@ -213,8 +213,8 @@ impl Shared {
             Ok(stream) => stream,
             Err(error) => match &self.options.launch {
                 Some(launch) => {
-                    launch.start(&self.folder)?;
-                    launch::connect_when_ready(&self.folder).await?
+                    let end = launch.start(&self.folder)?;
+                    launch::connect_when_ready(&self.folder, end).await?
                 }
                 None => return Err(Error::NotThere(error)),
             },

@@ -41,6 +41,16 @@ async fn a_lease_that_runs_out_kills_everything_and_ends_its_epoch() {
     next.spawn(rig.order(&id("b", 1), &["wait"])).await.unwrap();
 }
 
+/// W13: a lease that is never renewed ends, too.
+#[tokio::test]
+async fn a_lease_that_nobody_renews_kills_everything() {
+    let rig = Rig::new();
+    let client = rig.client_with(Some(1), Lifetime::Lease { ttl_ms: 400 });
+    let process = client.spawn(rig.order(&id("a", 1), &["wait"])).await.unwrap();
+    until_true("it is killed", || !is_alive(pid(&process))).await;
+    assert!(is_stale(&client.forget(id("a", 1), false).await));
+}
+
 /// W13: some time after a `run` died its processes are killed; a connection in time prevents it.
 #[tokio::test]
 async fn processes_of_a_connection_end_some_time_after_it() {

@@ -5,7 +5,7 @@ use std::fs;
 use watershed_shim::protocol::{End, Phase, Refusal, StopReason, Then};
 use watershed_shim::{Error, News};
 
-use crate::support::{Rig, exit_of, find, id, is_alive, pid, stop, text_of, until_true};
+use crate::support::{PROGRAM, Rig, exit_of, find, id, is_alive, pid, stop, text_of, until_true};
 
 /// W3: an exit after an ordered stop says so, and is told to those who listen.
 #[tokio::test]
@@ -105,6 +105,22 @@ async fn no_descendant_outlives_a_process_that_is_stopped_or_ends() {
         until_true(&format!("the child of {uid} is gone"), || !is_alive(child)).await;
     }
     until_true("nothing is left", || rig.processes().is_empty()).await;
+}
+
+/// W14: a descendant that dropped its tag is still in the group.
+#[tokio::test]
+async fn a_descendant_without_a_tag_dies_with_its_group() {
+    let rig = Rig::new();
+    let client = rig.client(1);
+    let (child, ready) = (rig.text("child"), rig.text("ready"));
+    let script = format!("env -i {PROGRAM} stubborn {ready} & echo $! > {child}; exec {PROGRAM} wait");
+    let mut order = rig.order(&id("a", 1), &[]);
+    order.command = ["/bin/sh", "-c", &script].map(str::to_owned).into();
+    let process = client.spawn(order).await.unwrap();
+    let child: u32 = text_of(&rig.path("child")).await.trim().parse().unwrap();
+    text_of(&rig.path("ready")).await;
+    crate::support::kill(pid(&process));
+    until_true("it is gone", || !is_alive(child)).await;
 }
 
 /// W14: a delete hands the stop over and returns; record and logs go with the process.

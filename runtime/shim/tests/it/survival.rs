@@ -4,7 +4,7 @@ use std::fs;
 
 use rustix::process::Signal;
 use watershed_shim::protocol::{End, Lifetime, Phase, StopReason, Then};
-use watershed_shim::{Client, News};
+use watershed_shim::{Client, Error, News};
 
 use crate::support::{
     Rig, all, exit_of, find, id, is_alive, kill, pid, signal, stop, text_of, until, until_true,
@@ -215,6 +215,19 @@ async fn clients_that_begin_together_share_one_shim() {
     }
     assert!(pids.iter().all(|pid| *pid == pids[0]), "{pids:?}");
     until_true("the others have left", || rig.shims() == [pids[0]]).await;
+}
+
+#[tokio::test]
+async fn a_shim_that_cannot_begin_is_reported_at_once_with_its_last_words() {
+    let rig = Rig::new();
+    let client = rig.client_in_shell("echo no luck today >&2; exit 3;");
+    let began = std::time::Instant::now();
+    let failed = client.list().await;
+    assert!(
+        matches!(&failed, Err(Error::Ended(words)) if words == "no luck today"),
+        "{failed:?}"
+    );
+    assert!(began.elapsed() < std::time::Duration::from_secs(5));
 }
 
 /// Nothing leaks: a shim without process and client ends, and what it knew is there for the next one.
