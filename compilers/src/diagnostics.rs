@@ -6,9 +6,9 @@ mod finding;
 pub mod page;
 
 pub use code::Code;
-pub use draw::{Colour, Drawn, draw};
+pub use draw::{Colour, Drawn, Seen, draw};
 
-pub(crate) use finding::{At, Finding, Findings, Role, spot};
+pub(crate) use finding::{At, Finding, Findings, Nearby, Role, spot};
 
 pub use crate::text::Span;
 
@@ -53,6 +53,19 @@ pub struct Diagnostic {
     pub hint: Option<String>,
     /// The resource that it concerns.
     pub resource: Option<DiagnosticResource>,
+    /// Other places that it speaks of: where something was declared first.
+    pub related: Vec<Related>,
+}
+
+/// Another place that a finding speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Related {
+    /// The file's path.
+    pub path: String,
+    /// The place in it.
+    pub span: Span,
+    /// A few words about that place.
+    pub message: String,
 }
 
 /// The resource that a finding concerns.

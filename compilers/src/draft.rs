@@ -95,13 +95,13 @@ pub(crate) fn ref_to(kind: Kind, name: &str, at: Option<At>) -> RawRef {
 }
 
 /// A ref that binds to a model, if there is one.
-pub(crate) fn ref_to_table(name: &str) -> RawRef {
+pub(crate) fn ref_to_table(name: &str, at: Option<At>) -> RawRef {
     RawRef {
         kind: None,
         name: name.to_owned(),
         own_look: false,
         expected: false,
-        at: None,
+        at,
     }
 }
 

@@ -10,10 +10,12 @@
 //! | [`resource`] | what a project declares: kinds, names, refs, specs |
 //! | [`diagnostics`] | findings, their codes and places, and how they are drawn |
 //! | [`render`](mod@render) | SQL as it is sent to the engine |
+//! | [`editor`] | what may stand at a place of a file, and what a key means |
 //! | [`schema`] | JSON Schemas of project files |
 //! | [`sql`] | what the engine's parser is asked, and what is read from its answer |
 
 pub mod diagnostics;
+pub mod editor;
 pub mod fields;
 pub mod options;
 pub mod project;
@@ -36,7 +38,7 @@ pub use draft::is_driver;
 pub use file::{FileEvent, FileProblem, IGNORED, MANIFESTS, is_relevant};
 pub use kinds::READER_OPTIONS;
 pub use options::Options;
-pub use project::{Changes, Project, Trust};
+pub use project::{Changes, Place, Project, Reference, Trust};
 pub use resource::{
     Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec,
     meaning::{self, Meanings, fingerprint},

@@ -12,7 +12,9 @@ mod cycles;
 mod dangling;
 mod fields;
 mod files;
+mod lanes;
 mod link;
+mod places;
 mod surroundings;
 mod work;
 
@@ -32,6 +34,8 @@ use crate::{
 use claims::Claims;
 use dangling::Dangling;
 use files::Files;
+
+pub use places::{Place, Reference};
 
 /// Whether a parse may be taken as the whole truth about what the project declares. When it is not
 /// [`Trust::Whole`], whoever applies it deletes nothing.

@@ -16,8 +16,8 @@ pub use made::{Definition, Statements, names_in, statements_digest};
 pub(crate) use cache::{Cache, CacheKey};
 pub(crate) use digest::digest;
 pub(crate) use files::is_local;
-pub(crate) use scan::template as scan_template;
-pub(crate) use token::{TokenKind, Tokens, action_length, is_blank, tokens};
+pub(crate) use scan::{expects_table, table_places, template as scan_template};
+pub(crate) use token::{Token, TokenKind, Tokens, action_length, is_blank, tokens};
 
 use serde_json::Value;
 

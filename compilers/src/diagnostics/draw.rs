@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 
-use super::{Diagnostic, Severity, Span};
+use super::{Diagnostic, Related, Severity, Span};
 
 /// Whether a drawing has colours; who draws to what decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub enum Colour {
 }
 
 /// A finding as it is drawn, whoever holds it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Drawn<'a> {
     /// How bad it is.
     pub severity: Severity,
@@ -30,10 +30,33 @@ pub struct Drawn<'a> {
     pub message: &'a str,
     /// What may help.
     pub hint: Option<&'a str>,
+    /// Other places that it speaks of, each with what stands there.
+    pub related: Vec<Seen<'a>>,
     /// The lines that it was found in.
     pub notes: &'a [String],
     /// All that was said, where that is more and is wanted.
     pub details: Option<&'a str>,
+}
+
+/// Another place that a finding speaks of, whoever holds it.
+#[derive(Debug, Clone, Copy)]
+pub struct Seen<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// The place in it.
+    pub span: Span,
+    /// A few words about that place.
+    pub message: &'a str,
+}
+
+impl<'a> From<&'a Related> for Seen<'a> {
+    fn from(related: &'a Related) -> Self {
+        Self {
+            path: &related.path,
+            span: related.span,
+            message: &related.message,
+        }
+    }
 }
 
 impl<'a> From<&'a Diagnostic> for Drawn<'a> {
@@ -45,6 +68,7 @@ impl<'a> From<&'a Diagnostic> for Drawn<'a> {
             span: found.span,
             message: &found.message,
             hint: found.hint.as_deref(),
+            related: found.related.iter().map(Seen::from).collect(),
             notes: &[],
             details: None,
         }
@@ -53,6 +77,8 @@ impl<'a> From<&'a Diagnostic> for Drawn<'a> {
 
 /// Columns that a drawing takes at most.
 const WIDTH: usize = 120;
+/// Bytes of lines that are drawn: of longer ones, which no person writes, the place alone is told.
+const LONGEST: usize = 8 << 10;
 /// A finding over more lines is drawn at its first one.
 const MOST_LINES: u32 = 6;
 
@@ -72,7 +98,8 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
     let title = level.primary_title(found.message).id(found.code);
     let span = found.span;
     let source = source.map(|source| source.strip_prefix('\u{feff}').unwrap_or(source));
-    let group: Group<'_> = match source.and_then(|source| excerpt(source, span)) {
+    let excerpt = source.and_then(|source| excerpt(source, span));
+    let group: Group<'_> = match excerpt.filter(|(text, _)| text.len() <= LONGEST) {
         Some((text, range)) => title.element(
             Snippet::source(text)
                 .line_start(span.line as usize)
@@ -91,6 +118,12 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
         Some(notes) => group.element(notes),
         None => group,
     };
+    let related: Vec<String> = found.related.iter().map(told).collect();
+    let group = group.elements(
+        related
+            .iter()
+            .map(|told| Level::NOTE.with_name("see").message(told.as_str())),
+    );
     let hint = found.hint.map(|hint| Level::HELP.with_name("hint").message(hint));
     let group = match hint {
         Some(hint) => group.element(hint),
@@ -101,6 +134,15 @@ pub fn draw<'a>(found: impl Into<Drawn<'a>>, source: Option<&str>, colour: Colou
         None => group,
     };
     renderer.term_width(WIDTH).render(&[group])
+}
+
+/// Another place in one line.
+fn told(seen: &Seen<'_>) -> String {
+    let Seen { path, span, message } = seen;
+    match *span == Span::START {
+        true => format!("{path} ({message})"),
+        false => format!("{path}:{}:{} ({message})", span.line, span.column),
+    }
 }
 
 /// The lines that a finding is about, and its bytes in them.
@@ -170,6 +212,7 @@ mod tests {
             message: "unknown key \"materialise\" is passed on to the input".into(),
             hint: Some("did you mean `materialize`?".into()),
             resource: None,
+            related: Vec::new(),
         };
         let drawn = draw(
             &diagnostic,

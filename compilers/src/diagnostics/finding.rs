@@ -2,7 +2,7 @@
 
 use watershed_proto::Spot;
 
-use super::{Code, Diagnostic, DiagnosticResource, Severity};
+use super::{Code, Diagnostic, DiagnosticResource, Related, Severity};
 use crate::text::Span;
 
 /// Which of the files that make up a resource is meant.
@@ -41,11 +41,46 @@ pub(crate) struct Finding {
     pub(crate) code: Code,
     pub(crate) message: String,
     pub(crate) hint: Option<String>,
+    pub(crate) related: Vec<Nearby>,
+}
+
+/// Another place of the same files that a finding speaks of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Nearby {
+    pub(crate) at: At,
+    pub(crate) message: &'static str,
+}
+
+impl Nearby {
+    /// The place at which something stands that is declared again.
+    pub(crate) fn first(at: At) -> Self {
+        Self {
+            at,
+            message: "first defined here",
+        }
+    }
 }
 
 impl Finding {
-    /// Returns the diagnostic of the finding in the file at `path`.
+    /// Returns the diagnostic of the finding in the file at `path`, with the other places of that file.
     pub(crate) fn in_file(&self, path: &str, resource: Option<&DiagnosticResource>) -> Diagnostic {
+        self.in_files(path, resource, |role| (role == self.at.role).then_some(path))
+    }
+
+    /// Returns the diagnostic of the finding in the file at `path`; `paths` tells where the files of other places are.
+    pub(crate) fn in_files<'a>(
+        &self,
+        path: &str,
+        resource: Option<&DiagnosticResource>,
+        paths: impl Fn(Role) -> Option<&'a str>,
+    ) -> Diagnostic {
+        let related = self.related.iter().filter_map(|nearby| {
+            Some(Related {
+                path: paths(nearby.at.role)?.to_owned(),
+                span: nearby.at.span,
+                message: nearby.message.to_owned(),
+            })
+        });
         Diagnostic {
             path: path.to_owned(),
             span: self.at.span,
@@ -54,6 +89,7 @@ impl Finding {
             message: self.message.clone(),
             hint: self.hint.clone(),
             resource: resource.cloned(),
+            related: related.collect(),
         }
     }
 }
@@ -85,6 +121,7 @@ impl Findings {
             code,
             message: message.into(),
             hint: None,
+            related: Vec::new(),
         });
     }
 
@@ -100,6 +137,25 @@ impl Findings {
             code,
             message: message.into(),
             hint: Some(hint.into()),
+            related: Vec::new(),
+        });
+    }
+
+    /// Adds a finding about something that stands at another place already.
+    pub(crate) fn add_second(
+        &mut self,
+        at: At,
+        first: Option<At>,
+        code: Code,
+        message: impl Into<String>,
+        hint: Option<&str>,
+    ) {
+        self.push(Finding {
+            at,
+            code,
+            message: message.into(),
+            hint: hint.map(str::to_owned),
+            related: first.map(Nearby::first).into_iter().collect(),
         });
     }
 

@@ -26,6 +26,7 @@ pub(crate) fn read_template(text: &str, place: &TextPlace, findings: &mut Findin
                 code: Code::TemplateSyntax,
                 message: format!("template: {}", error.message),
                 hint: habits::hint(text),
+                related: Vec::new(),
             });
             None
         }

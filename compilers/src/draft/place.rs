@@ -112,12 +112,19 @@ impl TextPlace {
 
     /// The token at a byte of the text as a place in the file; one column where there is none.
     pub(crate) fn token(&self, text: &str, byte: usize) -> At {
-        let token = tokens(text).into_iter().find(|token| token.range.contains(&byte));
-        let mut at = self.range(text, token.map_or(byte..byte, |token| byte..token.range.end));
-        if (at.span.line, at.span.column) == (at.span.end_line, at.span.end_column) {
-            at.span.end_column += 1;
+        self.tokens(text).at(byte)
+    }
+
+    /// The tokens of the text, for several places in it.
+    pub(crate) fn tokens<'t>(&self, text: &'t str) -> TokenPlaces<'t> {
+        let mut ranges: Vec<Range<usize>> = tokens(text).into_iter().map(|token| token.range).collect();
+        // An action in a comment comes before the comment that holds it, and counts.
+        ranges.sort_by_key(|range| (range.start, range.end));
+        TokenPlaces {
+            place: *self,
+            text: Text::new(text),
+            ranges,
         }
-        at
     }
 
     /// What a spec holds of it; the path is filled in by who knows it.
@@ -151,6 +158,33 @@ impl TextPlace {
         self.role
     }
 }
+
+/// Places of a text's tokens in its file.
+pub(crate) struct TokenPlaces<'t> {
+    place: TextPlace,
+    text: Text<'t>,
+    /// By their starts.
+    ranges: Vec<Range<usize>>,
+}
+
+impl TokenPlaces<'_> {
+    /// The token at a byte of the text as a place in the file; one column where there is none.
+    pub(crate) fn at(&self, byte: usize) -> At {
+        let behind = self.ranges.partition_point(|range| range.start <= byte);
+        let before = self.ranges.get(..behind).unwrap_or_default().iter().rev();
+        // The innermost: an action inside a comment begins after it.
+        let token = before.take(INNER).find(|range| range.contains(&byte));
+        let range = token.map_or(byte..byte, |token| byte..token.end);
+        let mut at = self.place.at(self.text.span(range));
+        if (at.span.line, at.span.column) == (at.span.end_line, at.span.end_column) {
+            at.span.end_column += 1;
+        }
+        at
+    }
+}
+
+/// Tokens before a place that are looked at: a comment may hold some that end before it.
+const INNER: usize = 1_000;
 
 /// Whether a quoted text stands in its file as it is: one line, nothing escaped.
 fn is_verbatim(value: &str, span: Span) -> bool {

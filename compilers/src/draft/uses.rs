@@ -32,11 +32,12 @@ impl Uses {
         context: &Context<'_>,
         findings: &mut Findings,
     ) {
+        let tokens = place.tokens(text);
         self.any_variable |= facts.any_variable;
         self.environment |= facts.environment;
         for (name, offset) in &facts.variables {
             if !findings.is_full() && context.are_variables_known && !is_set(context, name) {
-                let at = place.token(text, *offset);
+                let at = tokens.at(*offset);
                 let message = format!("variable \"{name}\" is not set");
                 let hint = "set it in `.env`, in the manifest under `env:`, or with `--env NAME=VALUE`";
                 findings.add_with_hint(at, Code::UnknownVariable, message, hint);
@@ -48,7 +49,7 @@ impl Uses {
                 None => None,
                 Some(Some(kind)) => Some(kind.kind()),
                 Some(None) => {
-                    let at = place.token(text, found.offset);
+                    let at = tokens.at(found.offset);
                     let message = format!("unknown kind \"{}\"", found.kind.as_deref().unwrap_or_default());
                     findings.add(at, Code::InvalidRef, message);
                     continue;
@@ -60,7 +61,7 @@ impl Uses {
                 name: found.name.clone(),
                 own_look,
                 expected: found.sure && !own_look,
-                at: Some(place.token(text, found.offset)),
+                at: Some(tokens.at(found.offset)),
             });
         }
     }

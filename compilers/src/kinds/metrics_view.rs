@@ -4,7 +4,7 @@ mod dimensions;
 mod keys;
 mod measures;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use watershed_proto::{
     ExploreSpec, MetricsViewAnnotation, MetricsViewCache, MetricsViewRollup, MetricsViewSpec, TimeRange,
@@ -58,30 +58,31 @@ const NOT_WITH_PARENT: [&str; 12] = [
     "default_comparison",
 ];
 
-/// Names of fields, taken as they come.
+/// Names of fields with their places, taken as they come.
 #[derive(Debug, Default)]
-pub(crate) struct Taken(BTreeSet<String>);
+pub(crate) struct Taken(BTreeMap<String, At>);
 
 impl Taken {
     /// Takes a name; a finding where a field before has it.
     fn take(&mut self, name: &str, at: At, fields: &mut Fields<'_>) {
-        if !self.0.insert(name.to_lowercase()) {
+        if let Some(first) = self.0.get(&name.to_lowercase()) {
             let message = format!("two fields are named \"{name}\"");
-            fields.findings().add_with_hint(
-                at,
-                Code::ConflictingKeys,
-                message,
-                "names are unique among dimensions and measures",
-            );
+            let hint = "names are unique among dimensions and measures";
+            let code = Code::ConflictingKeys;
+            fields
+                .findings()
+                .add_second(at, Some(*first), code, message, Some(hint));
+        } else {
+            self.0.insert(name.to_lowercase(), at);
         }
     }
 
     fn has(&self, name: &str) -> bool {
-        self.0.contains(&name.to_lowercase())
+        self.0.contains_key(&name.to_lowercase())
     }
 
     fn nearest(&self, name: &str) -> Option<&str> {
-        names::nearest(name, self.0.iter().map(String::as_str))
+        names::nearest(name, self.0.keys().map(String::as_str))
     }
 }
 
@@ -159,7 +160,7 @@ fn table(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &mut
         declared.refs.push(ref_to(Kind::MetricsView, &parent, at));
     }
     let tables = [&model, &table].into_iter().filter(|name| !name.is_empty());
-    declared.refs.extend(tables.map(|name| ref_to_table(name)));
+    declared.refs.extend(tables.map(|name| ref_to_table(name, at)));
     (spec.parent, spec.model, spec.table) = (parent, model, table);
     spec.database = reader.text("database");
     spec.database_schema = reader.text("database_schema");
@@ -207,7 +208,9 @@ fn annotations(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared
         }
         let [model, table] = named.map(|node| node.and_then(|node| node.scalar_text()).unwrap_or_default());
         let tables = [&model, &table].into_iter().filter(|name| !name.is_empty());
-        declared.refs.extend(tables.map(|name| ref_to_table(name)));
+        declared
+            .refs
+            .extend(tables.map(|name| ref_to_table(name, Some(place))));
         let name = fields.text("name").filter(|name| !name.is_empty());
         let annotation = MetricsViewAnnotation {
             name: name.unwrap_or_else(|| {
@@ -305,14 +308,15 @@ fn rollups(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &m
             fields.findings().add(at, Code::MissingKey, message);
         }
         let name = model.as_ref().and_then(Node::scalar_text).unwrap_or_default();
+        let named_at = model.map(|node| node.at);
         spec.rollups.push(MetricsViewRollup {
             time_grain: grain.unwrap_or_default(),
             time_zone: fields.text("time_zone").unwrap_or_default(),
-            at: model.and_then(|node| spot(node.at)),
+            at: named_at.and_then(spot),
             model: name.clone(),
         });
         fields.finish(&ROLLUP);
-        declared.refs.push(ref_to_table(&name));
+        declared.refs.push(ref_to_table(&name, named_at));
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{Changes, Group, Project, Source, claims::Claim, work::Work};
+use super::{Changes, Group, Project, Source, claims::Claim, lanes, work::Work};
 use crate::{
     diagnostics::{Code, Diagnostic, Findings},
     draft::{Compiled, Context, Draft, SqlBlock},
@@ -72,31 +72,38 @@ impl Project {
     }
 
     fn compile_groups(&mut self, parser: &dyn SqlParser, work: &mut Work) {
-        let mut connectors = false;
-        for key in work.groups.clone() {
-            connectors |= self.compile_group(&key, work);
-        }
+        let connectors = self.read_groups(work);
         if connectors {
             let drivers = self.connector_drivers();
             if drivers != self.drivers {
                 self.drivers = drivers;
                 self.touch_all(work);
-                for key in work.groups.clone() {
-                    self.compile_group(&key, work);
-                }
+                self.read_groups(work);
             }
         }
         self.analyse(parser, work);
     }
 
-    /// Compiles a group; answers whether a connector came, went or changed.
-    fn compile_group(&mut self, key: &str, work: &mut Work) -> bool {
+    /// Reads groups anew; answers whether a connector came, went or changed.
+    fn read_groups(&mut self, work: &mut Work) -> bool {
+        let keys: Vec<String> = work.groups.iter().cloned().collect();
+        // What one group says does not depend on another.
+        let read = lanes::map(&keys, |key| self.read_group(key));
+        let mut connectors = false;
+        for (key, group) in keys.iter().zip(read) {
+            connectors |= self.replace_group(key, group, work);
+        }
+        connectors
+    }
+
+    /// Puts what was read of a group in the place of what it was; answers whether a connector came, went or changed.
+    fn replace_group(&mut self, key: &str, read: Option<Group>, work: &mut Work) -> bool {
         let before = self.groups.remove(key);
         let connector_before = before.as_ref().and_then(|group| group.compiled.connector.clone());
         if let Some(group) = &before {
             self.withdraw(key, group, work);
         }
-        let Some(group) = self.read_group(key) else {
+        let Some(group) = read else {
             self.report(Source::Group(key.to_owned()), Vec::new(), work);
             return connector_before.is_some();
         };
@@ -225,8 +232,9 @@ impl Project {
         let unknown: Vec<_> = unknown.into_iter().collect();
         for batch in unknown.chunks(BATCH) {
             let texts: Vec<&str> = batch.iter().map(|(_, text)| text.as_str()).collect();
-            for ((cache_key, text), answer) in batch.iter().zip(parser.parse(&texts)) {
-                let analysis = SqlAnalysis::read(text, &answer);
+            let answered: Vec<_> = batch.iter().zip(parser.parse(&texts)).collect();
+            let read = lanes::map(&answered, |((_, text), answer)| SqlAnalysis::read(text, answer));
+            for (((cache_key, _), answer), analysis) in answered.into_iter().zip(read) {
                 // What outlives the process lies in a file, where no value of a variable belongs.
                 let is_told = self.variables.values().any(|value| analysis.quotes(value));
                 let lasting = !matches!(answer, Err(SqlError::Failed { .. })) && !is_told;
@@ -303,7 +311,9 @@ impl Project {
                 work.links
                     .extend(self.readers.get(&name).into_iter().flatten().cloned());
             }
-            if before.as_ref() != now {
+            // Those that lose say where the winner is declared.
+            let is_shared = self.claims.of(&name).nth(1).is_some();
+            if before.as_ref() != now || is_shared {
                 work.links
                     .extend(self.claims.of(&name).map(|claim| claim.group.clone()));
             }
@@ -322,21 +332,22 @@ impl Project {
             self.resources.remove(&name);
             self.dangling.remove(&name);
         }
-        for key in work.links.clone() {
-            let Some(group) = self.groups.get(&key) else {
-                continue;
-            };
-            let names: Vec<ResourceKey> = group
-                .compiled
-                .drafts
-                .iter()
+        let keys: Vec<String> = work.links.iter().cloned().collect();
+        for key in &keys {
+            let drafts = self.groups.get(key).into_iter();
+            let drafts = drafts.flat_map(|group| &group.compiled.drafts);
+            let names: Vec<ResourceKey> = drafts
                 .map(|draft| ResourceKey::new(draft.kind, &draft.name))
                 .collect();
             names.iter().for_each(|name| self.note_name(name, work));
-            let Some(group) = self.groups.get(&key) else {
-                continue;
-            };
-            let linked = super::link::link(&key, group, &self.claims, &version, &self.manifest_path);
+        }
+        let linked = lanes::map(&keys, |key| {
+            self.groups
+                .contains_key(key)
+                .then(|| super::link::link(key, &self.groups, &self.claims, &version, &self.manifest_path))
+        });
+        for (key, linked) in keys.into_iter().zip(linked) {
+            let Some(linked) = linked else { continue };
             for resource in linked.resources {
                 self.resources.insert(resource.key(), resource);
             }

@@ -256,6 +256,7 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
         code: Code::Cycle,
         message,
         hint,
+        related: Vec::new(),
     };
     finding.in_file(path.map_or("", String::as_str), Some(&about))
 }

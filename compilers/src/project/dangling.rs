@@ -65,6 +65,7 @@ impl Project {
             hint: near
                 .map(|near| format!("did you mean `{}`?", near.name))
                 .or_else(|| unread.or(plain).map(str::to_owned)),
+            related: Vec::new(),
         }
     }
 }

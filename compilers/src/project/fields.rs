@@ -145,5 +145,6 @@ fn tell(resource: &Resource, unknown: &Unknown) -> Diagnostic {
             key: resource.key(),
             name: resource.name.clone(),
         }),
+        related: Vec::new(),
     }
 }

@@ -13,7 +13,7 @@ use super::{
     dangling::Dangling,
 };
 use crate::{
-    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Role},
+    diagnostics::{At, Code, Diagnostic, DiagnosticResource, Finding, Nearby, Related, Role},
     draft::{Body, Draft, Purpose, SqlBlock},
     resource::{Fingerprint, Health, Kind, Resource, ResourceKey, ResourceRef, Spec, meaning},
     sql::{Outcome, SqlAnalysis, TokenKind, Tokens, digest, tokens},
@@ -21,6 +21,7 @@ use crate::{
 };
 
 /// What a group came to, all names known.
+#[derive(Default)]
 pub(super) struct Linked {
     pub(super) resources: Vec<Resource>,
     pub(super) diagnostics: Vec<Diagnostic>,
@@ -92,7 +93,7 @@ impl Group {
             .for_each(|finding| self.compiled.findings.push(finding));
     }
 
-    fn path(&self, role: Role) -> Option<&String> {
+    pub(super) fn path(&self, role: Role) -> Option<&String> {
         match role {
             Role::Sql => self.sql.as_ref().or(self.yaml.as_ref()),
             Role::Yaml => self.yaml.as_ref().or(self.sql.as_ref()),
@@ -125,6 +126,7 @@ fn not_given(draft: &Draft, block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> 
             table.name
         ),
         hint: Some(format!("add `{}:` under `given:`, with its rows", table.name)),
+        related: Vec::new(),
     })
 }
 
@@ -143,6 +145,7 @@ fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Find
         code: Code::UnknownInput,
         message: format!("what `{function}` reads is known only when it runs: a change of it is not noticed"),
         hint: Some("write the path or pattern as one text, relative to the project".to_owned()),
+        related: Vec::new(),
     })
 }
 
@@ -177,6 +180,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 code: Code::SqlSyntax,
                 message,
                 hint: crate::draft::habits::hint(&block.text),
+                related: Vec::new(),
             });
         }
         if matches!(block.purpose, Purpose::Query | Purpose::Condition) {
@@ -192,6 +196,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 code: Code::NotAQuery,
                 message,
                 hint,
+                related: Vec::new(),
             });
         }
         if analysis.statements > 1 {
@@ -206,6 +211,7 @@ fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding>
                 code: Code::SeveralStatements,
                 message,
                 hint,
+                related: Vec::new(),
             });
         }
     }
@@ -325,11 +331,14 @@ fn analyses_of(group: &Group) -> impl Iterator<Item = &[Vec<Arc<SqlAnalysis>>]> 
 /// Makes the resources that a group wins, and all findings about its files.
 pub(super) fn link(
     key: &str,
-    group: &Group,
+    groups: &BTreeMap<String, Group>,
     claims: &Claims,
     version: &Arc<str>,
     manifest_path: &str,
 ) -> Linked {
+    let Some(group) = groups.get(key) else {
+        return Linked::default();
+    };
     // What a loser says is not about the winner of its name.
     let is_winner = |name: &ResourceKey| claims.winner(name).is_some_and(|winner| winner.group == key);
     let first = group.compiled.drafts.first();
@@ -347,7 +356,7 @@ pub(super) fn link(
     for finding in group.compiled.findings.iter() {
         // Defaults stand in the manifest: what is wrong with them is told there, once.
         let found = match group.path(finding.at.role) {
-            Some(path) => finding.in_file(path, about.as_ref()),
+            Some(path) => finding.in_files(path, about.as_ref(), |role| group.path(role).map(String::as_str)),
             None => finding.in_file(manifest_path, None),
         };
         linked.diagnostics.push(found);
@@ -362,7 +371,10 @@ pub(super) fn link(
                 let dangling = dangling(draft, analyses, group, claims);
                 linked.dangling.push((name, dangling));
             }
-            Some(winner) if !draft.implicit => linked.diagnostics.extend(collision(draft, group, winner)),
+            Some(winner) if !draft.implicit => {
+                let first = groups.get(&winner.group);
+                linked.diagnostics.extend(collision(draft, group, winner, first));
+            }
             _ => {}
         }
     }
@@ -393,8 +405,16 @@ fn dangling(
     found
 }
 
-fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
+fn collision(draft: &Draft, group: &Group, winner: &Claim, first: Option<&Group>) -> Vec<Diagnostic> {
     let at_name = group.path(draft.name_at.role);
+    let related = first.and_then(|first| {
+        let at = first.compiled.drafts.get(winner.draft)?.name_at;
+        Some(Related {
+            path: first.path(at.role)?.clone(),
+            span: at.span,
+            message: Nearby::first(at).message.to_owned(),
+        })
+    });
     let tell = |path: &String| {
         let at = if Some(path) == at_name {
             draft.name_at
@@ -410,13 +430,16 @@ fn collision(draft: &Draft, group: &Group, winner: &Claim) -> Vec<Diagnostic> {
             winner.path
         ));
         let code = Code::NameCollision;
-        Finding {
+        let mut found = Finding {
             at,
             code,
             message,
             hint,
+            related: Vec::new(),
         }
-        .in_file(path, None)
+        .in_file(path, None);
+        found.related.extend(related.clone());
+        found
     };
     group.paths().iter().map(tell).collect()
 }

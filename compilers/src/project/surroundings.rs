@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Project, Source, Trust, work::Work};
 use crate::{
-    diagnostics::{At, Code, Finding, Findings, Role},
+    diagnostics::{At, Code, Diagnostic, Finding, Findings, Related, Role, Span},
     draft::{Manifest, reads},
     file::{EnvFile, FileEvent, FileProblem, MANIFESTS},
     read::{env_file, manifest, problem},
@@ -26,6 +26,7 @@ impl Project {
             .copied()
             .or(unreadable.as_ref().map(|(path, _)| *path))
             .unwrap_or("watershed.yaml");
+        let mut others: Vec<String> = Vec::new();
         let read = match (present.as_slice(), &unreadable) {
             ([one], None) => self.read_manifest(one, &mut findings),
             ([], None) => {
@@ -50,6 +51,8 @@ impl Project {
                 let message = format!("the project has several manifests: `{}`", names.join("`, `"));
                 let at = At::start(Role::Manifest);
                 findings.add_with_hint(at, Code::ManifestTwice, message, "keep one of them");
+                others = names.iter().map(|name| (*name).to_owned()).collect();
+                others.retain(|other| other != path);
                 None
             }
         };
@@ -59,10 +62,18 @@ impl Project {
             (None, true) => Trust::ManifestMissing,
             (None, false) => Trust::ManifestBroken,
         });
-        let found = findings
+        let mut found: Vec<Diagnostic> = findings
             .iter()
             .map(|finding| finding.in_file(path, None))
             .collect();
+        let related = others.into_iter().map(|path| Related {
+            path,
+            span: Span::START,
+            message: "another manifest".to_owned(),
+        });
+        if let Some(first) = found.first_mut() {
+            first.related.extend(related);
+        }
         path.clone_into(&mut self.manifest_path);
         self.report(Source::Project, found, work);
         if was_whole != self.is_manifest_whole() {
@@ -142,6 +153,7 @@ impl Project {
                 code: Code::TooManyFiles,
                 message,
                 hint,
+                related: Vec::new(),
             };
             vec![finding.in_file(&self.manifest_path, None)]
         } else {

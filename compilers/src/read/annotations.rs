@@ -162,10 +162,17 @@ fn annotation(line: &str, number: u32) -> Option<Annotation<'_>> {
     })
 }
 
+/// Parts of a dotted key: as deep as YAML is read.
+const MAX_PARTS: usize = 24;
+
 /// Puts a value under a dotted key; a part that is a value already can't hold others.
 fn insert(map: &mut Map, key: &str, key_at: At, value: Node, findings: &mut Findings) {
     let mut parts: Vec<&str> = key.split('.').filter(|part| !part.is_empty()).collect();
     let Some(last) = parts.pop() else { return };
+    if parts.len() >= MAX_PARTS {
+        let message = format!("the annotation is nested more than {MAX_PARTS} levels deep");
+        return findings.add(key_at, Code::YamlLimit, message);
+    }
     let mut level = map;
     for part in parts {
         let entry = level.entry(part.to_owned()).or_insert_with(|| Entry {

@@ -50,9 +50,10 @@ pub(crate) fn compile(files: &GroupFiles<'_>, context: &Context<'_>) -> Compiled
     };
     if files.second_yaml {
         let message = "another YAML file of this name is read; this one is not";
+        let (second, first) = (At::start(Role::SecondYaml), At::start(Role::Yaml));
         group
             .findings
-            .add(At::start(Role::SecondYaml), Code::YamlTwice, message);
+            .add_second(second, Some(first), Code::YamlTwice, message, None);
     }
     let mut drafts = group.drafts();
     if group.findings.has_errors() {
@@ -310,7 +311,9 @@ impl Group<'_> {
         let own = file.remove("sql").filter(|entry| !entry.value.is_null());
         if let (Some(entry), Some(_)) = (&own, sql_file) {
             let message = "SQL is given both here and in a `.sql` file of the same name";
-            self.findings.add(entry.key_at, Code::SqlTwice, message);
+            let file = At::start(Role::Sql);
+            self.findings
+                .add_second(entry.key_at, Some(file), Code::SqlTwice, message, None);
             return None;
         }
         let node = over
@@ -349,7 +352,8 @@ impl Group<'_> {
         if is_template(&sql.text) {
             let template = read_template(&sql.text, &sql.place, &mut self.findings)?;
             let facts = Facts::of(&template);
-            let place = |offset| sql.place.token(&sql.text, offset);
+            let tokens = sql.place.tokens(&sql.text);
+            let place = |offset| tokens.at(offset);
             let configs = annotations::read_configs(&facts.configs, place, &mut self.findings);
             overlay(&mut found, &configs);
         }

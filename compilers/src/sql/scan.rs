@@ -4,7 +4,10 @@
 //! where a table can stand is found by the words before it. It may find a name too many; as refs bind to models only,
 //! that rarely matters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    ops::Range,
+};
 
 use super::{
     analysis::{Outcome, SqlAnalysis, TableUse},
@@ -14,10 +17,7 @@ use super::{
 };
 
 pub(super) fn analyse(statement: &str) -> SqlAnalysis {
-    let tokens: Vec<_> = tokens(statement)
-        .into_iter()
-        .filter(|token| token.kind != TokenKind::Comment)
-        .collect();
+    let tokens = significant(statement);
     let mut scan = Scan::new(&tokens);
     scan.run();
     let fingerprint = scan.fingerprint();
@@ -45,10 +45,7 @@ pub(super) fn identifiers(tokens: &[Token<'_>]) -> BTreeSet<String> {
 /// The tables that a template names, refs among them, and what stands for its meaning: its tokens, with numbers in the
 /// places of tables and refs. `refs` says which action names which resource, by the byte inside the action.
 pub(crate) fn template(text: &str, refs: &BTreeMap<usize, &str>) -> (Vec<String>, Vec<u8>) {
-    let tokens: Vec<_> = tokens(text)
-        .into_iter()
-        .filter(|token| token.kind != TokenKind::Comment)
-        .collect();
+    let tokens = significant(text);
     let mut scan = Scan::new(&tokens);
     for (token, hole) in tokens.iter().zip(&mut scan.refs) {
         if token.kind == TokenKind::Action && is_plain_ref(token.text) {
@@ -64,6 +61,31 @@ pub(crate) fn template(text: &str, refs: &BTreeMap<usize, &str>) -> (Vec<String>
         scan.tables.into_iter().map(|table| table.name).collect(),
         fingerprint,
     )
+}
+
+/// Returns the tokens of a text that name a table, by their range, with the name.
+pub(crate) fn table_places(text: &str) -> Vec<(Range<usize>, String)> {
+    let tokens = significant(text);
+    let mut scan = Scan::new(&tokens);
+    scan.run();
+    let named = tokens.iter().zip(&scan.holes).filter(|(_, hole)| hole.is_some());
+    named
+        .map(|(token, _)| (token.range.clone(), token.meaning()))
+        .collect()
+}
+
+/// Returns true if a table may be named at the end of a text.
+pub(crate) fn expects_table(text: &str) -> bool {
+    let tokens = significant(text);
+    let mut scan = Scan::new(&tokens);
+    scan.run();
+    scan.depths.last() == Some(&Expect::Table)
+}
+
+/// The tokens of a text but its comments.
+fn significant(text: &str) -> Vec<Token<'_>> {
+    let tokens = tokens(text).into_iter();
+    tokens.filter(|token| token.kind != TokenKind::Comment).collect()
 }
 
 /// An action that is nothing but a call of `ref`.
@@ -292,10 +314,7 @@ impl<'a> Scan<'a> {
 
     /// A statement in a text. It is read no deeper than that: a text in it that holds another is left alone.
     fn query(&mut self, text: &str) {
-        let tokens: Vec<_> = tokens(text)
-            .into_iter()
-            .filter(|token| token.kind != TokenKind::Comment)
-            .collect();
+        let tokens = significant(text);
         let mut inner = Scan::new(&tokens);
         inner.in_text = true;
         if !self.in_text {

@@ -10,7 +10,7 @@ use super::{
     template::Masked,
 };
 use crate::{
-    diagnostics::{At, Code, Finding, Role},
+    diagnostics::{At, Code, Finding, Nearby, Role},
     text::{Span, Text, narrow},
 };
 
@@ -67,6 +67,8 @@ struct Problem {
     code: Code,
     message: String,
     hint: Option<String>,
+    /// The place that stands there already.
+    first: Option<Span>,
 }
 
 impl Problem {
@@ -77,6 +79,7 @@ impl Problem {
             code,
             message: message.into(),
             hint: None,
+            first: None,
         }
     }
 
@@ -95,6 +98,7 @@ impl Problem {
                 code: Code::YamlTab,
                 message,
                 hint,
+                related: Vec::new(),
             };
         }
         if (span.line, span.column) == (span.end_line, span.end_column) {
@@ -106,6 +110,11 @@ impl Problem {
             code: self.code,
             message: self.message,
             hint: self.hint,
+            related: self
+                .first
+                .map(|span| Nearby::first(At { role, span }))
+                .into_iter()
+                .collect(),
         }
     }
 }
@@ -214,6 +223,7 @@ impl<'a> Loader<'a> {
                         code: Code::SeveralDocuments,
                         message: "a second document begins here; only the first is read".into(),
                         hint: Some("put it into a file of its own".into()),
+                        related: Vec::new(),
                     });
                     return;
                 }
@@ -274,6 +284,7 @@ impl<'a> Loader<'a> {
                 code: Code::UnquotedTemplate,
                 message: "a template without quotes is read as text".into(),
                 hint: Some(format!("quote it: '{}'", original.replace('\'', "''"))),
+                related: Vec::new(),
             });
             return Node::new(at, Data::String(original.to_owned()));
         }
@@ -403,6 +414,7 @@ fn insert(map: &mut Map, key: Node, value: Node, span: saphyr_parser::Span) -> R
                 code: Code::DuplicateKey,
                 message: format!("key \"{}\" stands twice in one mapping", taken.key()),
                 hint: Some(format!("the first one is on line {first}")),
+                first: Some(taken.get().key_at.span),
             })
         }
     }

@@ -40,7 +40,7 @@ use watershed_controller::{
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::{Session, TrashLimits};
-use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, Severity};
+use watershed_proto::{Diagnostic, ProjectParserSpec, ProjectParserState, RelatedPlace, Severity};
 
 use crate::sync::Unpoisoned;
 use crate::{
@@ -491,5 +491,17 @@ pub fn to_proto(found: &watershed_compilers::Diagnostic) -> Diagnostic {
             .map(|of| of.key.kind.as_str().to_owned())
             .unwrap_or_default(),
         resource_name: resource.map(|of| of.name.clone()).unwrap_or_default(),
+        related: found.related.iter().map(related).collect(),
+    }
+}
+
+fn related(place: &watershed_compilers::diagnostics::Related) -> RelatedPlace {
+    RelatedPlace {
+        path: place.path.clone(),
+        line: place.span.line,
+        column: place.span.column,
+        end_line: place.span.end_line,
+        end_column: place.span.end_column,
+        message: place.message.clone(),
     }
 }

@@ -144,5 +144,5 @@ fn lookup(fields: &mut Fields<'_>, dimension: &mut MetricsViewDimension, at: At,
         fields.findings().add(at, Code::ConflictingKeys, message);
     }
     let last = dimension.lookup_table.rsplit('.').next().unwrap_or_default();
-    refs.push(ref_to_table(last.trim_matches('"')));
+    refs.push(ref_to_table(last.trim_matches('"'), Some(node.at)));
 }

@@ -2,7 +2,7 @@
 //!
 //! A test states its SQL, or a condition (`assert`), or one of the named tests below, which stand for their SQL.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use watershed_proto::{ModelSpec, ModelTest};
 
@@ -36,7 +36,7 @@ struct Named {
 impl Reader<'_, '_> {
     pub(super) fn tests(&mut self, spec: &mut ModelSpec, declared: &mut Declared) {
         let model = self.about.name;
-        let mut seen = BTreeSet::new();
+        let mut seen = BTreeMap::new();
         for node in self.fields.list("tests").unwrap_or_default() {
             let at = node.at;
             let Data::Map(mut map) = node.data else {
@@ -52,9 +52,12 @@ impl Reader<'_, '_> {
                     .add(at, Code::MissingKey, "a test needs a `name`");
                 continue;
             };
-            if !seen.insert(name.to_lowercase()) {
+            if let Some(first) = seen.get(&name.to_lowercase()) {
                 let message = format!("two tests are named \"{name}\"");
-                self.fields.findings().add(at, Code::ConflictingKeys, message);
+                let findings = self.fields.findings();
+                findings.add_second(at, Some(*first), Code::ConflictingKeys, message, None);
+            } else {
+                seen.insert(name.to_lowercase(), at);
             }
             let connector = spec.output_connector.clone();
             if let Some(data) = self.data_block(map, at, Purpose::Test, &connector, declared) {

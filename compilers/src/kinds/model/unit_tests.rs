@@ -41,7 +41,8 @@ impl Reader<'_, '_> {
             self.fields.findings().add(at, Code::InvalidValue, message);
             return;
         };
-        let mut seen: BTreeSet<String> = spec.tests.iter().map(|test| test.name.to_lowercase()).collect();
+        let earlier = spec.tests.iter().map(|test| (test.name.to_lowercase(), None));
+        let mut seen: BTreeMap<String, Option<At>> = earlier.collect();
         for node in nodes {
             let Some((mut map, at)) = item(node, "a unit test", self.fields.findings()) else {
                 continue;
@@ -61,12 +62,11 @@ impl Reader<'_, '_> {
                 );
                 continue;
             };
-            if !seen.insert(name.to_lowercase()) {
-                findings.add(
-                    at,
-                    Code::ConflictingKeys,
-                    format!("two tests are named \"{name}\""),
-                );
+            if let Some(first) = seen.get(&name.to_lowercase()) {
+                let message = format!("two tests are named \"{name}\"");
+                findings.add_second(at, *first, Code::ConflictingKeys, message, None);
+            } else {
+                seen.insert(name.to_lowercase(), Some(at));
             }
             let Some(sql) = sql_of(&query, given, expected, findings) else {
                 continue;

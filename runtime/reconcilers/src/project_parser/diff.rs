@@ -460,6 +460,7 @@ fn finding(resource: &Resource, code: &str, message: String, hint: &str) -> Diag
         hint: hint.to_owned(),
         resource_kind: resource.kind.as_str().to_owned(),
         resource_name: resource.name.clone(),
+        related: Vec::new(),
     }
 }
 

@@ -47,6 +47,7 @@ impl Mistake {
             },
             message: &self.message,
             hint,
+            related: Vec::new(),
             notes: &[],
             details: None,
         };

@@ -46,4 +46,24 @@ pub struct Diagnostic {
     pub details: Option<String>,
     /// The resource that it concerns.
     pub resource: Option<ResourceName>,
+    /// Other places that it speaks of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<RelatedPlace>,
+}
+
+/// Another place that a finding speaks of: where something was declared first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RelatedPlace {
+    /// The file, relative to the project.
+    pub path: String,
+    /// First line, from 1.
+    pub line: u32,
+    /// First column in characters, from 1.
+    pub column: u32,
+    /// Last line.
+    pub end_line: u32,
+    /// Column behind the last character.
+    pub end_column: u32,
+    /// A few words about that place.
+    pub message: String,
 }

@@ -34,7 +34,7 @@ pub use care::{Checked, DoctorCheck, DoctorDocument, GcDocument, SetAside};
 pub use check::{CheckDocument, CheckFinding, Compared};
 pub use compile::CompileDocument;
 pub use data_test::{TestCounts, TestDocument, TestOutcome, TestedModel, TestsDocument};
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, RelatedPlace, Severity};
 pub use error::{CommandError, ErrorDocument};
 pub use event::{Ended, Event};
 pub use explain::{ExplainDocument, Explained, Retry, RootCause, WhyNot};

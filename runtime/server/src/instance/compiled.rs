@@ -48,7 +48,8 @@ pub(crate) async fn compile(options: &Options, state: &StateFolder) -> Result<Co
     }
 }
 
-fn compiler_options(options: &Options) -> watershed_compilers::Options {
+/// Returns the part of an instance's options that the compiler takes.
+pub(crate) fn compiler_options(options: &Options) -> watershed_compilers::Options {
     watershed_compilers::Options {
         environment: options.environment.clone(),
         variables: options.variables.clone(),
@@ -216,7 +217,7 @@ pub(super) async fn trash_limits(options: &Options) -> TrashLimits {
 }
 
 /// The secrets of a project, for as long as it is looked at.
-fn secrets_of(project: &Project) -> Secrets {
+pub(crate) fn secrets_of(project: &Project) -> Secrets {
     let secrets = Secrets::default();
     secrets.learn_names(project.resources().map(|resource| resource.name.as_str()));
     secrets.learn(project.variables());
@@ -247,6 +248,18 @@ fn finding(found: &watershed_compilers::Diagnostic, secrets: &Secrets) -> Diagno
             .resource
             .as_ref()
             .map(|r| ResourceName::new(r.key.kind.as_str(), &r.name)),
+        related: found.related.iter().map(related).collect(),
+    }
+}
+
+fn related(place: &watershed_compilers::diagnostics::Related) -> documents::RelatedPlace {
+    documents::RelatedPlace {
+        path: place.path.clone(),
+        line: place.span.line,
+        column: place.span.column,
+        end_line: place.span.end_line,
+        end_column: place.span.end_column,
+        message: place.message.clone(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Findings in the forms that systems for continuous integration read: SARIF, and commands of GitHub's workflows.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -46,20 +47,33 @@ fn result(found: &Diagnostic, folder: &Path) -> Value {
         Severity::Warning => "warning",
         Severity::Hint => "note",
     };
-    json!({
+    let place = |path: &str, (line, column, end_line, end_column): (u32, u32, u32, u32)| {
+        json!({
+            "artifactLocation": {"uri": uri(path, folder)},
+            "region": {
+                "startLine": line.max(1),
+                "startColumn": column.max(1),
+                "endLine": end_line.max(1),
+                "endColumn": end_column.max(1),
+            },
+        })
+    };
+    let at = (found.line, found.column, found.end_line, found.end_column);
+    let mut result = json!({
         "ruleId": found.code,
         "level": level,
         "message": {"text": message(found)},
-        "locations": [{"physicalLocation": {
-            "artifactLocation": {"uri": path(found, folder)},
-            "region": {
-                "startLine": found.line.max(1),
-                "startColumn": found.column.max(1),
-                "endLine": found.end_line.max(1),
-                "endColumn": found.end_column.max(1),
-            },
-        }}],
-    })
+        "locations": [{"physicalLocation": place(&found.path, at)}],
+    });
+    let related = found.related.iter().map(|other| {
+        let at = (other.line, other.column, other.end_line, other.end_column);
+        json!({"message": {"text": other.message}, "physicalLocation": place(&other.path, at)})
+    });
+    let related: Vec<Value> = related.collect();
+    if !related.is_empty() {
+        result["relatedLocations"] = related.into();
+    }
+    result
 }
 
 /// Returns the findings as commands of GitHub's workflows, one a line. `folder` is the project's folder in the
@@ -71,7 +85,7 @@ pub(crate) fn github(findings: &[Diagnostic], folder: &Path) -> String {
             Severity::Warning => "warning",
             Severity::Hint => "notice",
         };
-        let file = property(&path(found, folder));
+        let file = property(&in_repository(&found.path, folder));
         let (line, end_line) = (found.line.max(1), found.end_line.max(1));
         // Columns only count where the finding stays on one line.
         let columns = if line == end_line {
@@ -96,9 +110,25 @@ fn message(found: &Diagnostic) -> String {
     }
 }
 
-/// The file's path in the repository, with `/` between its parts.
-fn path(found: &Diagnostic, folder: &Path) -> String {
-    let path = folder.join(&found.path);
+/// The address of a file by its path in the repository: what an address can't hold is written as bytes.
+fn uri(path: &str, folder: &Path) -> String {
+    let mut address = String::new();
+    for byte in in_repository(path, folder).bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                address.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address
+}
+
+/// A file's path in the repository, with `/` between its parts.
+fn in_repository(path: &str, folder: &Path) -> String {
+    let path = folder.join(path);
     let parts = path
         .components()
         .map(|part| part.as_os_str().to_string_lossy().into_owned());
@@ -133,6 +163,7 @@ mod tests {
             notes: Vec::new(),
             details: None,
             resource: None,
+            related: Vec::new(),
         }
     }
 
@@ -152,7 +183,7 @@ mod tests {
         assert_eq!(result["ruleId"], "misspelled-key");
         assert_eq!(result["level"], "warning");
         let place = &result["locations"][0]["physicalLocation"];
-        assert_eq!(place["artifactLocation"]["uri"], "models/a, b.yaml");
+        assert_eq!(place["artifactLocation"]["uri"], "models/a%2C%20b.yaml");
         assert_eq!(place["region"]["endColumn"], 12);
         let rules = document["runs"][0]["tool"]["driver"]["rules"].as_array();
         let has_rule = rules

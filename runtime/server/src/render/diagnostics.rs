@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use watershed_compilers::diagnostics::{Colour, Drawn, Span, draw};
+use watershed_compilers::diagnostics::{Colour, Drawn, Seen, Span, draw};
 use watershed_drivers::regular;
 
-use crate::documents::{Diagnostic, Severity};
+use crate::documents::{Diagnostic, RelatedPlace, Severity};
 
 /// Files larger than this are not compiled either.
 const LARGEST_FILE: usize = 128 * 1024;
@@ -99,8 +99,22 @@ fn drawn(finding: &Diagnostic, details: Details) -> Drawn<'_> {
         },
         message: &finding.message,
         hint: finding.hint.as_deref(),
+        related: finding.related.iter().map(seen).collect(),
         notes: &finding.notes,
         details: finding.details.as_deref().filter(|_| details == Details::Shown),
+    }
+}
+
+fn seen(place: &RelatedPlace) -> Seen<'_> {
+    Seen {
+        path: &place.path,
+        span: Span {
+            line: place.line,
+            column: place.column,
+            end_line: place.end_line,
+            end_column: place.end_column,
+        },
+        message: &place.message,
     }
 }
 
@@ -122,6 +136,7 @@ mod tests {
             notes: Vec::new(),
             details: None,
             resource: None,
+            related: Vec::new(),
         }
     }
 

@@ -74,6 +74,7 @@ mod tests {
             notes: Vec::new(),
             details: None,
             resource: None,
+            related: Vec::new(),
         }
     }
 

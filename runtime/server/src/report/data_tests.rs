@@ -96,5 +96,6 @@ fn finding(result: &TestResult, row: &Row, hint: Option<&str>) -> Diagnostic {
         notes,
         details: None,
         resource: Some(ResourceName::new(row.kind.as_str(), row.name.as_str())),
+        related: Vec::new(),
     }
 }

@@ -189,6 +189,7 @@ impl Account<'_> {
                 notes: Vec::new(),
                 details: error.details.clone(),
                 resource: None,
+                related: Vec::new(),
             });
         }
         Some(error)

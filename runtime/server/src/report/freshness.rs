@@ -45,6 +45,7 @@ pub(super) fn finding(row: &Row) -> Option<Diagnostic> {
             kind: row.kind.to_string(),
             name: row.name.to_string(),
         }),
+        related: Vec::new(),
     })
 }
 

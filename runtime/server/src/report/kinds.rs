@@ -10,7 +10,7 @@ use watershed_proto::{
     ProjectParserState, TestResult,
 };
 
-use crate::documents::{Diagnostic, ResourceName, Severity};
+use crate::documents::{Diagnostic, RelatedPlace, ResourceName, Severity};
 
 /// The kind of tables and views.
 pub(crate) const MODEL: &str = "model";
@@ -128,6 +128,18 @@ fn finding(found: watershed_proto::Diagnostic) -> Diagnostic {
         notes: Vec::new(),
         details: None,
         resource: about.then(|| ResourceName::new(&found.resource_kind, &found.resource_name)),
+        related: found.related.into_iter().map(related).collect(),
+    }
+}
+
+fn related(place: watershed_proto::RelatedPlace) -> RelatedPlace {
+    RelatedPlace {
+        path: place.path,
+        line: place.line,
+        column: place.column,
+        end_line: place.end_line,
+        end_column: place.end_column,
+        message: place.message,
     }
 }
 

@@ -26,5 +26,6 @@ pub(super) fn finding(row: &Row, output: &str) -> Option<Diagnostic> {
             kind: row.kind.to_string(),
             name: row.name.to_string(),
         }),
+        related: Vec::new(),
     })
 }

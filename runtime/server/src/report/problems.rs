@@ -169,5 +169,6 @@ fn of_failure(resource: ResourceName, paths: &[String], error: &ResourceError) -
         notes: Vec::new(),
         details: error.details.clone(),
         resource: Some(resource),
+        related: Vec::new(),
     }
 }

@@ -111,6 +111,7 @@ pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
         notes: Vec::new(),
         details: None,
         resource: Some(resource.clone()),
+        related: Vec::new(),
     };
     state.problems.into_iter().map(finding).collect()
 }

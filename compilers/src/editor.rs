@@ -1,0 +1,65 @@
+//! Help for people who write project files in an editor: what may stand at a place, and what a key means.
+//!
+//! Start at [`complete`] and [`meaning`]. Both work on a text that need not compile: the way to a key is found by
+//! indentation, what may stand there by the tables of keys that the readers use.
+
+mod keys;
+mod outline;
+mod query;
+mod settings;
+mod suggestion;
+
+pub use suggestion::{Completion, Suggested, Suggestion};
+
+use crate::{
+    file::{MANIFESTS, Part, part},
+    project::Project,
+    text::Span,
+};
+use suggestion::Found;
+
+/// Returns what may stand at a place of a project file, which is known under `path` and is looked at as `text`. Lines and
+/// columns are 1-based, columns count Unicode scalar values.
+pub fn complete(project: &Project, path: &str, text: &str, line: u32, column: u32) -> Completion {
+    let mut found = Found::default();
+    let cursor = outline::Cursor::new(text, line, column);
+    match part(path) {
+        Some(Part::Member { .. } | Part::Manifest) if path.ends_with(".sql") => {
+            query::of_file(project, text, &cursor, &mut found);
+        }
+        Some(Part::Member { .. } | Part::Manifest) => {
+            settings::complete(project, path, &cursor, &mut found);
+        }
+        Some(Part::Env(_) | Part::Document { .. }) | None => {}
+    }
+    found.finish(&cursor)
+}
+
+/// The meaning of a key, and its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Meaning {
+    /// The key's place.
+    pub span: Span,
+    /// The key.
+    pub key: &'static str,
+    /// Its meaning, in a sentence.
+    pub text: &'static str,
+    /// The key to use instead, if it is an old name.
+    pub instead: Option<&'static str>,
+}
+
+/// Returns the meaning of the key that stands at a place of a project file in YAML.
+pub fn meaning(project: &Project, path: &str, text: &str, line: u32, column: u32) -> Option<Meaning> {
+    if path.ends_with(".sql") || !matches!(part(path)?, Part::Member { .. } | Part::Manifest) {
+        return None;
+    }
+    settings::meaning(project, path, &outline::Cursor::new(text, line, column))
+}
+
+/// Returns true if the file at a path is the project's manifest.
+fn is_manifest(path: &str) -> bool {
+    MANIFESTS.contains(&path)
+}
+
+#[cfg(test)]
+mod tests;
