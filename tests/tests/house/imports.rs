@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-schedule",
         ],
     ),
+    ("watershed-lsp", &["watershed-compilers"]),
     (
         "watershed",
         &[
@@ -36,6 +37,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-controller",
             "watershed-core",
             "watershed-drivers",
+            "watershed-lsp",
             "watershed-reconcilers",
         ],
     ),

@@ -14,6 +14,7 @@
 //! | `commands` | commands, exit codes, forms of output, habits |
 //! | `confined` | projects that reach their own folder and their state alone |
 //! | `crashes` | the program dead at each named point around a commit |
+//! | `editors` | the language server over its pipes, schemas, findings for other systems |
 //! | `engines` | projects that another version of the engine built |
 //! | `migrations` | what migrations and connectors leave in the engine, as an input of what reads it |
 //! | `mends` | mistakes are placed, and after mending only the needed ones run |
@@ -53,6 +54,7 @@ mod changes;
 mod commands;
 mod confined;
 mod crashes;
+mod editors;
 mod engines;
 mod exports;
 mod flights;

@@ -59,6 +59,50 @@ fn pipes_and_devices_among_project_files_are_errors_and_the_rest_is_built() {
     assert_eq!(sandbox.run(0).len(), 0);
 }
 
+/// A file of a gigabyte that takes no room on the disk.
+fn sparse(sandbox: &Sandbox, file: &str) {
+    let file = fs::File::create(sandbox.path().join(file)).expect("a file can be made");
+    file.set_len(1 << 30).expect("it can grow");
+}
+
+#[test]
+fn files_that_are_huge_links_in_circles_and_names_of_all_sorts_cost_no_time_and_hide_nothing() {
+    let sandbox = Sandbox::with(&[
+        ("watershed.yaml", ""),
+        ("models/good.sql", "-- @materialize: true\nSELECT 1 AS x"),
+        ("models/.. .sql", "SELECT 1 AS a"),
+        ("models/\u{202e}lqs.sql", "SELECT 2 AS a"),
+        ("models/a\tb.sql", "SELECT 3 AS a"),
+    ]);
+    for file in ["models/huge.sql", "models/huge.yaml", ".env"] {
+        sparse(&sandbox, file);
+    }
+    symlink("..", sandbox.path().join("models/up")).expect("a link can be made");
+    symlink("here.sql", sandbox.path().join("models/here.sql")).expect("a link can be made");
+    let begun = std::time::Instant::now();
+    let said = sandbox.call(&["validate", "--json"]);
+    assert!(
+        begun.elapsed() < std::time::Duration::from_secs(30),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        (said.code, codes(&said)),
+        (
+            Some(1),
+            [
+                ".env file-too-large",
+                "models/a\\tb.sql invalid-name",
+                "models/here.sql unreadable",
+                "models/huge.sql file-too-large",
+                "models/huge.yaml file-too-large",
+            ]
+            .map(String::from)
+            .to_vec()
+        )
+    );
+}
+
 #[test]
 fn a_manifest_that_is_a_pipe_is_told_and_deletes_nothing() {
     let sandbox = Sandbox::with(&[

@@ -101,6 +101,8 @@ pub(super) enum Command {
     Gc(Gc),
     /// Print the JSON Schema of a kind's files, for editors.
     Schema(Schema),
+    /// Help an editor with project files, by the Language Server Protocol on standard input and output.
+    Lsp(Lsp),
     /// Print completions for a shell, names of resources included.
     #[command(after_help = COMPLETIONS)]
     Completions(Completions),
@@ -384,6 +386,14 @@ pub(super) struct Schema {
     /// The kind, or `manifest`; without it, the names of all schemas.
     #[arg(value_name = "KIND")]
     pub kind: Option<String>,
+}
+
+/// `lsp`
+#[derive(Debug, Args)]
+pub(super) struct Lsp {
+    /// Speak on standard input and output, as is done anyway: some editors ask for it.
+    #[arg(long, hide = true)]
+    pub stdio: bool,
 }
 
 /// `plan`

@@ -14,6 +14,7 @@ mod init;
 mod logging;
 mod logs;
 mod look;
+mod lsp;
 mod man;
 mod memory;
 mod metrics_file;
@@ -207,6 +208,7 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
         Command::Restore(args) => backup::restore(console, shared, args),
         Command::Gc(args) => care::gc(console, shared, args),
         Command::Schema(args) => compile::schema(console, shared, args),
+        Command::Lsp(args) => lsp::run(shared, args),
         Command::Completions(args) => completions::run(console, args),
         Command::Man(args) => man::run(args),
     }

@@ -66,7 +66,10 @@ use watershed_reconcilers::{Setup, model, project_parser};
 
 pub(crate) use self::backup::{backup_alone, restore_alone};
 pub(crate) use self::care::gc_alone;
-pub(crate) use self::compiled::{Specs, begin_validation, compile, compiled_sql, validated};
+pub(crate) use self::compiled::secrets_of as secrets_of_files;
+pub(crate) use self::compiled::{
+    Specs, begin_validation, compile, compiled_sql, compiler_options, validated,
+};
 pub(crate) use self::converge::{Stop, Stopping};
 pub(crate) use self::folder::Folder;
 pub use self::logs::LogFollower;

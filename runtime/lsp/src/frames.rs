@@ -1,0 +1,140 @@
+//! Messages read from a pipe, within a bound.
+//!
+//! A message says its length before it comes. Whoever believes that can be made to take all memory there is; so a thread
+//! reads message by message, and ends the conversation at one that is larger than any editor's.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read},
+    pin::Pin,
+    task::{Context, Poll},
+    thread,
+};
+
+use futures::{
+    AsyncRead, SinkExt as _, StreamExt as _, TryStreamExt as _, channel::mpsc, executor::block_on,
+    stream::IntoAsyncRead,
+};
+
+/// Bytes of a message: a document of the largest size that is kept, its characters escaped, with room.
+const MOST_BYTES: u64 = 32 << 20;
+/// Bytes of the lines before a message.
+const MOST_HEADER: u64 = 8 << 10;
+/// Messages that wait for the server: then the editor waits.
+const MOST_WAITING: usize = 16;
+
+type Bytes = io::Result<Vec<u8>>;
+
+/// The messages of a pipe, as a stream of their bytes.
+pub struct Frames(IntoAsyncRead<futures::stream::BoxStream<'static, Bytes>>);
+
+impl Frames {
+    /// Reads messages on a thread of its own, which ends with the pipe or after the first message that no editor sends.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub fn read(input: impl Read + Send + 'static) -> io::Result<Self> {
+        let (mut sender, receiver) = mpsc::channel::<Bytes>(MOST_WAITING);
+        thread::Builder::new()
+            .name("lsp-input".to_owned())
+            .spawn(move || {
+                let mut input = BufReader::new(input);
+                loop {
+                    let frame = frame(&mut input);
+                    let is_last = !matches!(&frame, Ok(bytes) if !bytes.is_empty());
+                    if block_on(sender.send(frame)).is_err() || is_last {
+                        return;
+                    }
+                }
+            })?;
+        // An empty frame is the end of the pipe.
+        let frames = receiver.boxed();
+        Ok(Self(frames.into_async_read()))
+    }
+}
+
+impl AsyncRead for Frames {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_read(cx, buffer)
+    }
+}
+
+/// Reads one message with the lines before it; nothing at the end of the pipe.
+fn frame(input: &mut BufReader<impl Read>) -> Bytes {
+    let mut bytes = Vec::new();
+    let mut length = None;
+    loop {
+        let start = bytes.len();
+        let left = MOST_HEADER.saturating_sub(start as u64);
+        let read = input.take(left).read_until(b'\n', &mut bytes)?;
+        let line = bytes.get(start..).unwrap_or_default();
+        if read == 0 && start == 0 {
+            return Ok(Vec::new());
+        }
+        if !line.ends_with(b"\r\n") {
+            return Err(invalid("the lines before a message can't be read"));
+        }
+        if line == b"\r\n" {
+            break;
+        }
+        let text = String::from_utf8_lossy(line);
+        if let Some((name, value)) = text.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse::<u64>().ok();
+        }
+    }
+    let length = length.ok_or_else(|| invalid("a message does not say its length"))?;
+    if length > MOST_BYTES {
+        return Err(invalid(&format!(
+            "a message of {length} bytes is larger than {MOST_BYTES}"
+        )));
+    }
+    let before = bytes.len() as u64;
+    input.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 - before < length {
+        return Err(invalid("the pipe ended inside a message"));
+    }
+    Ok(bytes)
+}
+
+fn invalid(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &'static str) -> Bytes {
+        frame(&mut BufReader::new(input.as_bytes()))
+    }
+
+    #[test]
+    fn messages_are_read_whole_and_the_end_is_empty() {
+        assert_eq!(
+            read("Content-Length: 2\r\n\r\n{}rest").expect("whole"),
+            b"Content-Length: 2\r\n\r\n{}"
+        );
+        assert!(read("").expect("the end").is_empty());
+    }
+
+    #[test]
+    fn what_no_editor_sends_is_refused_before_it_is_taken() {
+        for input in [
+            "Content-Length: 99999999999999\r\n\r\n",
+            "Content-Length: 18446744073709551616\r\n\r\n",
+            "Content-Length: -1\r\n\r\n",
+            "Content-Type: x\r\n\r\n{}",
+            "Content-Length: 9\r\n\r\n{}",
+            "no end",
+        ] {
+            assert!(read(input).is_err(), "{input:?}");
+        }
+        let endless = io::repeat(b'a');
+        assert!(frame(&mut BufReader::new(endless)).is_err());
+    }
+}

@@ -1,0 +1,179 @@
+//! The project, with open documents laid over its files.
+//!
+//! The compiler knows an open document by the editor's text, whatever happens to its file.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use async_lsp::lsp_types::{TextDocumentContentChangeEvent, TextDocumentItem, Url};
+use watershed_compilers::{FileEvent, Project, is_relevant};
+
+use crate::{document::Document, host::Host};
+
+/// Open documents that are laid over files: more than any editor shows. Further ones are compiled as they are saved.
+const MOST_DOCUMENTS: usize = 2_000;
+
+/// The project that an editor works on.
+pub(crate) struct Workspace {
+    host: Box<dyn Host>,
+    project: Project,
+    /// The last that was seen of each file.
+    files: BTreeMap<String, FileEvent>,
+    open: BTreeMap<String, Document>,
+}
+
+impl Workspace {
+    /// Compiles the project of a host.
+    pub(crate) fn new(host: Box<dyn Host>) -> Self {
+        let mut project = Project::new(host.options());
+        if let Some(learned) = host.learned() {
+            project.import_cache(&learned);
+        }
+        let mut workspace = Self {
+            host,
+            project,
+            files: BTreeMap::new(),
+            open: BTreeMap::new(),
+        };
+        workspace.look(None);
+        workspace
+    }
+
+    pub(crate) fn project(&self) -> &Project {
+        &self.project
+    }
+
+    pub(crate) fn host(&self) -> &dyn Host {
+        self.host.as_ref()
+    }
+
+    /// Returns the text that a file has for the editor; nothing if there is no such file.
+    pub(crate) fn text(&self, path: &str) -> Cow<'_, str> {
+        self.project.source(path).unwrap_or_default()
+    }
+
+    /// Returns the path in the project that an address stands for; none if it leads out of it.
+    pub(crate) fn path(&self, uri: &Url) -> Option<String> {
+        let file = uri.to_file_path().ok()?;
+        let root = self.host.root();
+        let below = match file.strip_prefix(root) {
+            Ok(below) => below.to_owned(),
+            // The editor came through a link.
+            Err(_) => {
+                let folder = file.parent()?.canonicalize().ok()?;
+                folder.join(file.file_name()?).strip_prefix(root).ok()?.to_owned()
+            }
+        };
+        Some(relative(&below)).filter(|path| !path.is_empty())
+    }
+
+    /// Returns the address under which the editor knows a file.
+    pub(crate) fn uri(&self, path: &str) -> Option<Url> {
+        match self.open.get(path) {
+            Some(document) => Some(document.uri.clone()),
+            None => Url::from_file_path(self.host.root().join(path)).ok(),
+        }
+    }
+
+    /// Looks at files on disk: at these, or at all.
+    pub(crate) fn look(&mut self, paths: Option<&BTreeSet<String>>) {
+        let events = match self.host.look(paths) {
+            Ok(events) => events,
+            Err(error) => {
+                tracing::warn!(%error, "the project's folder can't be listed");
+                return;
+            }
+        };
+        for event in &events {
+            let path = path_of(event).to_owned();
+            match event {
+                FileEvent::Removed { .. } => drop(self.files.remove(&path)),
+                event => drop(self.files.insert(path, event.clone())),
+            }
+        }
+        let open = &self.open;
+        let closed = events
+            .into_iter()
+            .filter(|event| !open.contains_key(path_of(event)));
+        self.apply(closed.collect());
+    }
+
+    /// Lays a document over its file.
+    pub(crate) fn open(&mut self, document: TextDocumentItem) {
+        let Some(path) = self.path(&document.uri).filter(|path| is_relevant(path)) else {
+            return;
+        };
+        if self.open.len() >= MOST_DOCUMENTS && !self.open.contains_key(&path) {
+            tracing::warn!(path, "too many open documents: the file counts as it is saved");
+            return;
+        }
+        let opened = Document::new(document.uri, document.version, document.text);
+        let event = opened.event(&path);
+        self.open.insert(path, opened);
+        self.apply(vec![event]);
+    }
+
+    /// Takes edits of a document.
+    pub(crate) fn edit(&mut self, uri: &Url, version: i32, changes: Vec<TextDocumentContentChangeEvent>) {
+        let Some(path) = self.path(uri) else { return };
+        let Some(document) = self.open.get_mut(&path) else {
+            return;
+        };
+        document.version = version;
+        for change in changes {
+            document.edit(change);
+        }
+        let event = document.event(&path);
+        self.apply(vec![event]);
+    }
+
+    /// Lets a document's file count again.
+    pub(crate) fn close(&mut self, uri: &Url) {
+        let Some(path) = self.path(uri).filter(|path| self.open.contains_key(path)) else {
+            return;
+        };
+        self.open.remove(&path);
+        let file = self.files.get(&path).cloned();
+        let event = file.unwrap_or_else(|| FileEvent::Removed { path: path.clone() });
+        self.apply(vec![event]);
+        self.look(Some(&BTreeSet::from([path])));
+    }
+
+    /// Compiles everything anew: nothing of what was known is leant on.
+    pub(crate) fn start_over(&mut self) {
+        self.project = Project::new(self.host.options());
+        let open = self.open.iter().map(|(path, document)| document.event(path));
+        let closed = self
+            .files
+            .values()
+            .filter(|event| !self.open.contains_key(path_of(event)));
+        let events = open.chain(closed.cloned()).collect();
+        self.apply(events);
+    }
+
+    fn apply(&mut self, events: Vec<FileEvent>) {
+        self.project.apply(events, self.host.parser());
+    }
+
+    /// Returns the version of a document, if it is open.
+    pub(crate) fn version(&self, path: &str) -> Option<i32> {
+        self.open.get(path).map(|document| document.version)
+    }
+}
+
+/// A path as the compiler knows it.
+fn relative(below: &Path) -> String {
+    let parts = below.components().map(|part| part.as_os_str().to_string_lossy());
+    parts.collect::<Vec<_>>().join("/")
+}
+
+fn path_of(event: &FileEvent) -> &str {
+    match event {
+        FileEvent::Written { path, .. }
+        | FileEvent::Removed { path }
+        | FileEvent::Unreadable { path, .. } => path,
+    }
+}
