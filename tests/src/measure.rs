@@ -17,6 +17,8 @@ pub enum Unit {
     MillionsPerSecond,
     /// Bytes; less is better.
     Bytes,
+    /// Megabytes; less is better.
+    Megabytes,
     /// One figure over another of the same run.
     Ratio,
 }
@@ -30,6 +32,7 @@ impl Unit {
             Unit::Microseconds => "us",
             Unit::MillionsPerSecond => "M/s",
             Unit::Bytes => "B",
+            Unit::Megabytes => "MB",
             Unit::Ratio => "x",
         }
     }

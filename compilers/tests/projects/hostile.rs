@@ -21,7 +21,7 @@ fn engine() -> &'static Engine {
 }
 
 /// The files of all cases, by path and content.
-fn corpus() -> &'static [(String, Vec<u8>)] {
+pub(crate) fn corpus() -> &'static [(String, Vec<u8>)] {
     static CORPUS: OnceLock<Vec<(String, Vec<u8>)>> = OnceLock::new();
     CORPUS.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/compilers");
@@ -54,7 +54,7 @@ enum Change {
 }
 
 /// Pieces that are dangerous to readers of YAML, SQL or templates.
-const PIECES: [&str; 24] = [
+pub(crate) const PIECES: [&str; 24] = [
     "{{",
     "}}",
     "{{ if .x }}",
