@@ -61,7 +61,9 @@ impl Journal {
             head,
             table,
             mut damage,
+            whole,
         } = read(&bytes);
+        let is_ours = matches!(&head, Some(Record::Head { folder: of, .. }) if of == folder);
         let (head, table) = match head {
             Some(head) if !is_copy(&head, folder) => (moved(head, folder), table),
             found => {
@@ -82,7 +84,11 @@ impl Journal {
         if damage.is_some() {
             fs::rename(&path, folder.join("journal.damaged"))?;
         }
-        let (file, size) = write_anew(&path, &head, &table)?;
+        let (file, size) = match write_anew(&path, &head, &table) {
+            // A full disk is no reason to lose sight of what runs.
+            Err(_) if is_ours && damage.is_none() => append_to(&path, whole)?,
+            written => written?,
+        };
         let journal = Self {
             path,
             file,
@@ -189,6 +195,8 @@ struct Read {
     head: Option<Record>,
     table: Table,
     damage: Option<String>,
+    /// The bytes of all lines that have an end.
+    whole: usize,
 }
 
 fn read(bytes: &[u8]) -> Read {
@@ -213,7 +221,19 @@ fn read(bytes: &[u8]) -> Read {
             }
         }
     }
-    Read { head, table, damage }
+    Read {
+        head,
+        table,
+        damage,
+        whole,
+    }
+}
+
+/// Goes on with a journal behind its last whole line.
+fn append_to(path: &Path, whole: usize) -> io::Result<(File, u64)> {
+    let file = OpenOptions::new().append(true).open(path)?;
+    file.set_len(whole as u64)?;
+    Ok((file, whole as u64))
 }
 
 /// Returns true if the journal belongs to another folder, which still has it.

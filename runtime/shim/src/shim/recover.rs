@@ -5,7 +5,7 @@ use std::io;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::Shim;
+use super::{JOURNAL_RETRY_MS, Shim};
 use crate::clock;
 use crate::journal::{Life, Record};
 use crate::procfs::{self, Stat};
@@ -27,7 +27,7 @@ impl Shim {
     /// Adopts what lives, ends what doesn't, and goes on with what was begun.
     ///
     /// # Errors
-    /// When `/proc` can't be read, or the journal not be written.
+    /// When `/proc` can't be read, or processes can't be watched.
     pub(super) fn recover(&mut self) -> io::Result<()> {
         let boot = procfs::boot_id()?;
         if self.table.boot != boot {
@@ -49,7 +49,10 @@ impl Shim {
         for id in living {
             self.recover_one(&id, tagged.get(&id).map(Vec::as_slice).unwrap_or_default())?;
         }
-        self.journal.sync()?;
+        if self.journal.sync().is_err() {
+            // What was found can be found again.
+            self.journal_retry = Some(clock::since_boot_ms() + JOURNAL_RETRY_MS);
+        }
         self.store_exits();
         self.forget_stopped(self.table.iter().map(|(id, _)| id.clone()).collect());
         self.recover_stray(tagged.into_keys().collect());

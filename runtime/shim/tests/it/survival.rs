@@ -104,6 +104,29 @@ async fn an_exit_that_was_stored_is_known_to_the_next_shim() {
     }
 }
 
+/// W13: a process whose pid was never stored is found by its tag, and is the one that was ordered.
+#[tokio::test]
+async fn a_process_whose_shim_died_before_it_knew_the_pid_is_adopted() {
+    let rig = Rig::new();
+    let client = rig.dying_client("shim-spawn-after=return");
+    let first = client.shim().await.unwrap();
+    let order = rig.order(&id("a", 1), &["escape", &rig.text("child")]);
+    let process = client.spawn(order).await.unwrap();
+    assert!(
+        matches!(process.phase, Phase::Running { adopted: true, .. }),
+        "{process:?}"
+    );
+    assert_ne!(client.shim().await.unwrap(), first);
+    let child: u32 = text_of(&rig.path("child")).await.parse().unwrap();
+    assert_ne!(pid(&process), child, "its child carries the tag, too");
+    kill(client.shim().await.unwrap());
+    assert_eq!(
+        find(&client, &id("a", 1)).await,
+        Some(process),
+        "its pid is stored now"
+    );
+}
+
 /// The journal of a shim that was killed, changed by a test.
 async fn with_journal(rig: &Rig, client: Client, change: impl Fn(String) -> String) {
     let shim = client.shim().await.unwrap();
