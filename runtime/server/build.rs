@@ -67,7 +67,7 @@ fn name_commit() {
     }
 }
 
-/// What git says; nothing outside of a repository.
+/// Returns the output of git; nothing outside of a repository.
 fn git(args: &[&str]) -> Option<String> {
     let output = Command::new("git").args(args).output().ok()?;
     let said = String::from_utf8(output.stdout).ok()?;

@@ -6,8 +6,8 @@
 //! site serve FOLDER ...                    what a server item runs
 //! ```
 //!
-//! Where to start: `spec` is what people write, `render` turns it into items that depend on one another, `disk`
-//! and `server` make the items, and this file puts them under a controller whose catalog is in SQLite.
+//! The modules: `spec` is what people write, `render` turns it into items that depend on one another, `disk` and
+//! `server` make the items, and this file puts them under a controller whose catalog is in SQLite.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program for people to read
 
 mod disk;

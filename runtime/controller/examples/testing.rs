@@ -57,7 +57,7 @@ impl Outside for Buckets {
     }
 }
 
-/// How a bucket is found again.
+/// The label by which a bucket is found again.
 #[derive(Clone, Copy, PartialEq)]
 enum Finds {
     /// By the id in its state, which a process that dies in between never wrote.

@@ -47,7 +47,7 @@ const LARGEST_PROOF: usize = 64 << 10;
 /// An output as the catalog speaks of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
-    /// Whose it is and which build made it.
+    /// The owner of an output, and the build that made it.
     pub tag: Tag,
     /// Its name.
     pub name: String,

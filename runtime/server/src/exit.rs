@@ -1,6 +1,6 @@
 //! Exit codes of the program, the one place where they are written down.
 
-/// How a command ended, as scripts see it.
+/// The end of a command, as scripts see it.
 ///
 /// The numbers are a promise; see `docs/cli.md`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

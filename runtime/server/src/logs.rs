@@ -1,4 +1,4 @@
-//! What invocations say, kept on disk: a file for each resource in the state folder, bounded by size and age.
+//! Logs of invocations on disk: a file for each resource in the state folder, bounded by size and age.
 //!
 //! Add [`layer`] to the subscriber of a process, as the program does; then every `tracing` event inside an
 //! invocation's span goes to the file of its resource, and [`Instance::logs`](crate::Instance::logs) reads it.
@@ -42,7 +42,7 @@ use crate::documents::LogLine;
 pub const FILE_BYTES: u64 = 256 * 1024;
 /// The size of all files of a state folder together, beyond which the oldest go: less than a small table.
 pub const FOLDER_BYTES: u64 = 128 * 1024 * 1024;
-/// How long a file stays that is not written to.
+/// The time for which a file stays that is not written to.
 pub const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The writer of this process. There is one, as there is one subscriber.
@@ -56,7 +56,7 @@ where
     layer::layer(WRITER.get_or_init(Writer::start))
 }
 
-/// How many lines of this process were dropped because the disk was too slow, or refused them.
+/// Returns the number of lines of this process that were dropped because the disk was too slow, or refused them.
 pub fn dropped() -> u64 {
     WRITER.get().map_or(0, Writer::dropped)
 }

@@ -22,10 +22,10 @@ const GITIGNORE: &str = "# Written by watershed: state of this machine, made ane
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// How often a lock that somebody else holds is tried again. An OS lock can't be awaited with a deadline.
+/// The interval at which a lock that somebody else holds is tried again. An OS lock can't be awaited with a deadline.
 const LOCK_POLL: Duration = Duration::from_millis(20);
 
-/// Why the state folder can't be used.
+/// The reason why the state folder can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The name of the environment could not be a folder.
@@ -34,9 +34,9 @@ pub enum Error {
     /// The folder or something in it could not be made.
     #[error("the state folder `{}` can't be written", path.display())]
     Write {
-        /// What could not be written.
+        /// The path that could not be written.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
     /// The lock could not be tried.
@@ -44,7 +44,7 @@ pub enum Error {
     Lock {
         /// The lock's file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -92,7 +92,7 @@ impl StateFolder {
         self.path().join("main.duckdb")
     }
 
-    /// What the SQL of the project was parsed to, shared by all environments.
+    /// Returns the path of the parse cache, shared by all environments.
     pub fn parse_cache(&self) -> PathBuf {
         self.root.join("parse-cache")
     }
@@ -102,12 +102,12 @@ impl StateFolder {
         self.path().join("key")
     }
 
-    /// What invocations said: a file or two for each resource.
+    /// Returns the folder of the logs: a file or two for each resource.
     pub fn logs(&self) -> PathBuf {
         self.path().join("logs")
     }
 
-    /// Whether anything was ever built here.
+    /// Returns true if anything was ever built here.
     pub fn exists(&self) -> bool {
         self.catalog().exists()
     }
@@ -225,7 +225,7 @@ pub(crate) fn tighten(folder: &Path) {
     }
 }
 
-/// What belongs to somebody else keeps its mode.
+/// Sets the mode of a path, unless it belongs to another user.
 fn set_mode(path: &Path, mode: u32) {
     let is_other = |metadata: &fs::Metadata| metadata.permissions().mode() & 0o777 != mode;
     if fs::symlink_metadata(path).is_ok_and(|found| is_other(&found))
@@ -243,7 +243,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// What it takes to see later whether the folder is still the one that is locked.
+    /// Returns a proof by which it can be seen later whether the folder is still the one that is locked.
     pub fn proof(&self) -> Owned {
         Owned {
             path: self.path.clone(),
@@ -260,7 +260,8 @@ pub struct Owned {
 }
 
 impl Owned {
-    /// Whether that file still stands at its path. Someone may have removed the folder, or put another in its place.
+    /// Returns true if that file still stands at its path. Someone may have removed the folder, or put another in its
+    /// place.
     pub fn still(&self) -> bool {
         let now = fs::metadata(&self.path).ok().map(|file| identity(&file));
         now.is_some() && now == self.file

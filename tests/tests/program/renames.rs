@@ -130,7 +130,7 @@ fn changes(created: usize, renamed: usize) -> Value {
     json!({"created": created, "updated": 0, "renamed": renamed, "deleted": 0})
 }
 
-/// Whose rows stand where, by the builds that made them.
+/// The owner of the rows of each table, by the builds that made them.
 fn builds(project: &Sandbox, names: &[&str]) -> Vec<Value> {
     let read =
         |name: &&str| project.query(&format!("SELECT v, build::VARCHAR FROM tab_{name}"))["rows"].clone();

@@ -11,14 +11,14 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-/// How often a program is started anew that finds the catalog in use.
+/// The number of starts of a program that finds the catalog in use.
 const TRIES: usize = 100;
 
 pub(crate) struct Bench {
     folder: TempDir,
 }
 
-/// What is at a path.
+/// The thing at a path.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Found {
     Folder,
@@ -206,7 +206,7 @@ fn walk(root: &Path, folder: &Path, tree: &mut BTreeMap<String, Found>) {
     }
 }
 
-/// What a declared site looks like on disk.
+/// Returns a declared site as it looks on disk.
 fn expected(site: &Value) -> BTreeMap<String, Found> {
     let mut tree = BTreeMap::from([(".".to_owned(), Found::Folder)]);
     let texts = |field: &str| {

@@ -1,4 +1,4 @@
-//! What somebody else did is found and mended, and nothing more is touched.
+//! Drift: changes by somebody else are found and mended, and nothing more is touched.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

@@ -17,7 +17,7 @@ pub enum StartError {
     /// The catalog could not be opened or read.
     #[error("can't open the catalog of instance \"{instance}\"")]
     Store {
-        /// Whose catalog.
+        /// The instance.
         instance: Arc<str>,
         /// The reason.
         source: StoreError,
@@ -25,7 +25,7 @@ pub enum StartError {
     /// The stored catalog contradicts itself, or a kind is registered twice.
     #[error("can't take the catalog of instance \"{instance}\"")]
     Catalog {
-        /// Whose catalog.
+        /// The instance.
         instance: Arc<str>,
         /// The contradiction.
         source: watershed_core::OpenError,

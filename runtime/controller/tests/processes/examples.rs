@@ -16,7 +16,7 @@ mod testing;
 #[path = "../../examples/watching.rs"]
 mod watching;
 
-/// Where the process of the example finds its server.
+/// The variable with the server of the example's process.
 const URL: &str = "WATERSHED_FAILOVER_URL";
 
 #[test]

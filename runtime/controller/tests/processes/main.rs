@@ -34,7 +34,7 @@ mod stopped;
 #[allow(dead_code, unreachable_pub, reason = "it is written for others too")]
 mod task;
 
-/// What one process would open.
+/// Opens the store as one process would.
 async fn store(url: &str, term: Duration) -> PostgresStore {
     let pool = PgPoolOptions::new().max_connections(4).connect(url).await;
     let store = PostgresStore::new(

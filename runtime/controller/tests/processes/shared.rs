@@ -155,7 +155,7 @@ async fn watchers_of_any_process_see_every_change() {
     holder.shutdown(SOON).await.unwrap();
 }
 
-/// What nobody takes in time is taken back: it has certainly not happened, and does not happen later.
+/// A call that nobody takes in time is taken back: it has certainly not happened, and does not happen later.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_nobody_takes_is_taken_back() {
     let Some(server) = Server::start() else { return };
@@ -172,7 +172,7 @@ async fn a_call_that_nobody_takes_is_taken_back() {
     holder.shutdown(SOON).await.unwrap();
 }
 
-/// What a holder has taken and not carried out is done by the next one, once; a request stands through it.
+/// A call that a holder has taken and not carried out is done by the next one, once; a request stands through it.
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_outlive_the_holder_that_took_them() {
     let Some(server) = Server::start() else { return };
@@ -202,7 +202,7 @@ async fn calls_outlive_the_holder_that_took_them() {
     next.shutdown(SOON).await.unwrap();
 }
 
-/// Who stands by becomes the holder with the calls that it asked for meanwhile.
+/// A process that stands by becomes the holder with the calls that it asked for meanwhile.
 #[tokio::test(flavor = "multi_thread")]
 async fn who_stands_by_goes_on_with_the_same_handles_when_it_holds() {
     let Some(server) = Server::start() else { return };

@@ -18,7 +18,7 @@ use crate::task::{SOON, Task, builder, key, reading};
 
 /// Resources, each reading at most one with a lower number.
 const RESOURCES: u32 = 10_000;
-/// How long a controller lives before it is started again.
+/// The life of a controller before it is started again.
 const LIFE: Duration = Duration::from_secs(30);
 /// Longer than anything takes on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
@@ -33,13 +33,13 @@ const CALLS: u64 = 1_024;
 const ANSWERS: u64 = 2 * RESOURCES as u64;
 /// Calls on their way of whose answers nobody hears.
 const FORGOTTEN: u64 = 64;
-/// What an invocation has on its way to the loop at a time: its return, a state, a progress text.
+/// The signals of an invocation at a time: its return, a state, a progress text.
 const SIGNALS: u64 = 3;
-/// What is held for watchers, with one change.
+/// The bytes held for watchers, with one change.
 const WATCHED_BYTES: u64 = 17 << 20;
-/// What is held for those who come back, with one change.
+/// The bytes held for those who come back, with one change.
 const KEPT_BYTES: u64 = 2 << 20;
-/// How long is left for caches to fill before memory counts.
+/// The time in which caches fill before memory counts.
 const WARM: u32 = 2;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,7 +203,7 @@ fn alive() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-/// How many tasks there are once those that end have ended.
+/// Returns the number of tasks once those that end have ended.
 async fn settled_tasks(at_first: usize) -> usize {
     let begun = Instant::now();
     while alive() > at_first && begun.elapsed() < SOON {

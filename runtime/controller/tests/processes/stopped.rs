@@ -134,7 +134,7 @@ async fn a_holder_that_stands_still_for_longer_than_its_lease_writes_nothing_and
     second.shutdown(SOON).await.unwrap();
 }
 
-/// How long nobody answers when a holder is shut down and another one stands by.
+/// The time without an answer when a holder is shut down and another one stands by.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_planned_shutdown_hands_over_without_waiting_for_the_lease() {
     let Some(server) = Server::start() else { return };

@@ -103,7 +103,7 @@ pub enum Write {
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
-    /// Whose.
+    /// The resource.
     pub uid: Uid,
     /// The name that it had.
     pub key: Key,
@@ -176,7 +176,7 @@ pub struct Gone {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatusUpdate {
-    /// Whose.
+    /// The resource.
     pub uid: Uid,
     /// The present status.
     pub status: Status,
@@ -313,7 +313,7 @@ pub enum StopReason {
 pub struct Unreturned {
     /// The invocation.
     pub invocation: InvocationId,
-    /// Whose.
+    /// The resource.
     pub uid: Uid,
     /// The name of the resource.
     pub key: Key,

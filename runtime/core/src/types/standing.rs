@@ -42,7 +42,7 @@ pub enum Settled {
     Abandoned {
         /// The invocation.
         invocation: InvocationId,
-        /// Whose.
+        /// The resource.
         holder: Uid,
         /// The name of that resource.
         key: Key,

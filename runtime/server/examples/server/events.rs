@@ -13,7 +13,7 @@ use watershed_controller::{self as controller, Changes, Revision};
 use crate::routes::Projects;
 use crate::view;
 
-/// Where a reader wants to go on.
+/// The place from which a reader goes on.
 #[derive(serde::Deserialize)]
 pub(crate) struct Place {
     /// The revision of a listing.

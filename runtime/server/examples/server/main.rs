@@ -20,7 +20,7 @@ use anyhow::Context as _;
 use routes::Projects;
 use watershed::{Options, Runtime};
 
-/// How long what runs may take to end when the server stops.
+/// The time in which invocations have to end when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
 #[tokio::main]

@@ -15,7 +15,7 @@ use watershed_controller::Hidden;
 
 use crate::{events, view};
 
-/// How long a caller waits for the outcome of what it asked for. The work goes on after that.
+/// The time for which a caller waits for the outcome of its request. The work goes on after that.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The projects that this server keeps, by name. Clones are handles to the same ones.
@@ -26,7 +26,7 @@ pub(crate) struct Projects {
     pub(crate) stopping: CancellationToken,
 }
 
-/// What a caller is told that can't be served.
+/// The answer to a call that can't be served.
 type Refused = (StatusCode, Json<Value>);
 
 pub(crate) fn routes(projects: Projects) -> Router {

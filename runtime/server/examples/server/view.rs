@@ -1,4 +1,4 @@
-//! What callers get to see: an interface of the embedder's own, so that it changes when the embedder wants.
+//! The JSON that callers get: an interface of the embedder's own, so that it changes when the embedder wants.
 
 use serde_json::{Value, json};
 use watershed_controller::{Row, RunOutcome};
@@ -13,7 +13,7 @@ pub(crate) fn row(row: &Row) -> Value {
     })
 }
 
-/// What became of a request.
+/// Returns the outcome of a request.
 pub(crate) fn outcome(outcome: &RunOutcome) -> Value {
     match outcome {
         RunOutcome::Done { outcome, .. } => {

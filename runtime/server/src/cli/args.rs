@@ -27,7 +27,7 @@ pub(super) use rows::{Partitions, Query, Show};
     after_help = "Try it: `watershed init my-project`, then `watershed run my-project`."
 )]
 pub(super) struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
     /// Options that every command takes.
@@ -143,7 +143,7 @@ pub(super) struct Shared {
         help_heading = "Project"
     )]
     pub variables: Vec<Variable>,
-    /// Where state is kept [default: .watershed in the project].
+    /// Folder of the state [default: .watershed in the project].
     #[arg(
         long,
         value_name = "DIR",
@@ -154,7 +154,7 @@ pub(super) struct Shared {
     #[arg(hide_env_values = true, value_hint = ValueHint::DirPath, help_heading = "Project")]
     pub state_dir: Option<PathBuf>,
 
-    /// How many resources run at once [default: number of cores].
+    /// Number of resources that run at once [default: number of cores].
     #[arg(short = 'j', long, value_name = "N", global = true, help_heading = "Work")]
     pub jobs: Option<Limit>,
     /// Threads of the engine [default: number of cores].
@@ -217,7 +217,7 @@ pub(super) struct Shared {
     /// Include hidden resources.
     #[arg(long, global = true, help_heading = "Output")]
     pub all: bool,
-    /// When to use colour.
+    /// Use of colour.
     #[arg(
         long,
         value_enum,
@@ -281,7 +281,7 @@ pub(super) enum Format {
     Github,
 }
 
-/// When to use colour.
+/// Use of colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Color {
     /// On a terminal, unless NO_COLOR is set.
@@ -306,15 +306,15 @@ pub(super) enum LogFormat {
 /// `init`
 #[derive(Debug, Args)]
 pub(super) struct Init {
-    /// Where to write it [default: here].
+    /// Folder to write it to [default: here].
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub target: Option<PathBuf>,
-    /// What to begin with.
+    /// Template to begin with.
     #[arg(long, value_enum, value_name = "TEMPLATE", default_value_t)]
     pub template: Template,
 }
 
-/// What a new project begins with.
+/// The template of a new project.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Template {
     /// Two models.
@@ -422,7 +422,7 @@ pub(super) struct Status {
 /// `reconcile`
 #[derive(Debug, Args)]
 pub(super) struct Reconcile {
-    /// Which, by `name` or `kind/name`.
+    /// Resources, by `name` or `kind/name`.
     #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
 }
@@ -430,7 +430,7 @@ pub(super) struct Reconcile {
 /// `refresh`
 #[derive(Debug, Args)]
 pub(super) struct Refresh {
-    /// Which, by `name` or `kind/name`.
+    /// Resources, by `name` or `kind/name`.
     #[arg(value_name = "NAME", required_unless_present_any = ["select", "exclude"])]
     #[arg(conflicts_with_all = ["select", "exclude"], add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
@@ -461,7 +461,7 @@ pub(super) struct Test {
 /// `compile`
 #[derive(Debug, Args)]
 pub(super) struct Compile {
-    /// Which, by `name` or `kind/name`.
+    /// Resource, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
 }
@@ -490,7 +490,7 @@ pub(super) struct History {
 /// `explain`
 #[derive(Debug, Args)]
 pub(super) struct Explain {
-    /// Which, by `name` or `kind/name`; all that keeps the project back without it.
+    /// Resource, by `name` or `kind/name`; everything that keeps the project back without it.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: Option<String>,
 }
@@ -498,7 +498,7 @@ pub(super) struct Explain {
 /// `pause`, `resume`, `cancel`, `retry`
 #[derive(Debug, Args)]
 pub(super) struct Operate {
-    /// Which, by `name` or `kind/name`.
+    /// Resources, by `name` or `kind/name`.
     #[arg(value_name = "NAME", required = true, add = ArgValueCompleter::new(complete_names))]
     pub names: Vec<String>,
 }
@@ -506,7 +506,7 @@ pub(super) struct Operate {
 /// `logs`
 #[derive(Debug, Args)]
 pub(super) struct Logs {
-    /// Which, by `name` or `kind/name`; also one that is no longer there.
+    /// Resource, by `name` or `kind/name`; also one that is no longer there.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
     /// Go on with what is said from now on.
@@ -524,12 +524,12 @@ pub(super) struct Stats {}
 /// `debug`
 #[derive(Debug, Args)]
 pub(super) struct Debug {
-    /// What is looked at.
+    /// Subject to look at.
     #[command(subcommand)]
     pub what: Debugging,
 }
 
-/// What `debug` looks at.
+/// The subject of `debug`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Debugging {
     /// Check every rule of the controller, and the stored catalog against the loaded one.

@@ -1,4 +1,4 @@
-//! Where output goes and in which form: result to standard output, everything else to standard error.
+//! The output of commands: results to standard output, everything else to standard error.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -60,18 +60,18 @@ pub(super) fn wants_json(args: &[std::ffi::OsString]) -> bool {
     false
 }
 
-/// How much is said on standard error.
+/// The verbosity of standard error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verbosity {
     /// Only what is wrong.
     Quiet,
-    /// What a person wants to see.
+    /// Messages that a person wants to see.
     Normal,
     /// Each resource as it is done.
     Verbose,
 }
 
-/// Whether a moving progress bar is drawn.
+/// Tells whether a moving progress bar is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// On standard error, which is a terminal.
@@ -169,7 +169,7 @@ impl Console {
         }
     }
 
-    /// Whether what is said beside the result has colours.
+    /// Returns true if what is said beside the result has colours.
     pub(super) fn err_colour(&self) -> Colour {
         match self.err.current_choice() {
             ColorChoice::Never => Colour::Off,
@@ -177,7 +177,7 @@ impl Console {
         }
     }
 
-    /// Whether the result is read by a person at a terminal.
+    /// Returns true if the result is read by a person at a terminal.
     pub(super) fn result_is_terminal(&self) -> bool {
         io::stdout().is_terminal()
     }

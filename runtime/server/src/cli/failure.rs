@@ -1,4 +1,4 @@
-//! Why a command could not be carried out, as a person reads it.
+//! Failures of commands, as a person reads them.
 
 use std::io;
 
@@ -32,7 +32,7 @@ impl Failure {
         self
     }
 
-    /// Whether whoever read the output went away.
+    /// Returns true if whoever read the output went away.
     pub(super) fn is_closed_pipe(&self) -> bool {
         let closed = |cause: &(dyn std::error::Error + 'static)| {
             cause
@@ -42,7 +42,7 @@ impl Failure {
         self.error.chain().any(closed)
     }
 
-    /// Whether the output could not be written, for whatever reason.
+    /// Returns true if the output could not be written, for whatever reason.
     pub(super) fn is_output(&self) -> bool {
         self.error.chain().any(|cause| cause.is::<io::Error>())
     }

@@ -98,7 +98,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("-t", "`--environment NAME` chooses the environment"),
 ];
 
-/// What to say about an error of the command line, if something from another program was typed.
+/// Returns the message for an error of the command line, if a command of another program was typed.
 pub(super) fn foreign(error: &clap::Error) -> Option<(String, &'static str)> {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.as_str()),

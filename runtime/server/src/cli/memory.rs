@@ -1,4 +1,4 @@
-//! How the program's memory goes back to the system.
+//! Return of the program's memory to the system.
 //!
 //! A process that stays for weeks and builds something every few seconds takes much memory for a moment, on whichever
 //! thread has the work. Left alone, the C library gives nothing below 32 MB back once it has seen a buffer of the
@@ -74,11 +74,11 @@ mod allocator {
         "MALLOC_TRIM_THRESHOLD_",
     ];
 
-    /// What is mapped on its own, and how much may stay free at the end of an arena, in bytes. Setting either keeps
-    /// the library from raising both by what it sees.
+    /// The size, in bytes, from which memory is mapped on its own, and which may stay free at the end of an arena.
+    /// Setting either keeps the library from raising both by what it sees.
     const LARGE: c_int = 1 << 20;
 
-    /// Whether nobody has said how it is to allocate.
+    /// Returns true if nobody has said how it is to allocate.
     pub(super) fn is_ours() -> bool {
         VARIABLES.iter().all(|name| std::env::var_os(name).is_none())
     }
@@ -89,8 +89,9 @@ mod allocator {
         set(libc::M_ARENA_MAX, arenas());
     }
 
-    /// What lies between things that stay fills every arena in the end, so there are not as many as threads. Two for
-    /// each core are enough; with one, threads wait for each other and an edit takes a quarter longer.
+    /// Returns the number of arenas. Gaps between long-lived things fill every arena in the end, so there are fewer
+    /// than threads. Two for each core are enough; with one, threads wait for each other and an edit takes a quarter
+    /// longer.
     fn arenas() -> c_int {
         let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
         c_int::try_from(2 * cores.clamp(2, 8)).unwrap_or(4)

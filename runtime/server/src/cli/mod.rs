@@ -214,8 +214,8 @@ fn dispatch(console: &mut Console, cli: &Cli) -> Result<Exit, Failure> {
     }
 }
 
-/// How long threads that read or write are waited for when a command is over. What a disk that does not answer holds
-/// up has nothing to do with how the command ended.
+/// The time for which threads that read or write are waited for when a command is over. What a disk that does not answer
+/// holds up has nothing to do with how the command ended.
 const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// Runs a command's work to its end.
@@ -238,7 +238,7 @@ fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
         })
 }
 
-/// How the instance of a command is opened.
+/// Returns the options of a command's instance.
 fn options(shared: &args::Shared, location: &project::Location) -> Options {
     Options {
         environment: location.environment.clone(),

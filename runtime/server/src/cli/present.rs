@@ -29,7 +29,7 @@ use crate::render::{
 use crate::report::problems::{Told, problems};
 use crate::socket::{Answer, Refusal, Reply};
 
-/// How often the bar is drawn anew while nothing happens.
+/// The interval at which the bar is drawn anew while nothing happens.
 const TICK: Duration = Duration::from_millis(100);
 
 /// Shows one command's replies.
@@ -51,7 +51,7 @@ pub(super) struct Presenter<'a> {
     drawn: Told,
     /// Findings of which one place was drawn.
     repeats: Repeats,
-    /// What `start` came to after it had converged.
+    /// The rounds of `start` after it had converged.
     rounds: Option<Rounds>,
 }
 
@@ -138,7 +138,7 @@ impl<'a> Presenter<'a> {
         }
     }
 
-    /// What runs said; a document has all of it at the end.
+    /// Shows lines of runs; a document has all of them at the end.
     fn lines(&mut self, lines: Vec<LogLine>) -> Result<(), Failure> {
         match self.format {
             Format::Json => self.lines.extend(lines),

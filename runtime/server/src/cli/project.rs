@@ -1,4 +1,4 @@
-//! Which project a command is about, and where its state is.
+//! The project of a command, and the folder of its state.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::state_folder::{self, STATE_FOLDER, StateFolder};
 pub(super) struct Location {
     /// The folder, absolute.
     pub root: PathBuf,
-    /// Where its state is kept.
+    /// The folder of its state.
     pub state: StateFolder,
     /// The environment.
     pub environment: String,
@@ -56,7 +56,7 @@ impl Location {
     }
 }
 
-/// Whether a folder holds a project's manifest.
+/// Returns true if a folder holds a project's manifest.
 pub(super) fn is_project(folder: &Path) -> bool {
     MANIFESTS.iter().any(|name| folder.join(name).is_file())
 }

@@ -1,4 +1,4 @@
-//! Who works on a folder for a command: this process, or the one that owns the folder.
+//! The session of a command: in this process, or in the one that owns the folder.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use crate::state_folder::{Lock, Patience};
 /// The time to wait for a folder or an engine's file that another process holds, unless `--wait` says otherwise: longer
 /// than any look takes, shorter than a person's patience.
 pub(super) const WAIT: Duration = Duration::from_secs(10);
-/// How long work has to return when an instance is closed.
+/// The time in which work has to return when an instance is closed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// What a command does with a folder.
+/// The purpose of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Changes it, alone.
@@ -31,7 +31,7 @@ pub(super) enum Purpose {
     Look,
 }
 
-/// Who works on a folder for a command.
+/// The process that works on a folder for a command.
 pub(super) enum Session {
     /// This process.
     Here(Lock),
@@ -168,7 +168,7 @@ fn no_room(folder: &Path) -> Failure {
     Failure::new(Exit::NotNow, message).hint(ROOM)
 }
 
-/// What to do about a disk that is full.
+/// The hint for a full disk.
 const ROOM: &str = "make room there and run again, nothing that was built is lost; `watershed gc` gives back what the \
                     engine's file holds without need, `--state-dir DIR` keeps state on another disk";
 
@@ -225,7 +225,7 @@ pub(super) fn open_failure(error: OpenError, folder: &Path) -> Failure {
     }
 }
 
-/// What to do about a catalog that contradicts itself.
+/// The hint for a catalog that contradicts itself.
 const DAMAGED: &str = "nothing was touched; move the folder away and run again to build everything anew";
 
 /// A catalog that could not be opened, as the program ends with it.

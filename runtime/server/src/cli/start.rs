@@ -15,7 +15,8 @@ use crate::socket::RunRequest;
 use crate::state_folder::Lock;
 use crate::{Files, Options};
 
-/// How often a project whose folder was removed is looked for. It is looked for where nothing can be watched.
+/// The interval at which a project whose folder was removed is looked for. It is looked for where nothing can be
+/// watched.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// `start`

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is wrong with what a project keeps, and what was done about it.
+/// Faults of a project's stored data, and their repairs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorDocument {
     /// Name and version of this form: `watershed.doctor/1`.
@@ -16,16 +16,16 @@ pub struct DoctorDocument {
     pub root: String,
     /// The environment.
     pub environment: String,
-    /// Whether a process runs the project and looked itself.
+    /// True if a process runs the project and looked itself.
     pub live: bool,
-    /// What was looked at.
+    /// The checks.
     pub checks: Vec<DoctorCheck>,
-    /// What was set aside (`--repair`).
+    /// Files that were set aside (`--repair`).
     pub repaired: Vec<SetAside>,
     /// Things that were put right where they stand (`--repair`).
     #[serde(default)]
     pub mended: Vec<String>,
-    /// What the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
 }
 
@@ -37,13 +37,13 @@ impl DoctorDocument {
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DoctorCheck {
-    /// What it is.
+    /// The checked thing.
     pub what: Checked,
-    /// What is wrong with it.
+    /// Its faults.
     pub findings: Vec<String>,
 }
 
-/// What `doctor` looks at.
+/// A subject of `doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Checked {
@@ -72,11 +72,11 @@ impl Checked {
 /// A file that was given another name, so that it is made anew.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SetAside {
-    /// What it is.
+    /// The sort of thing that it is.
     pub what: Checked,
-    /// Where it was.
+    /// Its former path.
     pub from: String,
-    /// Where it is now.
+    /// Its present path.
     pub to: String,
 }
 
@@ -97,7 +97,7 @@ pub struct GcDocument {
     pub engine_bytes_before: u64,
     /// Bytes of the engine's file after.
     pub engine_bytes_after: u64,
-    /// What the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
 }
 

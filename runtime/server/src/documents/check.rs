@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ResourceName;
 
-/// Whether the controller and its catalog hold together.
+/// Tells whether the controller and its catalog hold together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckDocument {
     /// Name and version of this form: `watershed.check/1`.
@@ -18,7 +18,7 @@ pub struct CheckDocument {
     pub root: String,
     /// The environment.
     pub environment: String,
-    /// Whether a process runs the project and checked itself; otherwise what is stored was loaded and checked.
+    /// True if a process runs the project and checked itself; otherwise what is stored was loaded and checked.
     pub live: bool,
     /// The catalog's revision.
     pub revision: u64,
@@ -26,11 +26,11 @@ pub struct CheckDocument {
     pub resources: u64,
     /// The rules that were checked.
     pub rules: Vec<String>,
-    /// How far the stored catalog was compared with the loaded one.
+    /// The extent to which the stored catalog was compared with the loaded one.
     pub compared: Compared,
-    /// What does not hold; at most 20 of each rule.
+    /// Broken rules; at most 20 findings of each.
     pub findings: Vec<CheckFinding>,
-    /// What the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
 }
 
@@ -39,13 +39,13 @@ impl CheckDocument {
     pub const SCHEMA: &str = "watershed.check/1";
 }
 
-/// How far a stored catalog was compared with the loaded one.
+/// The extent to which a stored catalog was compared with the loaded one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {
     /// It was not.
     Not,
-    /// Where neither had changed since; the catalog moved on between the two looks.
+    /// Only rows that neither had changed since; the catalog moved on between the two looks.
     Partly,
     /// Whole.
     Whole,
@@ -54,10 +54,10 @@ pub enum Compared {
 /// Something that does not hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckFinding {
-    /// What it breaks: a rule of the controller by its number, `stored`, or `file` for the catalog's file.
+    /// The broken rule: one of the controller by its number, `stored`, or `file` for the catalog's file.
     pub rule: String,
     /// The resource that it is about.
     pub resource: Option<ResourceName>,
-    /// What is wrong.
+    /// A description.
     pub message: String,
 }

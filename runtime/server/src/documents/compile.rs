@@ -12,7 +12,7 @@ pub struct CompileDocument {
     pub schema: String,
     /// The resource.
     pub resource: ResourceName,
-    /// Where it runs.
+    /// The connector that it runs on.
     pub connector: String,
     /// The statement.
     pub sql: String,

@@ -1,11 +1,11 @@
-//! What is wrong in the project's files.
+//! Diagnostics of the project's files.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ResourceName;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
@@ -20,7 +20,7 @@ pub enum Severity {
 /// A finding in a file, with its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// Stable name of the finding.
     pub code: String,
@@ -34,9 +34,9 @@ pub struct Diagnostic {
     pub end_line: u32,
     /// Column behind the last character.
     pub end_column: u32,
-    /// What is wrong.
+    /// A description.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
     /// The lines that it was found in: the first rows of a failing test, for example.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,4 +1,4 @@
-//! What happens during a run, one line each with `--format jsonl`.
+//! Events of a run, one line each with `--format jsonl`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ use super::{
 pub enum Event {
     /// The command has begun.
     RunStarted {
-        /// When.
+        /// The time.
         at: Time,
         /// Name and version of this form: `watershed.event/1`.
         schema: String,
@@ -32,22 +32,22 @@ pub enum Event {
     },
     /// A resource runs.
     ResourceStarted {
-        /// When.
+        /// The time.
         at: Time,
-        /// Which.
+        /// The resource.
         resource: ResourceName,
-        /// Why.
+        /// The reason.
         reason: Option<Reason>,
     },
     /// A resource has run.
     ResourceFinished {
-        /// When.
+        /// The time.
         at: Time,
-        /// Which.
+        /// The resource.
         resource: ResourceName,
-        /// What it did to the outside.
+        /// The work that it did outside.
         work: Work,
-        /// How it went.
+        /// The run.
         run: LastRun,
         /// Its failure.
         error: Option<ResourceError>,
@@ -57,30 +57,30 @@ pub enum Event {
     },
     /// Something is wrong in a file.
     Diagnostic {
-        /// What and where.
+        /// The diagnostic with its place.
         #[serde(flatten)]
         diagnostic: Diagnostic,
     },
     /// Something that was wrong is not any more. Only `start` sees such a thing.
     Fixed {
-        /// What was wrong, and where.
+        /// The former diagnostic with its place.
         #[serde(flatten)]
         diagnostic: Diagnostic,
     },
     /// Nothing is left to do until something changes. Only `start` goes on then.
     Settled {
-        /// When.
+        /// The time.
         at: Time,
-        /// How long it took since something was asked for.
+        /// The time since something was asked for.
         duration_ms: u64,
-        /// What `run` would end with now.
+        /// The exit code of a `run` at this point.
         exit_code: u8,
-        /// How the runs ended since the last time; adds up to the resources.
+        /// Counts of runs since the last time, by outcome; they add up to the resources.
         outcomes: Outcomes,
     },
     /// The command has ended.
     RunFinished {
-        /// When.
+        /// The time.
         at: Time,
         /// The whole document.
         document: Box<RunDocument>,

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{At, Health, LastRun, Link, Phase, Reason, ResourceError, ResourceName, Time};
 
-/// Why a resource, or the project, is not further than it is: the root causes, each once.
+/// The reason why a resource, or the project, is not further than it is: the root causes, each once.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ExplainDocument {
     /// Name and version of this form: `watershed.explain/1`.
@@ -18,13 +18,13 @@ pub struct ExplainDocument {
     pub root: String,
     /// The environment.
     pub environment: String,
-    /// Whether a process runs the project and answered; otherwise this is what is stored.
+    /// True if a process runs the project and answered; otherwise this is what is stored.
     pub live: bool,
     /// The resource that was asked about; none if the whole project was.
     pub resource: Option<Explained>,
     /// The root causes; of a whole project those first that keep most back. Empty if all is well.
     pub causes: Vec<RootCause>,
-    /// How many more causes there are.
+    /// The number of further causes.
     pub more: u64,
 }
 
@@ -40,26 +40,26 @@ pub struct Explained {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// What the controller is doing with it.
+    /// The phase that the controller has it in.
     pub phase: Phase,
-    /// How it stands.
+    /// Its health.
     pub health: Health,
-    /// Why it is pending or running.
+    /// The reason why it is pending or running.
     pub reason: Option<Reason>,
-    /// Who asked.
+    /// The origins of the request.
     pub cause: Vec<String>,
-    /// What led to that, the first step first; the last one is its own.
+    /// The causal chain, the first step first; the last one is its own.
     #[serde(default)]
     pub chain: Vec<Link>,
     /// Failures in a row.
     pub attempts: u32,
-    /// When a failure that may pass by itself is tried again; none if it is not.
+    /// The time at which a failure that may pass by itself is tried again; none if it is not.
     pub retry: Option<Retry>,
-    /// When it asked to be run again.
+    /// The time at which it asked to be run again.
     pub next_run_at: Option<Time>,
     /// Its last run.
     pub last_run: Option<LastRun>,
-    /// When it last succeeded.
+    /// The time at which it last succeeded.
     pub last_success_at: Option<Time>,
 }
 
@@ -77,25 +77,25 @@ pub struct Retry {
 /// One thing that keeps resources from running.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RootCause {
-    /// What sort of thing.
+    /// The class of the cause.
     pub code: WhyNot,
-    /// Whose it is: the resource itself, or one that it waits for.
+    /// The owner of the cause: the resource itself, or one that it waits for.
     pub resource: ResourceName,
-    /// What is the case, in words.
+    /// The cause, in words.
     pub message: String,
-    /// What to do about it.
+    /// A hint at a way to fix it.
     pub hint: Option<String>,
     /// The failure behind it.
     pub error: Option<ResourceError>,
-    /// Where in the project's files.
+    /// The place in the project's files.
     pub at: Option<At>,
-    /// When it ends by itself.
+    /// The time at which it ends by itself.
     pub until: Option<Time>,
-    /// How many other resources it keeps from being built.
+    /// The number of other resources that it keeps from being built.
     pub keeps_back: u64,
 }
 
-/// What keeps a resource from running, or says that nothing does.
+/// A cause that keeps a resource from running, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {
@@ -105,9 +105,9 @@ pub enum WhyNot {
     Retrying,
     /// It is on a cycle of refs.
     OnCycle,
-    /// What it reads is not declared.
+    /// A resource that it reads is not declared.
     MissingRef,
-    /// What it reads is not there or not ready.
+    /// A resource that it reads is not there or not ready.
     WaitingForRef,
     /// Its name is held by another resource.
     WaitingForName,

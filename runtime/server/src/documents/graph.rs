@@ -12,7 +12,7 @@ pub struct GraphDocument {
     pub schema: String,
     /// The resources: parents before their children.
     pub nodes: Vec<Node>,
-    /// What reads what, by parent and child.
+    /// The edges, by parent and child.
     pub edges: Vec<Edge>,
 }
 
@@ -28,16 +28,16 @@ pub struct Node {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// How it stands.
+    /// Its health.
     pub health: Health,
 }
 
 /// A child reads a parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Edge {
-    /// What is read.
+    /// The resource that is read.
     pub from: ResourceName,
-    /// What reads it.
+    /// The resource that reads it.
     pub to: ResourceName,
 }
 

@@ -34,20 +34,20 @@ pub struct HistoryRun {
     pub id: String,
     /// The resource, by the name that it had then.
     pub resource: ResourceName,
-    /// Why it was asked for.
+    /// The reason why it was asked for.
     pub reason: Reason,
-    /// Who asked.
+    /// The origins of the request.
     pub cause: Vec<String>,
-    /// What led to it, the first step first; the last one is this resource's own.
+    /// The causal chain, the first step first; the last one is this resource's own.
     #[serde(default)]
     pub chain: Vec<Link>,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: Time,
-    /// How long it took.
+    /// The time that it took.
     pub duration_ms: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What it did to the outside.
+    /// The work that it did outside.
     pub work: Work,
     /// Its failure.
     pub error: Option<ResourceError>,

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{ResourceName, Time};
 
-/// What the runs of a resource said, the oldest first.
+/// Log lines of a resource's runs, the oldest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LogsDocument {
     /// Name and version of this form: `watershed.logs/1`.
@@ -35,24 +35,24 @@ impl LogsDocument {
 pub struct LogLine {
     /// Rises from line to line, also over restarts.
     pub id: u64,
-    /// When.
+    /// The time.
     pub at: Time,
-    /// How much it matters.
+    /// The level.
     pub level: LogLevel,
     /// The resource, by the name that it had then.
     pub resource: ResourceName,
     /// The run, named as in `history`.
     pub run: String,
-    /// What was said.
+    /// The message.
     pub message: String,
-    /// What was said beside it.
+    /// Further fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub fields: BTreeMap<String, Value>,
-    /// Which part of the program said it.
+    /// The part of the program that wrote it.
     pub target: String,
 }
 
-/// How much a line matters.
+/// The level of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
@@ -60,9 +60,9 @@ pub enum LogLevel {
     Error,
     /// Something is wrong.
     Warn,
-    /// What was done.
+    /// Things that were done.
     Info,
-    /// What led to it.
+    /// Details of them.
     Debug,
     /// Everything.
     Trace,

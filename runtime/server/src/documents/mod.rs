@@ -1,4 +1,4 @@
-//! What the program prints for other programs: JSON documents and events.
+//! Documents of the program for other programs: JSON documents and events.
 //!
 //! These types are the contract of `docs/cli.md`. Each document has a JSON Schema in `docs/schemas`, written from
 //! the types here and compared with them in the tests. Readers ignore keys that they don't know, so a key may be

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Phase;
 
-/// What a person does to resources by hand.
+/// An operation on resources by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
@@ -28,7 +28,7 @@ impl Operation {
     }
 }
 
-/// What was done by hand, and how the resources stand after it.
+/// Operations by hand, and the resources after them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OperateDocument {
     /// Name and version of this form: `watershed.operate/1`.
@@ -43,7 +43,7 @@ pub struct OperateDocument {
     pub root: String,
     /// The environment.
     pub environment: String,
-    /// Whether a process runs the project and answered.
+    /// True if a process runs the project and answered.
     pub live: bool,
     /// The resources, in the order in which they were named.
     pub resources: Vec<Operated>,
@@ -61,10 +61,10 @@ pub struct Operated {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// Whether the command changed anything: false for one that was paused already, or that did not run.
+    /// True if the command changed anything: false for one that was paused already, or that did not run.
     pub changed: bool,
-    /// Whether it is paused now.
+    /// True if it is paused now.
     pub paused: bool,
-    /// What the controller does with it now.
+    /// The phase that the controller has it in now.
     pub phase: Phase,
 }

@@ -1,4 +1,4 @@
-//! Why a run was asked for. The words are the controller's: there is one list of them.
+//! Reasons of runs. The words are the controller's: there is one list of them.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use watershed_core::Why;
 
 use super::ResourceName;
 
-/// Why a run was asked for.
+/// The reason why a run was asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Reason(pub Why);
@@ -25,11 +25,11 @@ impl Reason {
 pub struct Link {
     /// The resource that was asked for.
     pub resource: ResourceName,
-    /// Why.
+    /// The reason.
     pub reason: Reason,
     /// The files whose edit it was, where that is known.
     pub origin: Option<String>,
-    /// How many steps right before this one are left out.
+    /// The number of steps right before this one that are left out.
     pub omitted: u64,
 }
 

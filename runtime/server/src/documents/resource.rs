@@ -37,7 +37,7 @@ pub struct ResourceDocument {
     pub kind: String,
     /// The name.
     pub name: String,
-    /// What it reads.
+    /// The resources that it reads.
     pub refs: Vec<ResourceName>,
     /// The type that its file says, where that is another word than the kind: `source`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,34 +47,34 @@ pub struct ResourceDocument {
     /// False if the command was for others alone (`--select`); absent if it was for this one too.
     #[serde(default = "yes", skip_serializing_if = "Clone::clone")]
     pub selected: bool,
-    /// What the controller is doing with it.
+    /// The phase that the controller has it in.
     pub phase: Phase,
-    /// How it stands.
+    /// Its health.
     pub health: Health,
     /// Its own failure.
     pub error: Option<ResourceError>,
     /// The root causes that keep it from being built.
     pub blocked_by: Vec<ResourceName>,
-    /// What its files were warned about.
+    /// Warnings about its files.
     pub warnings: Vec<Warning>,
-    /// What this command did to the outside for it.
+    /// The work that this command did outside for it.
     pub work: Work,
     /// Its last run, of this command or an earlier one.
     pub last_run: Option<LastRun>,
-    /// How often it was run since it was created.
+    /// The number of times that it was run since it was created.
     pub runs_total: u64,
-    /// When it is due next.
+    /// The time at which it is due next.
     pub next_run_at: Option<Time>,
     /// Rises with every change of what is wanted.
     pub spec_version: u64,
     /// Rises with every change of what was achieved.
     pub state_version: u64,
-    /// What it has made.
+    /// Its result.
     pub result: Option<Value>,
     /// Its tests, and what they came to when they were last run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tests: Vec<TestDocument>,
-    /// What is wanted, defaults filled in; only with `--spec`.
+    /// The desired spec, defaults filled in; only with `--spec`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<Value>,
 }
@@ -93,7 +93,7 @@ impl ResourceDocument {
     }
 }
 
-/// What the controller is doing with a resource.
+/// The phase that the controller has a resource in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -105,7 +105,7 @@ pub enum Phase {
     Running,
 }
 
-/// How a resource stands: the first that holds. Ordered by how much it needs a person.
+/// The health of a resource: the first that holds. Ordered by how much it needs a person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
@@ -119,7 +119,7 @@ pub enum Health {
     Blocked,
     /// Nothing was built for it yet.
     NeverBuilt,
-    /// What it has made is known to be behind.
+    /// Its result is known to be behind.
     Stale,
     /// Up to date.
     Ok,
@@ -140,7 +140,7 @@ impl Health {
     }
 }
 
-/// What a run did to the outside.
+/// The work that a run did outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -172,7 +172,7 @@ impl Work {
     }
 }
 
-/// How a run ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -209,18 +209,18 @@ impl Outcome {
 pub struct LastRun {
     /// Names the run in logs and history.
     pub id: String,
-    /// Why it was asked for.
+    /// The reason why it was asked for.
     pub reason: Reason,
-    /// Who asked: the parents, refs or callers behind the reason.
+    /// The origins of the request: the parents, refs or callers behind the reason.
     pub cause: Vec<String>,
-    /// What led to it, the first step first; the last one is this resource's own.
+    /// The causal chain, the first step first; the last one is this resource's own.
     #[serde(default)]
     pub chain: Vec<Link>,
-    /// When it began.
+    /// The time at which it began.
     pub started_at: Time,
-    /// How long it took.
+    /// The time that it took.
     pub duration_ms: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -229,29 +229,29 @@ pub struct LastRun {
 pub struct ResourceError {
     /// Stable name of what went wrong.
     pub code: String,
-    /// What was attempted and what was met.
+    /// The attempt, and the obstacle.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
     /// All that the engine said, where that is more than the message and the hint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<String>,
-    /// Where in the project's files.
+    /// The place in the project's files.
     pub at: Option<At>,
-    /// Whether the same attempt may succeed later without an edit.
+    /// True if the same attempt may succeed later without an edit.
     pub retryable: bool,
 }
 
-/// What a resource's files were warned about.
+/// A warning about a resource's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
     /// Stable name of what was found.
     pub code: String,
-    /// What was found.
+    /// The message.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
-    /// Where in the project's files.
+    /// The place in the project's files.
     pub at: Option<At>,
 }
 

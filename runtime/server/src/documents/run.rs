@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Diagnostic, Outcome, ResourceDocument, ResourceError, ResourceName, TestCounts, Time};
 
-/// Which command wrote a document.
+/// The command that wrote a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
@@ -43,7 +43,7 @@ impl Command {
     }
 }
 
-/// How the project stands and what the command did to it.
+/// The state of the project, and the work of the command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDocument {
     /// Name and version of this form: `watershed.run/1`.
@@ -60,15 +60,15 @@ pub struct RunDocument {
     pub environment: String,
     /// Names this run of the command.
     pub run_id: String,
-    /// When the command began.
+    /// The time at which the command began.
     pub started_at: Time,
-    /// How long it took.
+    /// The time that it took.
     pub duration_ms: u64,
-    /// What the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
     /// Every resource that is not hidden, by kind and name.
     pub resources: Vec<ResourceDocument>,
-    /// Why what the files declare was not applied: then nothing was changed. Null when it was.
+    /// The reason why what the files declare was not applied: then nothing was changed. Null when it was.
     pub not_applied: Option<ResourceError>,
     /// Everything that is wrong in files, by file and place.
     pub diagnostics: Vec<Diagnostic>,
@@ -84,11 +84,11 @@ impl RunDocument {
 /// Numbers of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// How many resources there are.
+    /// The number of resources.
     pub resources: u64,
-    /// How their runs ended; adds up to `resources`.
+    /// Counts of their runs, by outcome; they add up to `resources`.
     pub outcomes: Outcomes,
-    /// What became of declarations.
+    /// Changes of declarations.
     pub changes: Changes,
     /// Names that are gone.
     pub removed: Vec<Removed>,
@@ -103,7 +103,7 @@ pub struct Summary {
     pub paused: Vec<ResourceName>,
 }
 
-/// How many runs ended how.
+/// Counts of runs, by outcome.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outcomes {
     /// Did their work.
@@ -146,7 +146,7 @@ impl Outcomes {
     }
 }
 
-/// How many resources were created, updated, renamed and deleted.
+/// Counts of created, updated, renamed and deleted resources.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Changes {
     /// New ones.
@@ -166,6 +166,6 @@ pub struct Removed {
     pub kind: String,
     /// The name that is gone.
     pub name: String,
-    /// What it is called now, if it lives on.
+    /// Its present name, if it lives on.
     pub became: Option<ResourceName>,
 }

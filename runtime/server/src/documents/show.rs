@@ -13,9 +13,9 @@ pub struct ShowDocument {
     pub schema: String,
     /// The resource.
     pub resource: ResourceDocument,
-    /// What is wanted, keys named as in project files.
+    /// The desired spec, keys named as in project files.
     pub spec: Value,
-    /// What was achieved.
+    /// The stored state.
     pub state: Value,
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Time;
 
-/// How the controller of a project does.
+/// The numbers of a project's controller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct StatsDocument {
     /// Name and version of this form: `watershed.stats/1`.
@@ -22,7 +22,7 @@ pub struct StatsDocument {
     pub environment: String,
     /// The process that runs the project; none if these are the numbers of what is stored.
     pub process: Option<u32>,
-    /// When.
+    /// The time.
     pub at: Time,
     /// The catalog's revision.
     pub revision: u64,
@@ -50,7 +50,7 @@ pub struct StatsDocument {
     pub paused: u64,
     /// Failures in a row, of all resources together.
     pub retries: u64,
-    /// What the process that runs the project has counted since it started; none if none runs.
+    /// Counts of the process that runs the project, since it started; none if none runs.
     pub process_stats: Option<ProcessStats>,
 }
 
@@ -59,7 +59,7 @@ impl StatsDocument {
     pub const SCHEMA: &str = "watershed.stats/1";
 }
 
-/// What a process has counted since it started.
+/// Counts of a process since it started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessStats {
     /// Invocations started.
@@ -72,21 +72,21 @@ pub struct ProcessStats {
     pub commits: u64,
     /// Commits that failed and were tried again.
     pub commits_failed: u64,
-    /// How long the last commit took, in microseconds.
+    /// The time that the last commit took, in microseconds.
     pub commit_last_us: u64,
     /// The longest commit of the last minute.
     pub commit_longest_us: u64,
-    /// How long the last call waited for the controller's loop, in microseconds.
+    /// The time that the last call waited for the controller's loop, in microseconds.
     pub loop_lag_last_us: u64,
     /// The longest such wait of the last minute.
     pub loop_lag_longest_us: u64,
-    /// How long ago the lease was renewed; none if it lasts as long as the process.
+    /// The time since the lease was renewed; none if it lasts as long as the process.
     pub lease_age_ms: Option<u64>,
-    /// How long the lease lasts.
+    /// The term of the lease.
     pub lease_term_ms: Option<u64>,
-    /// When everything was last settled.
+    /// The time at which everything was last settled.
     pub last_convergence_at: Option<Time>,
-    /// How long something had been pending or running until then.
+    /// The time that something had been pending or running until then.
     pub last_convergence_took_ms: Option<u64>,
     /// Log lines that were dropped because the disk was too slow for them.
     pub log_lines_dropped: u64,

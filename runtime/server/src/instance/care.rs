@@ -17,7 +17,7 @@ use crate::report::explain::Life;
 use crate::socket::{Answer, Refusal};
 use crate::state_folder::StateFolder;
 
-/// What stands beside a catalog and belongs to it, and beside an engine's file.
+/// Suffixes of the files beside a catalog that belong to it, and beside an engine's file.
 const BESIDE_CATALOG: [&str; 2] = ["-wal", "-shm"];
 const BESIDE_ENGINE: [&str; 2] = [".wal", ".proof"];
 
@@ -213,7 +213,7 @@ fn check(what: Checked, findings: Vec<String>) -> DoctorCheck {
     DoctorCheck { what, findings }
 }
 
-/// What is wrong with the folder itself.
+/// Lists the faults of the folder itself.
 fn of_folder(state: &StateFolder) -> Vec<String> {
     let mut findings = Vec::new();
     if let Ok(volume) = Volume::of(&state.path())

@@ -1,4 +1,4 @@
-//! Whether the controller and its catalog hold together.
+//! The check that the controller and its catalog hold together.
 
 use watershed_controller::store::SqliteReader;
 use watershed_controller::{CheckError, Compared as Found, Consistency, Finding, Limits, Revision, Rule};
@@ -11,7 +11,7 @@ use crate::report::document::Project;
 use crate::report::explain::Life;
 use crate::socket::{Answer, Refusal};
 
-/// What findings about the catalog's file are called.
+/// The rule of findings about the catalog's file.
 const FILE: &str = "file";
 
 impl Instance {

@@ -57,7 +57,7 @@ pub(crate) fn compiler_options(options: &Options) -> watershed_compilers::Option
     }
 }
 
-/// What is said of resources that were not built by anybody who could be asked.
+/// The standing of resources that no process could be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Built {
     /// Nobody has built them.
@@ -66,7 +66,7 @@ pub(crate) enum Built {
     Unknown,
 }
 
-/// Whether documents carry specs.
+/// Tells whether documents carry specs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Specs {
     /// They don't.
@@ -190,7 +190,7 @@ pub(crate) fn compiled_sql(
     })
 }
 
-/// What is wrong in the files.
+/// Lists the findings in the files.
 pub(crate) fn findings(project: &Project) -> Vec<Diagnostic> {
     let secrets = secrets_of(project);
     let found = project.diagnostics().iter();
@@ -343,7 +343,7 @@ fn error(project: &Project, declared: &Resource) -> Option<Error> {
     Some(Error::permanent("file-broken", message))
 }
 
-/// What reads something that can't be built can't be built either.
+/// Blocks the resources that read something that can't be built.
 fn hold_up(rows: &mut BTreeMap<ResourceKey, Row>) {
     let mut children: BTreeMap<Key, Vec<ResourceKey>> = BTreeMap::new();
     for (key, row) in rows.iter() {

@@ -26,7 +26,7 @@ use crate::socket::{Answer, PartitionChoice, Refusal, Replies, Reply, RunRequest
 const UNTIL_DONE: Duration = Duration::MAX;
 /// Retries that are due within this are waited for.
 const SOON: Duration = Duration::from_secs(60);
-/// How long cancelled work has to return before a shutdown goes on without it.
+/// The time in which cancelled work has to return before a shutdown goes on without it.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// A request to stop a run in order, with the exit code that it then ends with.
@@ -36,7 +36,7 @@ pub(crate) struct Stop {
     exit: Arc<std::sync::OnceLock<Exit>>,
 }
 
-/// How a run ends that was asked to stop.
+/// The way in which a run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stopping {
     /// By Ctrl-C.
@@ -67,10 +67,10 @@ impl Stop {
     }
 }
 
-/// What a command wants done.
+/// The work that a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// What the start of the controller asked for already.
+    /// The work that the start of the controller has asked for already.
     Start,
     /// Everything once more, after what is under way.
     Everything,
@@ -84,7 +84,7 @@ pub(super) enum Wish {
     Partitions(Vec<String>, PartitionChoice),
     /// The held edits of these, by name.
     Approve(Vec<String>),
-    /// What has failed of these, by name.
+    /// The failed ones of these, by name.
     Retry(Vec<String>),
 }
 
@@ -97,16 +97,16 @@ pub(super) enum Which {
     Selected(Selection),
 }
 
-/// Which resources a refresh is for.
+/// The reach of a refresh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// Those named.
     Named,
-    /// What reads them too, however far away.
+    /// Also everything that reads them, however far away.
     Downstream,
 }
 
-/// Who may end the controller.
+/// The control over the end of the controller.
 #[derive(Debug, Clone)]
 pub(super) enum Control {
     /// This command owns it: stopping the command stops the controller.
@@ -243,7 +243,7 @@ impl Instance {
         }
     }
 
-    /// What a command has come to, after everything that it saw was told.
+    /// Returns the result of a command, after everything that it saw was reported.
     pub(super) async fn conclude(&self, course: &mut Course<'_>, ended: Ended) -> RunDocument {
         if ended != Ended::Idle && matches!(course.control, Control::Own(_)) {
             // The document tells what was stopped, so the stop comes first.
@@ -262,7 +262,7 @@ impl Instance {
         self.document(course, ended)
     }
 
-    /// How things stand, and what the command did.
+    /// Returns the document of a command: the state of the project, and its work.
     pub(super) fn document(&self, course: &Course<'_>, ended: Ended) -> RunDocument {
         let entries = self.entries();
         let account = Account {
@@ -346,7 +346,8 @@ impl Instance {
         }
     }
 
-    /// What the start asked for comes first, so that names are those of the files as they are now.
+    /// Carries out the work of a command. The work of the start comes first, so that names are those of the files as
+    /// they are now.
     ///
     /// A command that ends when all is done waits for retries too; one that stays is not to be held up by them.
     ///
@@ -426,8 +427,8 @@ impl Instance {
             .await
     }
 
-    /// How long it is until the first retry of a failed run, if that is soon. Deletes and renames that fail are tried
-    /// again for ever, so they are no reason to wait.
+    /// Returns the time that it is until the first retry of a failed run, if that is soon. Deletes and renames that
+    /// fail are tried again for ever, so they are no reason to wait.
     async fn next_retry(&self) -> Result<Option<Duration>, Halt> {
         let (mut next, entries) = (None, self.entries());
         let retrying = entries.iter().filter(|entry| {
@@ -519,7 +520,7 @@ async fn settle(requests: Vec<Result<watershed_controller::Request, RequestError
     Ok(())
 }
 
-/// Why a wish was not carried out.
+/// The reason why a wish was not carried out.
 enum Halt {
     /// The controller ended first.
     Ended,
@@ -539,7 +540,7 @@ impl From<Refusal> for Halt {
     }
 }
 
-/// How a command came to its end.
+/// The end of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     /// Everything has settled.

@@ -24,10 +24,10 @@ use self::data::DataFiles;
 use self::gather::Gathering;
 use crate::state_folder::{Lock, STATE_FOLDER};
 
-/// How often everything is looked at where folders can't be watched: a listing costs milliseconds.
+/// The interval at which everything is looked at where folders can't be watched: a listing costs milliseconds.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// What an instance knows of its watching.
+/// The state of an instance's watching.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Watching {
     stop: CancellationToken,
@@ -46,7 +46,7 @@ impl Watching {
         self.lost.cancelled().await;
     }
 
-    /// Why folders can't be watched, if they can't.
+    /// Returns the reason why folders can't be watched, if they can't.
     pub(super) fn trouble(&self) -> Option<&str> {
         self.trouble.get().map(String::as_str)
     }
@@ -157,7 +157,7 @@ impl Live {
         }
     }
 
-    /// What models read, by the catalog as it is; and what happens to it from then on.
+    /// Learns the data files of all models, and returns a watch of the catalog from then on.
     fn learn_all(&mut self) -> Watch {
         let listing = self.handle.list(Hidden::Show);
         self.data = DataFiles::new(&self.root);
@@ -167,7 +167,7 @@ impl Live {
         self.handle.watch(listing.revision)
     }
 
-    /// Whether other data files are read than before.
+    /// Returns true if other data files are read than before.
     fn learn(&mut self, event: &Event) -> bool {
         let Event::Changed(changes) = event else {
             return false;
@@ -243,7 +243,7 @@ impl Live {
         subscription
     }
 
-    /// What of a batch is for the project parser to look at.
+    /// Returns the part of a batch that the project parser looks at.
     fn scope(&self, seen: &Seen, touched: &[(&Path, bool)], linked: bool) -> Scope {
         let mine = touched
             .iter()
@@ -273,7 +273,7 @@ impl Live {
         }
     }
 
-    /// Where folders can't be watched.
+    /// Polls, where folders can't be watched.
     async fn look_again_and_again(mut self, stop: &CancellationToken) {
         self.touched.set_watched(false);
         loop {

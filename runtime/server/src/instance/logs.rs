@@ -1,4 +1,4 @@
-//! What the runs of a resource said: kept on disk, and as it is said.
+//! Logs of a resource's runs: those on disk, and new lines.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,8 @@ use crate::report::{Entry, names};
 use crate::socket::{Answer, Refusal, Replies, Reply};
 
 impl Instance {
-    /// What the runs of a resource said last, by `name` or `kind/name`: at most `limit` lines, the oldest first. Kept
-    /// only in a process that logs through [`logs::layer`](crate::logs::layer).
+    /// Returns the last log lines of a resource, by `name` or `kind/name`: at most `limit` lines, the oldest first.
+    /// Kept only in a process that logs through [`logs::layer`](crate::logs::layer).
     ///
     /// # Errors
     /// When there is and was no such resource or there are several, or the files can't be read.
@@ -26,7 +26,7 @@ impl Instance {
         read_lines(&self.logs, uid, limit).await
     }
 
-    /// What the runs of a resource say from now on.
+    /// Follows the log lines of a resource from now on.
     ///
     /// # Errors
     /// As [`logs`](Self::logs).

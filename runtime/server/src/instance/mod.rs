@@ -131,7 +131,7 @@ async fn not_declared(controller: &Controller, error: EditError) -> OpenError {
     }
 }
 
-/// Why an instance can't be opened.
+/// The reason why an instance can't be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// Another process uses the state folder.
@@ -158,7 +158,7 @@ pub enum OpenError {
     Full(#[source] ShutdownError),
 }
 
-/// Why an instance was not closed in order. It is closed all the same.
+/// The reason why an instance was not closed in order. It is closed all the same.
 #[derive(Debug, thiserror::Error)]
 pub enum CloseError {
     /// The controller did not stop in order.
@@ -180,7 +180,7 @@ pub struct Instance {
     found: Found,
     touched: Touched,
     watching: Option<live::Watching>,
-    /// Where what invocations say is kept.
+    /// The folder of the logs of invocations.
     logs: PathBuf,
     /// Cancelled when the instance is about to be closed.
     leaving: CancellationToken,
@@ -341,7 +341,8 @@ impl Instance {
             .map_err(|error| converge::refused(&error))
     }
 
-    /// Why files can't be watched although they should be. They are looked at every few seconds then.
+    /// Returns the reason why files can't be watched although they should be. They are looked at every few seconds
+    /// then.
     pub fn watch_trouble(&self) -> Option<&str> {
         self.watching.as_ref()?.trouble()
     }
@@ -398,7 +399,7 @@ impl Instance {
         Ok(())
     }
 
-    /// How resources stand now, hidden ones included.
+    /// Returns the present state of all resources, hidden ones included.
     fn entries(&self) -> Vec<Entry> {
         let listing = self.controller.list(watershed_controller::Hidden::Show);
         listing
@@ -449,7 +450,7 @@ pub(crate) fn sandbox(options: &Options, state: &StateFolder) -> Option<Sandbox>
 }
 
 impl Options {
-    /// Where the state of these options is kept.
+    /// Returns the state folder of these options.
     ///
     /// # Errors
     /// When the environment's name could not be a folder's.

@@ -37,7 +37,7 @@ pub(crate) struct Observer {
     running: BTreeSet<Uid>,
     /// Starts that wait for ends, with the ends that they wait for.
     held: BTreeMap<Uid, (BTreeSet<Uid>, Event)>,
-    /// What was read and not taken yet, so that a wait for the history may be given up.
+    /// An event that was read and not taken yet, so that a wait for the history may be given up.
     unread: Option<Seen>,
     done: Done,
     /// Resources that are listed.
@@ -48,7 +48,7 @@ pub(crate) struct Observer {
     problems: Vec<Problem>,
 }
 
-/// What is remembered of a resource.
+/// A resource as the observer remembers it.
 struct Known {
     name: ResourceName,
     key: Key,
@@ -62,7 +62,7 @@ struct Known {
     failed: bool,
     /// The last run that was told, or that had ended before.
     told: Option<(u64, InvocationId)>,
-    /// How many runs there had been then.
+    /// The number of runs until then.
     runs: u64,
     /// A run that was told to have started.
     open: Option<Begun>,
@@ -130,7 +130,7 @@ impl Observer {
         Some(self.take(seen, &missed))
     }
 
-    /// What is there already, without waiting for more.
+    /// Returns the events that are there already, without waiting for more.
     pub(crate) async fn rest(&mut self) -> Vec<Event> {
         use futures::FutureExt as _;
         let mut events = Vec::new();
@@ -153,7 +153,7 @@ impl Observer {
         })
     }
 
-    /// What was done so far.
+    /// Returns the work so far.
     pub(crate) fn done(&self) -> &Done {
         &self.done
     }
@@ -164,7 +164,7 @@ impl Observer {
         self.ended.clear();
     }
 
-    /// Whether nothing is asked for or running, and every end was told.
+    /// Returns true if nothing is asked for or running, and every end was told.
     pub(crate) fn is_settled(&self) -> bool {
         self.unsettled.is_empty()
             && self.held.is_empty()
@@ -174,7 +174,7 @@ impl Observer {
                 .all(|known| known.open.is_none() && known.awaited.is_none())
     }
 
-    /// How far the work is.
+    /// Returns the progress of the work.
     pub(crate) fn activity(&self) -> Activity {
         let shown = |uid: &&Uid| self.known.get(uid).is_some_and(|known| self.shows(known));
         let total = self.shown.len() as u64;
@@ -405,7 +405,7 @@ impl Observer {
         );
     }
 
-    /// What this resource reads and whose run has ended without being told yet.
+    /// Lists the resources that this one reads whose ended runs are not reported yet.
     fn untold(&self, known: &Known) -> BTreeSet<Uid> {
         let targets = known
             .reads

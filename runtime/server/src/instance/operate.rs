@@ -18,9 +18,9 @@ use crate::report::{Entry, names};
 use crate::socket::{Answer, Refusal, StatsForm};
 use crate::state_folder::StateFolder;
 
-/// How long a run that was cancelled is waited for before it is told how things stand.
+/// The time for which a cancelled run is waited for before the state of things is reported.
 const STOPS_WITHIN: Duration = Duration::from_secs(5);
-/// How long the store has to take what was written by hand.
+/// The time in which the store has to take changes made by hand.
 const GRACE: Duration = Duration::from_secs(10);
 
 impl Instance {
@@ -216,7 +216,7 @@ pub(super) fn nothing_runs(
     Ok(document(project, operation, resources.collect(), Life::AtRest))
 }
 
-/// Why something is not running, by what is stored.
+/// Returns the reason why something is not running, by what is stored.
 ///
 /// # Errors
 /// When the name is unknown or means several.

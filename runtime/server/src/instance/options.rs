@@ -1,4 +1,4 @@
-//! How an instance is opened.
+//! Options of an instance.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ pub struct Options {
     pub root: PathBuf,
     /// The environment: which overrides apply, and which state is used.
     pub environment: String,
-    /// Where state is kept; `.watershed` in the project by default.
+    /// The folder of the state; `.watershed` in the project by default.
     pub state_dir: Option<PathBuf>,
     /// Variables that win over the project's own.
     pub variables: BTreeMap<String, String>,
@@ -30,14 +30,14 @@ pub struct Options {
     /// Confines the project to its own folder and its state, for projects of people whom you don't trust. The
     /// working folder of the process must then be the project's. It is not by default.
     pub sandbox: bool,
-    /// Whether files are watched; they are by default.
+    /// True if files are watched; they are by default.
     pub files: Files,
     /// The resources that something is done for; all by default. The others are recorded as the files declare them and
     /// otherwise left as they are.
     pub selection: Selection,
 }
 
-/// When a project's files, and the data files that its models read, are looked at.
+/// The occasions on which a project's files, and the data files that its models read, are looked at.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Files {
     /// At the start, and whenever they change.

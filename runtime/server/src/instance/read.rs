@@ -14,7 +14,7 @@ use crate::report::{Entry, Hidden, kinds, names, resource};
 use crate::selection::States;
 use crate::socket::{Answer, Refusal, Selection};
 
-/// How far back runs of a resource are searched that is no longer there.
+/// The number of runs that are searched for a resource that is no longer there.
 pub(super) const MOST_SEARCHED: u32 = 10_000;
 
 /// Past runs of a resource that is no longer there: among `runs`, those under the name that was typed.
@@ -41,7 +41,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) entries: &'a [Entry],
 }
 
-/// What `show` shows.
+/// The subject of `show`.
 pub(crate) enum Shown {
     /// The first rows of an output.
     Rows {
@@ -117,7 +117,7 @@ impl Reading<'_> {
         account.document(keep)
     }
 
-    /// What reads what.
+    /// Returns the graph of resources.
     ///
     /// # Errors
     /// When the name is unknown or means several, or nothing is selected.

@@ -9,7 +9,7 @@ use crate::report::difference::Declarations;
 use crate::report::problems::{Told, problems};
 use crate::socket::{Replies, Reply, RunRequest};
 
-/// How a stay ended.
+/// The end of a stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stayed {
     /// It was stopped, and said so.
@@ -117,11 +117,11 @@ impl Instance {
     }
 }
 
-/// What is wrong: findings in files, and failures of resources.
+/// Problems: findings in files, and failures of resources.
 #[derive(Debug, Default)]
 struct Problems(BTreeMap<Identity, Diagnostic>);
 
-/// What makes a problem the same as before: not its place, which moves with every line that is written above it.
+/// The identity of a problem: not its place, which moves with every line that is written above it.
 type Identity = (String, String, String, String);
 
 impl Problems {

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::FILE_BYTES;
 use crate::documents::LogLine;
 
-/// What the names of files end with.
+/// The extension of the files.
 const ENDING: &str = "jsonl";
 
 fn present(folder: &Path, uid: Uuid) -> PathBuf {

@@ -54,7 +54,7 @@ struct Run {
     uid: Uuid,
     resource: ResourceName,
     run: String,
-    /// What it said in detail before it said something that matters.
+    /// Detailed lines before the first line that matters.
     details: Vec<LogLine>,
     matters: bool,
 }

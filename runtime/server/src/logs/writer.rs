@@ -129,7 +129,7 @@ fn write(lines: &Receiver<Message>, counts: &Counts, written: &broadcast::Sender
     }
 }
 
-/// What a batch has for one file.
+/// The lines of a batch for one file.
 #[derive(Default)]
 struct Lines {
     bytes: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What `doctor` and `gc` come to, for people.
+//! The results of `doctor` and `gc`, for people.
 
 use watershed_drivers::volume::Bytes;
 

@@ -1,4 +1,4 @@
-//! Why something is not running, for people: the root cause first, then what to do.
+//! Explanations for people: the root cause first, then a way to fix it.
 
 use anstyle::Style;
 
@@ -43,7 +43,7 @@ impl Explained {
     }
 }
 
-/// Whether the first line says it already.
+/// Returns true if the first line says it already.
 fn is_said(cause: &RootCause, about: Option<&ResourceName>) -> bool {
     about == Some(&cause.resource) && matches!(cause.code, WhyNot::Idle | WhyNot::Runs)
 }
@@ -95,8 +95,8 @@ fn headline(resource: &Explained, now: Time, width: Option<u16>) -> String {
     out
 }
 
-/// What led to the run that it waits for, is in, or had last. Where something is wrong that comes first, and this is
-/// left to `history`.
+/// Renders the causal chain of the run that it waits for, is in, or had last. Where something is wrong that comes
+/// first, and this is left to `history`.
 fn chain_of(resource: &Explained) -> Option<String> {
     let links = match (&resource.reason, &resource.last_run) {
         (Some(_), _) => &resource.chain,

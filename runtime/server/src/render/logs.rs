@@ -1,4 +1,4 @@
-//! What runs said, for people.
+//! Logs of runs, for people.
 
 use anstyle::Style;
 use serde_json::Value;

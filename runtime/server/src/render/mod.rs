@@ -27,7 +27,7 @@ pub(crate) mod told;
 pub(crate) mod trash;
 pub(crate) mod units;
 
-/// Whether colours are used.
+/// Tells whether colours are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Colour {
     /// They are.

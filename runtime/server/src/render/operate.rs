@@ -1,4 +1,4 @@
-//! What was done by hand, and numbers, for people.
+//! Operations by hand, and numbers, for people.
 
 use std::collections::BTreeMap;
 
@@ -152,7 +152,7 @@ fn text(title: &str, rest: String) -> Vec<Cell> {
     vec![Cell::left(title, DIM), Cell::plain(""), Cell::left(rest, DIM)]
 }
 
-/// Why resources are settled, but for failures, which have lines of their own.
+/// Returns the reason why resources are settled, but for failures, which have lines of their own.
 fn at_rest(document: &StatsDocument) -> String {
     let mut settled = document.settled.clone();
     settled.remove("failed");

@@ -4,13 +4,13 @@ use anstyle::{AnsiColor, Style};
 
 /// Headings and names that matter.
 pub(crate) const STRONG: Style = Style::new().bold();
-/// What a reader may skip.
+/// The style of text that a reader may skip.
 pub(crate) const DIM: Style = Style::new().dimmed();
-/// What is well.
+/// The style of success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What is wrong.
+/// The style of errors.
 pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-/// What may be wrong.
+/// The style of warnings.
 pub(crate) const WARN: Style = AnsiColor::Yellow.on_default().bold();
-/// What may help.
+/// The style of hints.
 pub(crate) const HINT: Style = AnsiColor::Cyan.on_default().bold();

@@ -1,4 +1,4 @@
-//! How resources stand, for people.
+//! The status of resources, for people.
 
 use anstyle::Style;
 

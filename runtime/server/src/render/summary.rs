@@ -1,4 +1,4 @@
-//! What a run did, for people: what was made, what went wrong, what is behind it.
+//! The summary of a run, for people: results, errors, and their causes.
 
 use std::collections::BTreeSet;
 
@@ -162,7 +162,7 @@ fn causes(document: &RunDocument, width: Option<u16>) -> String {
     out
 }
 
-/// What each root cause blocks. A resource with several causes is counted with each.
+/// Lists the resources that each root cause blocks. A resource with several causes is counted with each.
 pub(super) fn blocked_by(document: &RunDocument) -> Vec<(ResourceName, Vec<&ResourceDocument>)> {
     let mut causes: std::collections::BTreeMap<ResourceName, Vec<&ResourceDocument>> = Default::default();
     for resource in document.resources.iter().filter(|resource| resource.selected) {
@@ -280,7 +280,7 @@ fn verdict(document: &RunDocument) -> String {
     format!("{begin}: {} ({time})\n", parts.join(", "))
 }
 
-/// Whether a command was about the whole project.
+/// Returns true if a command was about the whole project.
 fn is_whole(document: &RunDocument) -> bool {
     matches!(document.command, Command::Run | Command::Start)
 }

@@ -1,4 +1,4 @@
-//! What became of declarations between two readings of the catalog.
+//! The difference of declarations between two readings of the catalog.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ pub(crate) struct Declarations {
 }
 
 impl Declarations {
-    /// What is declared, deleted ones left out.
+    /// Collects the declarations, deleted ones left out.
     pub(crate) fn of(entries: &[Entry], hidden: Hidden) -> Self {
         let live = entries.iter().filter(|entry| !entry.row.marks.is_deleted());
         let listed = live.filter(|entry| hidden == Hidden::Show || !entry.row.hidden);
@@ -34,7 +34,7 @@ impl Declarations {
         self.failed.contains(&uid)
     }
 
-    /// What changed from here to `after`.
+    /// Returns the changes from here to `after`.
     pub(crate) fn changes_to(&self, after: &Self) -> (Changes, Vec<Removed>) {
         let created = after
             .live

@@ -15,7 +15,7 @@ use crate::documents::{
 };
 use crate::exit::Exit;
 
-/// Which project a document is about.
+/// The project of a document.
 #[derive(Debug, Clone)]
 pub(crate) struct Project {
     /// Its folder's name.
@@ -45,7 +45,7 @@ impl Occasion {
     }
 }
 
-/// What a command has to tell, before it is put into words.
+/// The input of a command's document.
 pub(crate) struct Account<'a> {
     pub(crate) project: &'a Project,
     pub(crate) occasion: &'a Occasion,
@@ -54,20 +54,20 @@ pub(crate) struct Account<'a> {
     pub(crate) hidden: Hidden,
     pub(crate) findings: Vec<Diagnostic>,
     pub(crate) done: &'a Done,
-    /// What was declared when the command began.
+    /// The declarations when the command began.
     pub(crate) before: &'a Declarations,
-    /// Whether warnings count as errors.
+    /// True if warnings count as errors.
     pub(crate) warnings: Warnings,
     /// The resources that the command is for; none if it is for all.
     pub(crate) selected: Option<&'a BTreeSet<Uid>>,
-    /// How the command was stopped, if it was.
+    /// The exit of a command that was stopped.
     pub(crate) stopped: Option<Exit>,
 }
 
-/// Where a mistake is shown that no file is at fault for.
+/// The file at which a mistake is shown that is in no file.
 const MANIFEST: &str = "watershed.yaml";
 
-/// Whether warnings count as errors.
+/// Tells whether warnings count as errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Warnings {
     /// They don't.
@@ -166,7 +166,8 @@ impl Account<'_> {
             .retain(|found| inside.contains(&found.path) || !outside.contains(&found.path));
     }
 
-    /// Why the project parser applied nothing. What is no finding in a file becomes one of the manifest.
+    /// Returns the reason why the project parser applied nothing. What is no finding in a file becomes one of the
+    /// manifest.
     fn not_applied(&mut self) -> Option<ResourceError> {
         let is_parser = |entry: &&Entry| entry.row.kind.as_str() == kinds::PROJECT_PARSER;
         let parser = self.entries.iter().find(is_parser)?;

@@ -1,4 +1,4 @@
-//! Why something is not running, in words: the root causes, each once.
+//! Explanations in words: the root causes, each once.
 
 mod retries;
 
@@ -17,7 +17,7 @@ use crate::documents::{
 /// Causes that are told at once: more than a person fixes before looking again.
 const MOST_CAUSES: usize = 100;
 
-/// Whether a controller works on what was read.
+/// Tells whether a controller works on what was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Life {
     /// One does.
@@ -35,11 +35,11 @@ pub(crate) struct Inquiry<'a> {
     standings: Standings,
     findings: Vec<Diagnostic>,
     by_name: BTreeMap<ResourceName, &'a Entry>,
-    /// How many resources each one keeps from being built.
+    /// The number of resources that each one keeps from being built.
     kept_back: BTreeMap<ResourceName, u64>,
 }
 
-/// What a controller said about some of the resources.
+/// The controller's explanations of some of the resources.
 pub(crate) type Said = HashMap<Uid, Explanation>;
 
 impl<'a> Inquiry<'a> {
@@ -192,7 +192,7 @@ impl<'a> Inquiry<'a> {
         found.into_iter()
     }
 
-    /// What a resource that is named as the root cause of another's being blocked says about that.
+    /// Returns the cause at a resource that blocks another one.
     fn blocker(&self, blocked: &Entry, name: &ResourceName, said: &Said) -> RootCause {
         match (self.by_name.get(name), &blocked.status.standing) {
             (_, Standing::Settled(Settled::WaitingForName { .. })) => {
@@ -219,7 +219,7 @@ impl<'a> Inquiry<'a> {
             .hint("write a file that declares it, or change what refers to it")
     }
 
-    /// What keeps a resource from running, of which no other resource's failure is the reason.
+    /// Returns the cause that keeps a resource from running, if no other resource's failure is the reason.
     fn cause(&self, entry: &Entry, said: &Said) -> RootCause {
         let id = name_of(entry);
         match &entry.status.standing {
@@ -410,7 +410,7 @@ fn runs(entry: &Entry) -> String {
     }
 }
 
-/// What keeps a pending resource from starting, and what may help.
+/// Returns the reason that keeps a pending resource from starting, with a hint.
 fn reason_to_wait(because: &Why) -> (WhyNot, String, Option<String>) {
     let names = |subjects: &[Subject]| {
         let names: Vec<String> = subjects.iter().map(|s| subject(s).to_string()).collect();

@@ -1,4 +1,4 @@
-//! How resources stand, and why.
+//! The health of resources, and its causes.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub(crate) struct Standings {
     by_uid: HashMap<watershed_core::Uid, Stand>,
 }
 
-/// How one resource stands.
+/// The health of one resource.
 #[derive(Debug, Clone)]
 pub(crate) struct Stand {
     pub(crate) health: Health,
@@ -41,7 +41,7 @@ impl Standings {
         }
     }
 
-    /// How a resource of the reading stands.
+    /// Returns the health of a resource of the reading.
     pub(crate) fn get(&self, row: &Row) -> Option<&Stand> {
         self.by_uid.get(&row.uid)
     }
@@ -92,7 +92,7 @@ fn health(entry: &Entry, blocked: bool, has_read_older: bool) -> Health {
     }
 }
 
-/// Whether something was asked for that no completed run has seen.
+/// Returns true if something was asked for that no completed run has seen.
 fn is_behind(row: &Row) -> bool {
     // Where nobody was asked, nothing is known to be behind.
     let Some(run) = &row.last_run else { return false };

@@ -1,4 +1,4 @@
-//! What was most likely meant.
+//! Hints at the most likely meaning.
 
 /// Returns the known name that a typed one most likely stands for, without regard to case.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {

@@ -1,4 +1,4 @@
-//! What documents say about resources of particular kinds.
+//! Parts of documents for resources of particular kinds.
 
 mod declared;
 
@@ -17,12 +17,12 @@ pub(crate) const MODEL: &str = "model";
 /// The kind that reads the project's files.
 pub(crate) const PROJECT_PARSER: &str = "project_parser";
 
-/// Whether resources of a kind are run here.
+/// Returns true if resources of a kind are run here.
 pub(crate) fn is_supported(kind: &str) -> bool {
     kind == PROJECT_PARSER || Kind::read(kind).is_some_and(Kind::is_supported)
 }
 
-/// What a resource has made.
+/// Returns the result of a resource.
 pub(crate) fn result(row: &Row) -> Option<Value> {
     if row.kind.as_str() != MODEL {
         return declared::result(row);
@@ -98,7 +98,7 @@ fn output_kind(kind: OutputKind) -> &'static str {
     }
 }
 
-/// What the last parse found; none for resources that parse nothing.
+/// Returns the findings of the last parse; none for resources that parse nothing.
 pub(crate) fn findings(row: &Row) -> Option<Vec<Diagnostic>> {
     if row.kind.as_str() != PROJECT_PARSER {
         return None;
@@ -143,7 +143,7 @@ fn related(place: watershed_proto::RelatedPlace) -> RelatedPlace {
     }
 }
 
-/// What is wanted, keys named as in project files; null where it can't be read.
+/// Returns the desired spec, keys named as in project files; null where it can't be read.
 pub(crate) fn spec(row: &Row) -> Value {
     let mut spec = stored_spec(row);
     watershed_reconcilers::secrets::show(&mut spec, "");
@@ -162,7 +162,7 @@ fn stored_spec(row: &Row) -> Value {
     }
 }
 
-/// What was achieved; null where nothing was, or it can't be read.
+/// Returns the stored state; null where there is none, or it can't be read.
 pub(crate) fn state(row: &Row) -> Value {
     if let Some(state) = model_state(row) {
         let mut said = json!({

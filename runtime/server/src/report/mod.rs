@@ -43,9 +43,9 @@ use watershed_core::{Row, Settled, Standing, Status};
 /// One resource as it was read: what is stored, and where it stood.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    /// What is stored.
+    /// The stored row.
     pub(crate) row: Arc<Row>,
-    /// Where it stood; settled where no controller runs.
+    /// Its status; settled where no controller runs.
     pub(crate) status: Status,
 }
 
@@ -67,14 +67,14 @@ impl Entry {
         }
     }
 
-    /// Whether documents list it: what is deleted is gone, unless its delete failed.
+    /// Returns true if documents list it: what is deleted is gone, unless its delete failed.
     pub(crate) fn is_listed(&self, hidden: Hidden) -> bool {
         let gone = self.row.marks.is_deleted() && self.row.error.is_none();
         !gone && (hidden == Hidden::Show || !self.row.hidden)
     }
 }
 
-/// Whether hidden resources are listed.
+/// Tells whether hidden resources are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hidden {
     /// They are not.

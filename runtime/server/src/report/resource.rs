@@ -78,7 +78,7 @@ pub(crate) fn run_id(epoch: u64, invocation: u64) -> String {
     format!("{epoch}-{invocation}")
 }
 
-/// How a run ended, in the words of documents.
+/// Returns the outcome of a run, in the words of documents.
 pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
     match result {
         RunResult::Cancelled => Outcome::Cancelled,
@@ -91,7 +91,7 @@ pub(crate) fn outcome(result: RunResult, error: Option<&Error>) -> Outcome {
     }
 }
 
-/// What a run did, in the words of documents.
+/// Returns the work of a run, in the words of documents.
 pub(crate) fn work(result: RunResult) -> Work {
     match result {
         RunResult::Done(work) => work_of(work),
@@ -110,7 +110,7 @@ fn work_of(work: watershed_core::Work) -> Work {
     }
 }
 
-/// Who asked, as `kind/name`; calls from outside have no name that means anything later.
+/// Returns the origins of a request, as `kind/name`; calls from outside have no name that means anything later.
 pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
     match reason.cause.as_ref() {
         Some(Cause::Resource { key, .. } | Cause::Invocation { key, .. }) => vec![key.to_string()],
@@ -118,7 +118,7 @@ pub(crate) fn cause(reason: &StoredReason) -> Vec<String> {
     }
 }
 
-/// What led to a request for this resource.
+/// Returns the causal chain of a request for this resource.
 pub(crate) fn chain(reason: &StoredReason, key: &Key) -> Vec<Link> {
     let links = reason.chain(key).into_iter();
     links

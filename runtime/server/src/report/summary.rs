@@ -7,7 +7,7 @@ use watershed_core::{Error, Row, RunResult, Uid};
 use super::resource;
 use crate::documents::{Health, Outcome, Outcomes, Work};
 
-/// What a command's runs did, by resource.
+/// The work of a command's runs, by resource.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Done {
     by_uid: HashMap<Uid, (Work, Outcome)>,
@@ -42,12 +42,12 @@ impl Done {
         }
     }
 
-    /// What was done for a resource.
+    /// Returns the work for a resource.
     pub(crate) fn work(&self, uid: Uid) -> Work {
         self.by_uid.get(&uid).map_or(Work::None, |(work, _)| *work)
     }
 
-    /// How the runs of a resource ended, or how one counts that was not run.
+    /// Returns the outcome of a resource's runs, or the one under which it counts without a run.
     pub(crate) fn outcome(&self, uid: Uid, health: Health) -> Outcome {
         match self.by_uid.get(&uid) {
             Some((_, outcome)) => *outcome,
@@ -56,7 +56,7 @@ impl Done {
     }
 }
 
-/// How a resource counts that this command did not run.
+/// Returns the outcome under which a resource counts that this command did not run.
 pub(crate) fn without_run(health: Health) -> Outcome {
     match health {
         Health::Failed => Outcome::Failed,

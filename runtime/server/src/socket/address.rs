@@ -1,4 +1,4 @@
-//! Where the socket of a state folder is.
+//! The address of a state folder's socket.
 
 use std::fs;
 use std::io;
@@ -62,7 +62,8 @@ impl Address {
         }
     }
 
-    /// Whether the runtime folder is ours alone; true for a socket in the state folder, which is as safe as its data.
+    /// Returns true if the runtime folder is ours alone; true for a socket in the state folder, which is as safe as its
+    /// data.
     ///
     /// # Errors
     /// When it is not, or is missing.

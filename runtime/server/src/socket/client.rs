@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::protocol::{Hello, Side, Wire, WireError};
 use super::{Address, Owner, Refusal, Reply, Request, replies};
 
-/// Why the owner can't be asked.
+/// The reason why the owner can't be asked.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nobody listens: not yet, not any more, or the one that uses the folder answers no requests.
@@ -65,7 +65,7 @@ impl Connection {
         })
     }
 
-    /// Who answers.
+    /// Returns the owner that answers.
     pub fn owner(&self) -> Option<&Owner> {
         self.owner.as_ref()
     }

@@ -22,7 +22,7 @@ use tokio::sync::mpsc;
 /// Replies that wait for a slow reader; beyond that the service waits.
 const REPLIES_IN_FLIGHT: usize = 256;
 
-/// Where a service puts its replies.
+/// The sender of a service's replies.
 pub type Replies = mpsc::Sender<Reply>;
 
 /// A bounded channel of replies.
@@ -30,13 +30,13 @@ pub fn replies() -> (Replies, mpsc::Receiver<Reply>) {
     mpsc::channel(REPLIES_IN_FLIGHT)
 }
 
-/// What answers requests, here or at the other end of a socket.
+/// A service that answers requests, here or at the other end of a socket.
 pub trait Service: Send + Sync + 'static {
     /// Answers one request. The last reply is `Done` or `Refused`; a closed channel means that nobody listens
     /// any more, which ends reads and leaves builds alone.
     fn serve(&self, request: Request, replies: Replies) -> impl Future<Output = ()> + Send;
 
-    /// Who answers, for people who ask.
+    /// Returns the owner that answers, for people who ask.
     fn owner(&self) -> Option<Owner> {
         None
     }

@@ -30,7 +30,7 @@ pub(super) struct Hello {
     pub(super) program: String,
     /// Version of the program.
     pub(super) version: String,
-    /// Who owns the folder; only its owner says so.
+    /// The owner of the folder; only the owner fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) owner: Option<Owner>,
 }
@@ -44,7 +44,7 @@ impl Hello {
         }
     }
 
-    /// Whether both sides speak the same language.
+    /// Returns true if both sides speak the same language.
     pub(super) fn fits(&self, other: &Self) -> bool {
         (&self.program, &self.version) == (&other.program, &other.version)
     }
@@ -73,13 +73,13 @@ impl std::fmt::Display for Owner {
     }
 }
 
-/// What a command asks of an instance.
+/// A request of a command to an instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
     /// Converge everything.
     Run(RunRequest),
-    /// How resources stand.
+    /// The status of resources.
     Status {
         /// Only these, if any.
         names: Vec<String>,
@@ -91,14 +91,14 @@ pub enum Request {
     },
     /// Look at these again.
     Reconcile {
-        /// Which.
+        /// The resources.
         names: Vec<String>,
-        /// How the work is done.
+        /// The options of the run.
         run: RunRequest,
     },
     /// Do the work of these again.
     Refresh {
-        /// Which.
+        /// The resources.
         names: Vec<String>,
         /// Forget incremental state.
         full: bool,
@@ -107,7 +107,7 @@ pub enum Request {
         /// These partitions again, besides those that are due.
         #[serde(default)]
         partitions: Option<PartitionChoice>,
-        /// How the work is done.
+        /// The options of the run.
         run: RunRequest,
     },
     /// Build these anew, whose edits are held.
@@ -132,7 +132,7 @@ pub enum Request {
     Test(TestRequest),
     /// The first rows of a resource, or its spec and state.
     Show {
-        /// Which.
+        /// The resource.
         name: String,
         /// At most so many rows.
         limit: u64,
@@ -145,7 +145,7 @@ pub enum Request {
         #[serde(default)]
         selection: Selection,
     },
-    /// What reads what.
+    /// The graph of resources.
     Graph {
         /// Only around this one.
         name: Option<String>,
@@ -164,37 +164,37 @@ pub enum Request {
     },
     /// The partitions of a model.
     Partitions(PartitionsRequest),
-    /// Why something is not running.
+    /// The reason why something is not running.
     Explain {
-        /// Which; the whole project without one.
+        /// The resource; the whole project without one.
         name: Option<String>,
     },
     /// Pause, resume or cancel these.
     Operate {
-        /// What is done.
+        /// The operation.
         operation: Operation,
-        /// Which.
+        /// The resources.
         names: Vec<String>,
     },
     /// Try again now what has failed of these.
     Retry {
-        /// Which.
+        /// The resources.
         names: Vec<String>,
-        /// How the work is done.
+        /// The options of the run.
         run: RunRequest,
     },
-    /// What the runs of a resource said.
+    /// The logs of a resource's runs.
     Logs {
-        /// Whose.
+        /// The resource.
         name: String,
         /// At most so many lines of what was said before.
         limit: u64,
         /// Also what they say from now on, until nobody listens.
         follow: bool,
     },
-    /// Whether the controller and its catalog hold together.
+    /// A check that the controller and its catalog hold together.
     Check,
-    /// What is damaged of what the project keeps.
+    /// A check of the project's stored data for damage.
     Doctor,
     /// Give back the room that nothing uses.
     Gc,
@@ -319,7 +319,7 @@ pub enum StatsForm {
     Prometheus,
 }
 
-/// How a run is done.
+/// The options of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunRequest {
     /// Variables set by hand; an owner with others refuses.
@@ -341,7 +341,7 @@ pub struct RunRequest {
 pub enum Reply {
     /// Something happened.
     Event(Box<Event>),
-    /// What runs at the moment, for progress.
+    /// The present activity, for progress.
     Activity(Activity),
     /// The work waits until this process closes the engine's file.
     Waiting(String),
@@ -354,7 +354,7 @@ pub enum Reply {
     Columns(Vec<Column>),
     /// Rows of a result.
     Rows(Vec<Vec<Value>>),
-    /// What runs said.
+    /// Log lines of runs.
     Lines(Vec<LogLine>),
     /// The end, with the answer.
     Done(Box<Answer>),
@@ -362,14 +362,14 @@ pub enum Reply {
     Refused(Refusal),
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// Resources that are settled.
     pub settled: u64,
     /// Resources there are.
     pub total: u64,
-    /// What runs now.
+    /// The resources that run now.
     pub running: Vec<ResourceName>,
 }
 
@@ -381,7 +381,7 @@ pub enum Answer {
     Run(Box<RunDocument>),
     /// Of a query: all rows were sent.
     Rows {
-        /// Whether a limit cut the result short.
+        /// True if a limit cut the result short.
         more: bool,
     },
     /// Of `query --out` and `show --out`.
@@ -422,15 +422,15 @@ pub enum Answer {
     Prometheus(String),
 }
 
-/// Why there is no answer.
+/// The reason why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Refusal {
-    /// What the program ends with.
+    /// The exit code of the program.
     pub exit_code: u8,
-    /// What was attempted and what was met.
+    /// The attempt, and the obstacle.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
     /// The mistake in the statement that was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -477,7 +477,7 @@ impl Refusal {
     }
 }
 
-/// Why a message could not be sent or read.
+/// The reason why a message could not be sent or read.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WireError {
     #[error("the connection broke")]
@@ -493,7 +493,7 @@ pub(super) struct Wire {
     lines: Framed<UnixStream, LinesCodec>,
 }
 
-/// Which messages a side reads.
+/// The side of a connection, by the messages that it reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Side {
     Client,

@@ -93,7 +93,7 @@ struct Database {
     ownership: Ownership,
 }
 
-/// Whose the database is.
+/// The owner of the database.
 #[derive(Debug)]
 enum Ownership {
     /// Ours: the file is locked until this is dropped, after the connections.

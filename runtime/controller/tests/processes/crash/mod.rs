@@ -30,7 +30,7 @@ const ROUNDS: u64 = 3;
 const CI_ROUNDS: u64 = 30;
 /// The most acknowledgements before a process is killed.
 const ACKNOWLEDGED_MAX: usize = 150;
-/// How long a lease of Postgres lasts here: a killed holder's has to run out before anybody can look.
+/// The term of a lease of Postgres here: a killed holder's has to run out before anybody can look.
 const TERM: Duration = Duration::from_millis(300);
 /// The lease of who looks, and is not killed.
 const UNHURRIED: Duration = Duration::from_secs(60);
@@ -107,7 +107,7 @@ async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dy
     println!("{processes} processes, {count} rounds from seed {first}: {acknowledged} writes, none lost");
 }
 
-/// What the catalog says, each resource built as it was declared.
+/// Returns the catalog, each resource built as it was declared.
 fn found(controller: &Controller) -> Model {
     let mut found = Model::default();
     for resource in controller.list(watershed_controller::Hidden::Show).resources {

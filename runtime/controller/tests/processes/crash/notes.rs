@@ -1,4 +1,4 @@
-//! What writers noted, and whether a catalog agrees with it.
+//! Notes of writers, and their comparison with a catalog.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,7 +13,7 @@ use crate::task::Task;
 /// Resources by name, with what they were declared as.
 pub(super) type Model = BTreeMap<String, String>;
 
-/// What one edit or batch does.
+/// One edit or batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Step {
     /// Creates or updates.
@@ -35,7 +35,7 @@ pub(super) enum Line {
     Refused,
 }
 
-/// Where one writer notes.
+/// The notes of one writer.
 #[derive(Debug)]
 pub(super) struct Notebook(File);
 
@@ -110,7 +110,7 @@ impl Notes {
         found.clone()
     }
 
-    /// What a writer's resources must be, and what they may be as well.
+    /// Returns the resources that a writer must have, and those that it may have as well.
     fn ends(&self, before: &Model, writer: &str) -> (Model, Option<Model>) {
         let (mut certain, mut pending) = (before.clone(), None);
         for line in self.writers.get(writer).into_iter().flatten() {

@@ -58,7 +58,7 @@ pub(in crate::cli) struct Out {
 /// `show`
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Show {
-    /// Which, by `name` or `kind/name`.
+    /// Resource, by `name` or `kind/name`.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete_names))]
     pub name: String,
     /// At most so many rows [default: 40 on a terminal, 10 elsewhere].

@@ -18,7 +18,7 @@ fn through(row: &Row) -> Vec<String> {
     state.map(|state| state.made_files).unwrap_or_default()
 }
 
-/// What all models read.
+/// The data files of all models.
 #[derive(Debug)]
 pub(super) struct DataFiles {
     root: PathBuf,
@@ -93,12 +93,12 @@ impl DataFiles {
         deepest.into_iter().map(tree).collect()
     }
 
-    /// Whether anybody reads what is at a path.
+    /// Returns true if anybody reads what is at a path.
     pub(super) fn is_read(&self, path: &Path, is_folder: bool) -> bool {
         self.patterns().any(|pattern| pattern.concerns(path, is_folder))
     }
 
-    /// Who reads what is at one of these paths; the second of each says whether it is, or was, a folder.
+    /// Lists the readers of these paths; the second of each says whether it is, or was, a folder.
     pub(super) fn readers(&self, touched: &[(&Path, bool)]) -> BTreeSet<Uid> {
         let reads = |patterns: &[Pattern]| {
             touched

@@ -20,7 +20,7 @@ const LARGEST_POINTER: usize = 64 << 10;
 pub(super) struct Gathering {
     git: Git,
     seen: Seen,
-    /// When its first and its latest touch were noticed.
+    /// The time at which its first and its latest touch were noticed.
     times: Option<(Instant, Instant)>,
 }
 
@@ -80,7 +80,7 @@ struct Git {
 }
 
 impl Git {
-    /// Whether git is changing files: it holds this lock until the last one is written.
+    /// Returns true if git is changing files: it holds this lock until the last one is written.
     fn is_at_work(&self) -> bool {
         let folder = self
             .root

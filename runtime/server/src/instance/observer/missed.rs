@@ -13,11 +13,11 @@ pub(super) type Missed = HashMap<Uid, Vec<HistoryRow>>;
 /// Beyond the runs that were counted there may be some that were cancelled, which are not.
 const UNCOUNTED: u32 = 4;
 
-/// What is remembered of a resource to notice that a run was missed.
+/// The counts of a resource by which a missed run is noticed.
 pub(super) struct Told {
     /// The last run that was told.
     pub(super) run: Option<(u64, InvocationId)>,
-    /// How many there had been.
+    /// The number of runs.
     pub(super) total: u64,
 }
 

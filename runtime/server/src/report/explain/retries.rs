@@ -14,7 +14,7 @@ pub(super) fn policy(entry: &Entry, said: &Said) -> RetryPolicy {
     said.get(&entry.row.uid).map_or_else(own, |said| said.retry)
 }
 
-/// What of it failed, how often in a row, and how often it may.
+/// Describes the failed phase, the failures in a row, and their limit.
 pub(super) fn failure(entry: &Entry, policy: RetryPolicy) -> String {
     let marks = &entry.row.marks;
     let what = match (marks.is_deleted(), marks.is_renamed()) {

@@ -1,4 +1,4 @@
-//! What documents say about resources of kinds other than models.
+//! Parts of documents for resources of kinds other than models.
 
 use serde_json::{Value, json};
 use watershed_compilers::{Kind, Spec, spec_json};
@@ -10,14 +10,14 @@ use watershed_proto::{
 
 use crate::documents::{Diagnostic, ResourceName, Severity};
 
-/// What is wanted, keys named as in project files; null where it can't be read.
+/// Returns the desired spec, keys named as in project files; null where it can't be read.
 pub(super) fn spec(row: &Row) -> Value {
     let kind = Kind::read(row.kind.as_str());
     let spec = kind.and_then(|kind| Spec::decode(kind, row.spec.as_ref()));
     spec.map_or(Value::Null, |spec| spec_json::declared(&spec, row.name.as_str()))
 }
 
-/// What was found; none before anything was.
+/// Returns the result; none before the first one.
 pub(super) fn result(row: &Row) -> Option<Value> {
     let kind = Kind::read(row.kind.as_str())?;
     let state = row.state.as_deref()?;
@@ -116,7 +116,7 @@ pub(super) fn problems(row: &Row) -> Vec<Diagnostic> {
     state.problems.into_iter().map(finding).collect()
 }
 
-/// What was achieved; null where nothing was, or it can't be read.
+/// Returns the stored state; null where there is none, or it can't be read.
 pub(super) fn state(row: &Row) -> Value {
     result(row).unwrap_or_default()
 }
