@@ -63,7 +63,6 @@ pub use types::effect::{
 };
 pub use types::error::{Error, ErrorKind, Place, Refusal};
 pub use types::explanation::{Explanation, Subject, WhyNot};
-pub use types::hashing::{QuickHash, QuickHasher};
 pub use types::ids::{
     CallId, CommitId, Epoch, InvocationId, Refreshes, Revision, SpecVersion, StateVersion, Uid,
 };

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use rustc_hash::FxBuildHasher;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
@@ -16,7 +17,7 @@ use tokio::time::Instant;
 use tracing::Span;
 use watershed_core::{
     Answer, Call, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
-    Priority, QuickHash, Refusal, Start, StopReason, Unreturned,
+    Priority, Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::api::clock::Clock;
@@ -57,7 +58,7 @@ pub(crate) struct Host {
     /// The reaction to a lost lease.
     pub(crate) on_lease_lost: OnLeaseLost,
     pub(crate) calls: PendingCalls,
-    pub(crate) running: HashMap<InvocationId, Arc<InvocationChannel>, QuickHash>,
+    pub(crate) running: HashMap<InvocationId, Arc<InvocationChannel>, FxBuildHasher>,
     /// Started and not handed to the workers yet.
     pub(crate) starting: Vec<Invocation>,
     pub(crate) workers: Workers,

@@ -1,6 +1,7 @@
 //! The common part of stores of rows: reasons why commits fail, and the times at which history is cut to its bounds.
 
-use watershed_core::{CommitError, HistoryRow, QuickHash, Uid};
+use rustc_hash::FxBuildHasher;
+use watershed_core::{CommitError, HistoryRow, Uid};
 
 use super::ColumnError;
 
@@ -15,7 +16,7 @@ const AGE_INTERVAL_MS: i64 = 60 * 60 * 1000;
 #[derive(Debug, Default)]
 pub(super) struct Cuts {
     /// By resource, entries written since. One that is not here was not cut by us yet.
-    since: std::collections::HashMap<Uid, u32, QuickHash>,
+    since: std::collections::HashMap<Uid, u32, FxBuildHasher>,
     aged_at: Option<i64>,
 }
 

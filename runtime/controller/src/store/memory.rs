@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as Place;
+use rustc_hash::FxBuildHasher;
 use watershed_core::{
-    Commit, CommitError, Epoch, HistoryRow, InvocationId, QuickHash, Revision, Row, Stored, StoredRow, Uid,
-    Write,
+    Commit, CommitError, Epoch, HistoryRow, InvocationId, Revision, Row, Stored, StoredRow, Uid, Write,
 };
 
 use super::{
@@ -99,7 +99,7 @@ struct Instance {
     /// Found by the uid in each: a large catalog needs no second copy of it.
     rows: HashTable<Arc<Row>>,
     /// By resource, oldest first.
-    history: HashMap<Uid, VecDeque<Entry>, QuickHash>,
+    history: HashMap<Uid, VecDeque<Entry>, FxBuildHasher>,
 }
 
 #[derive(Debug)]
@@ -229,5 +229,5 @@ impl Catalog for MemoryCatalog {
 }
 
 fn hash(uid: Uid) -> u64 {
-    QuickHash::default().hash_one(uid)
+    FxBuildHasher::default().hash_one(uid)
 }

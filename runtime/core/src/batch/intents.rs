@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::types::index::Slot;
-use crate::{Key, Name, NewResource, QuickHash, Update};
+use crate::{Key, Name, NewResource, Update};
+use rustc_hash::FxBuildHasher;
 
 /// Everything that the edits of a batch say of one stored resource.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub(crate) struct Intent {
 pub(crate) struct Intents {
     /// Boxed, for a map of large values is a large allocation even for the one edit that most batches have.
     pub(super) stored: BTreeMap<Slot, Box<Intent>>,
-    pub(super) new: HashMap<Key, Box<NewResource>, QuickHash>,
+    pub(super) new: HashMap<Key, Box<NewResource>, FxBuildHasher>,
 }
 
 impl Intent {

@@ -8,7 +8,8 @@ use super::intents::{Intent, Intents};
 use crate::graph::Graph;
 use crate::graph::resource::Life;
 use crate::types::index::Slot;
-use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, QuickHash, Refusal, Uid, Update};
+use crate::{Batch, Change, Edit, Expect, Key, Name, NewResource, Refusal, Uid, Update};
+use rustc_hash::FxBuildHasher;
 
 /// The change of a batch to one resource.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub(crate) struct Plan {
     /// For each edit, the resource that it is about.
     uids: Vec<Uid>,
     /// The origins of edits that name one, by resource.
-    origins: HashMap<Uid, Arc<str>, QuickHash>,
+    origins: HashMap<Uid, Arc<str>, FxBuildHasher>,
 }
 
 impl Plan {
@@ -44,7 +45,7 @@ impl Plan {
     }
 
     /// Takes it apart: the steps, and the origins of the edits that name one, by resource.
-    pub(crate) fn into_steps(self) -> (Vec<Step>, HashMap<Uid, Arc<str>, QuickHash>) {
+    pub(crate) fn into_steps(self) -> (Vec<Step>, HashMap<Uid, Arc<str>, FxBuildHasher>) {
         (self.steps, self.origins)
     }
 }
@@ -200,7 +201,7 @@ fn check_names_after(graph: &Graph, intents: &Intents) -> Result<(), Refusal> {
             renamed || (intent.delete.is_some() && intent.create.is_none())
         })
     };
-    let mut taken: HashMap<Key, Uid, QuickHash> = HashMap::default();
+    let mut taken: HashMap<Key, Uid, FxBuildHasher> = HashMap::default();
     let mut take = |key: Key, uid: Uid| {
         let id = graph.name_id(&key.kind, &key.name);
         let live = id.and_then(|id| graph.live(id)).filter(|live| !leaves(*live));

@@ -9,13 +9,14 @@ use crate::schedule::scheduler::Scheduler;
 use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
-use crate::{Explanation, Now, Phase, QuickHash, Refusal, Revision, Settled, Subject, Target, WhyNot};
+use crate::{Explanation, Now, Phase, Refusal, Revision, Settled, Subject, Target, WhyNot};
+use rustc_hash::FxBuildHasher;
 
 /// The most names in a list of an explanation.
 const NAMES_MAX: usize = 16;
 
 /// The visited slots: used for membership alone, so that their order is never seen.
-type Seen = HashSet<Slot, QuickHash>;
+type Seen = HashSet<Slot, FxBuildHasher>;
 
 /// The components that an explanation looks at.
 pub(crate) struct Explainer<'a> {

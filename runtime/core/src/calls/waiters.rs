@@ -6,7 +6,8 @@ use crate::graph::Graph;
 use crate::graph::resource::Life;
 use crate::journal::Journal;
 use crate::types::index::Slot;
-use crate::{Answer, CallId, InvocationId, QuickHash, RunOutcome, Settlement};
+use crate::{Answer, CallId, InvocationId, RunOutcome, Settlement};
+use rustc_hash::FxBuildHasher;
 
 /// The answers that a handle still waits for.
 #[derive(Clone, Copy, Debug)]
@@ -31,14 +32,14 @@ struct Group {
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Waiters {
-    open: HashMap<CallId, Open, QuickHash>,
+    open: HashMap<CallId, Open, FxBuildHasher>,
     /// Per resource: who waits for the first run that starts from this invocation on.
-    outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>, QuickHash>,
-    groups: HashMap<u64, Group, QuickHash>,
+    outcomes: HashMap<Slot, Vec<(CallId, InvocationId)>, FxBuildHasher>,
+    groups: HashMap<u64, Group, FxBuildHasher>,
     next_group: u64,
     /// Per resource: the groups that wait for it to settle.
-    waits: HashMap<Slot, Vec<u64>, QuickHash>,
-    latest: HashMap<Slot, u64, QuickHash>,
+    waits: HashMap<Slot, Vec<u64>, FxBuildHasher>,
+    latest: HashMap<Slot, u64, FxBuildHasher>,
     idle: Vec<CallId>,
     /// Raised with every change of the graph's edges.
     edges_changed: u64,

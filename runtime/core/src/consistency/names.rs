@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::Findings;
 use super::Parts;
+use crate::Uid;
 use crate::types::index::Slot;
-use crate::{QuickHash, Uid};
+use rustc_hash::FxBuildHasher;
 
 impl Parts<'_> {
     /// Each live resource is the one of its name; claims and referrers agree with rows.
@@ -79,7 +80,7 @@ impl Parts<'_> {
 
     /// Checks that owners own what the rows say.
     pub(super) fn check_owners_agree(&self, findings: &mut Findings) {
-        let mut owned: HashMap<Uid, BTreeSet<Slot>, QuickHash> = HashMap::default();
+        let mut owned: HashMap<Uid, BTreeSet<Slot>, FxBuildHasher> = HashMap::default();
         for (slot, resource) in self.graph.iter() {
             let stored = resource.life() != crate::graph::resource::Life::Gone;
             if let Some(owner) = resource.row().owner.filter(|_| stored) {

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::Findings;
 use super::Parts;
 use crate::graph::resource::Life;
-use crate::{Compared, Consistency, QuickHash, Rule, Stored, StoredRow, Subject, Uid};
+use crate::{Compared, Consistency, Rule, Stored, StoredRow, Subject, Uid};
+use rustc_hash::FxBuildHasher;
 
 impl Parts<'_> {
     /// Nothing is newer than the catalog, and every change that was not handed to the store is remembered as such.
@@ -80,7 +81,7 @@ impl Parts<'_> {
                 stored.revision
             )
         });
-        let by_uid: HashMap<Uid, &StoredRow, QuickHash> = stored
+        let by_uid: HashMap<Uid, &StoredRow, FxBuildHasher> = stored
             .rows
             .iter()
             .map(|stored| (stored.row.uid, stored))

@@ -16,9 +16,8 @@ use crate::graph::owners::News;
 use crate::graph::resource::{Cancelled, Life, Resource, Running};
 use crate::types::edit::{no_labels, unless_empty};
 use crate::types::index::{NameId, Slot};
-use crate::{
-    Cause, Deletion, Name, NewResource, QuickHash, Reason, Row, Settled, SpecVersion, Uid, Update, Why,
-};
+use crate::{Cause, Deletion, Name, NewResource, Reason, Row, Settled, SpecVersion, Uid, Update, Why};
+use rustc_hash::FxBuildHasher;
 
 /// The findings of a batch so far.
 #[derive(Debug, Default)]
@@ -43,7 +42,7 @@ struct Author<'a> {
     cause: &'a Cause,
     /// The reason of the invocation that makes the batch, if one does.
     before: Option<Arc<Reason>>,
-    origins: HashMap<Uid, Arc<str>, QuickHash>,
+    origins: HashMap<Uid, Arc<str>, FxBuildHasher>,
     /// The last reason that was made. What a batch asks for in the same way shares one.
     last: RefCell<Option<Arc<Reason>>>,
 }

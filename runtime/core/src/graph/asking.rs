@@ -11,7 +11,8 @@ use super::resource::Cancelled;
 use super::settling::Stops;
 use crate::types::index::Slot;
 use crate::types::reason::Cancels;
-use crate::{Mono, OnTimedAncestor, Phase, Priority, QuickHash, Reason, Why};
+use crate::{Mono, OnTimedAncestor, Phase, Priority, Reason, Why};
+use rustc_hash::FxBuildHasher;
 
 /// One resource whose edges downwards are being walked.
 struct Frame {
@@ -239,7 +240,7 @@ impl Graph {
             return;
         }
         let mut open = vec![self.rep(slot)];
-        let mut seen = HashSet::<Slot, QuickHash>::default();
+        let mut seen = HashSet::<Slot, FxBuildHasher>::default();
         while let Some(rep) = open.pop() {
             if self.slots[rep].busy_children == 0 || !seen.insert(rep) {
                 continue;

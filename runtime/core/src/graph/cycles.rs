@@ -10,7 +10,8 @@ use std::sync::Arc;
 use super::Graph;
 use super::components::components;
 use crate::types::index::{CycleId, Slot, index_u32};
-use crate::{Error, Key, QuickHash};
+use crate::{Error, Key};
+use rustc_hash::FxBuildHasher;
 
 /// The code of the error that the members of a cycle carry.
 pub(crate) const CYCLE_CODE: &str = "cycle";
@@ -195,10 +196,10 @@ impl Graph {
 
     /// Everything below the seeds, themselves included, with its edges as indexes into the first list.
     fn reach(&mut self, seeds: &[Slot]) -> (Vec<Slot>, Vec<Vec<u32>>) {
-        let mut index_of: HashMap<Slot, u32, QuickHash> = HashMap::default();
+        let mut index_of: HashMap<Slot, u32, FxBuildHasher> = HashMap::default();
         let mut nodes: Vec<Slot> = Vec::new();
         let mut children: Vec<Vec<u32>> = Vec::new();
-        let visit = |slot: Slot, nodes: &mut Vec<Slot>, index_of: &mut HashMap<Slot, u32, QuickHash>| {
+        let visit = |slot: Slot, nodes: &mut Vec<Slot>, index_of: &mut HashMap<Slot, u32, FxBuildHasher>| {
             *index_of.entry(slot).or_insert_with(|| {
                 nodes.push(slot);
                 index_u32(nodes.len() - 1)
@@ -257,7 +258,7 @@ impl Graph {
     /// A shortest way from a member of a cycle over refs back to itself, each member once.
     fn way_round(&self, from: Slot) -> Vec<Slot> {
         let cycle = self.slots[from].cycle;
-        let mut reached_from: HashMap<Slot, Slot, QuickHash> = HashMap::default();
+        let mut reached_from: HashMap<Slot, Slot, FxBuildHasher> = HashMap::default();
         let mut queue = VecDeque::from([from]);
         while let Some(slot) = queue.pop_front() {
             for parent in self

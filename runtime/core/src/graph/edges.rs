@@ -14,8 +14,8 @@
 use super::Graph;
 use super::names::Referrer;
 use super::resource::{Life, Link};
-use crate::QuickHash;
 use crate::types::index::{NameId, Slot, index_u32};
+use rustc_hash::FxBuildHasher;
 
 impl Graph {
     /// The resource with which the counts of `slot` stand.
@@ -74,7 +74,7 @@ impl Graph {
         }
         let refs = self.slots[slot].row.refs.clone();
         let mut links: Vec<Link> = Vec::with_capacity(refs.len());
-        let mut edges = std::collections::HashSet::<NameId, QuickHash>::default();
+        let mut edges = std::collections::HashSet::<NameId, FxBuildHasher>::default();
         for (index, reference) in refs.iter().enumerate() {
             let kind = self.kinds.intern(&reference.kind);
             let name = self.names.intern(kind, &reference.name);

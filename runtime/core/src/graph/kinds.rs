@@ -5,7 +5,8 @@ use std::ops::{Index, IndexMut};
 use std::time::Duration;
 
 use crate::types::index::KindId;
-use crate::{Kind, KindOptions, QuickHash};
+use crate::{Kind, KindOptions};
+use rustc_hash::FxBuildHasher;
 
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
@@ -29,7 +30,7 @@ impl KindEntry {
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Kinds {
     entries: Vec<KindEntry>,
-    by_name: HashMap<Kind, KindId, QuickHash>,
+    by_name: HashMap<Kind, KindId, FxBuildHasher>,
     /// The least of their patiences with timed requests; none if none is registered.
     timed_patience: Option<Duration>,
 }

@@ -34,7 +34,8 @@ use resource::{Life, Resource, Running};
 use slots::Slots;
 
 use crate::types::index::{KindId, NameId, Slot};
-use crate::{InvocationId, Kind, KindOptions, Mono, Name, QuickHash, Uid};
+use crate::{InvocationId, Kind, KindOptions, Mono, Name, Uid};
+use rustc_hash::FxBuildHasher;
 
 /// Counts of what was looked at.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,13 +53,13 @@ pub(crate) struct Graph {
     kinds: Kinds,
     cycles: Cycles,
     /// The owned resources of each owner.
-    owned: HashMap<Uid, BTreeSet<Slot>, QuickHash>,
+    owned: HashMap<Uid, BTreeSet<Slot>, FxBuildHasher>,
     /// Resources to be considered, each at most once.
     agenda: VecDeque<Slot>,
     /// Resources whose stage or progress readers have not been shown, each at most once.
     touched: Vec<Slot>,
     /// Invocations that have not returned.
-    runs: HashMap<InvocationId, Slot, QuickHash>,
+    runs: HashMap<InvocationId, Slot, FxBuildHasher>,
     /// The number of those that are abandoned.
     abandoned: usize,
     /// The number of pending or running resources, the time since which there are some, and how often that began.

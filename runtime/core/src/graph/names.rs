@@ -10,7 +10,8 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::{Entry, OccupiedEntry};
 
 use crate::types::index::{KindId, NameId, Slot};
-use crate::{Cause, Name, QuickHash};
+use crate::{Cause, Name};
+use rustc_hash::FxBuildHasher;
 
 /// A ref that names this name: link `index` of `slot`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,7 +188,7 @@ fn of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable
 }
 
 fn hash(name: &Name) -> u64 {
-    QuickHash::default().hash_one(name)
+    FxBuildHasher::default().hash_one(name)
 }
 
 impl Index<NameId> for Names {

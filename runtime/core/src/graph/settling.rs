@@ -8,7 +8,8 @@ use super::lifecycle::Event;
 use super::resource::{Cancelled, Pending};
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
-use crate::{Effect, Mono, Now, Phase, Priority, QuickHash, Reason, RunResult, Settled, Timestamp};
+use crate::{Effect, Mono, Now, Phase, Priority, Reason, RunResult, Settled, Timestamp};
+use rustc_hash::FxBuildHasher;
 
 /// The outputs of a cancel: the effect, and the timer of the abandonment.
 pub(crate) struct Stops<'a> {
@@ -123,7 +124,7 @@ impl Graph {
 
     /// A resource and its descendants, as far as they are unsettled.
     pub(crate) fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
-        let mut seen = HashSet::<Slot, QuickHash>::default();
+        let mut seen = HashSet::<Slot, FxBuildHasher>::default();
         seen.insert(slot);
         let mut members = vec![slot];
         let mut next = 0;

@@ -5,9 +5,10 @@ use std::ops::{Index, IndexMut};
 
 use hashbrown::HashTable;
 
+use crate::Uid;
 use crate::graph::resource::Resource;
 use crate::types::index::Slot;
-use crate::{QuickHash, Uid};
+use rustc_hash::FxBuildHasher;
 
 /// All resources that are stored, or gone with an invocation that has yet to return.
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Slots {
 }
 
 fn hash(uid: Uid) -> u64 {
-    QuickHash::default().hash_one(uid)
+    FxBuildHasher::default().hash_one(uid)
 }
 
 /// Slots are made here and handed around inside the core only: one without a resource is a bug of the core.

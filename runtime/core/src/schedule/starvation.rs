@@ -15,7 +15,8 @@ use crate::graph::Graph;
 use crate::graph::lifecycle::At;
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
-use crate::{Mono, QuickHash, Uid};
+use crate::{Mono, Uid};
+use rustc_hash::FxBuildHasher;
 
 /// The time that a timed request is deferred before it asks again.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
@@ -29,7 +30,7 @@ pub(crate) struct Starvation {
     /// The time at which the last pass was, and in which stretch without rest.
     found: Option<(Mono, u64)>,
     /// The ancestors of what is starved. By uid, for a slot may be used again.
-    above_starved: HashSet<Uid, QuickHash>,
+    above_starved: HashSet<Uid, FxBuildHasher>,
 }
 
 impl Starvation {
@@ -118,7 +119,7 @@ fn long_waiting(graph: &Graph, slot: Slot, now: Mono) -> Option<(Slot, Mono, Mon
 }
 
 /// Returns the time at which something other than a timed request last came for a resource or anything above it.
-fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, QuickHash>) -> Mono {
+fn disturbed_above(graph: &mut Graph, slot: Slot, known: &mut HashMap<Slot, Mono, FxBuildHasher>) -> Mono {
     let start = graph.rep(slot);
     let mut open = vec![(start, false)];
     while let Some((rep, ready)) = open.pop() {

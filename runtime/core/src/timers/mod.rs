@@ -9,7 +9,8 @@ use std::hash::Hash;
 use std::time::Duration;
 
 use crate::types::index::Slot;
-use crate::{InvocationId, Mono, Now, QuickHash, Timestamp};
+use crate::{InvocationId, Mono, Now, Timestamp};
+use rustc_hash::FxBuildHasher;
 
 /// The longest that the host's timer is set ahead for a wall time: a clock that jumps is noticed after so long.
 const WALL_CHECK: Duration = Duration::from_secs(60);
@@ -54,7 +55,7 @@ pub(crate) enum Due {
 /// Keys with their times, on one clock.
 #[derive(Clone, Debug)]
 struct Table<T, K> {
-    at: HashMap<K, T, QuickHash>,
+    at: HashMap<K, T, FxBuildHasher>,
     order: BTreeSet<(T, K)>,
 }
 

@@ -6,7 +6,6 @@ pub(crate) mod edit;
 pub(crate) mod effect;
 pub(crate) mod error;
 pub(crate) mod explanation;
-pub(crate) mod hashing;
 pub(crate) mod ids;
 pub(crate) mod index;
 pub(crate) mod input;

@@ -6,9 +6,9 @@ use std::hash::{BuildHasher, Hash};
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use watershed_core::QuickHash;
 
 use crate::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard, Unpoisoned};
+use rustc_hash::FxBuildHasher;
 
 /// More than threads that read at a time, so that they rarely meet.
 pub(super) const SHARDS: usize = if cfg!(interleavings) { 2 } else { 64 };
@@ -135,5 +135,5 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
 }
 
 fn hash<K: Hash>(key: &K) -> u64 {
-    QuickHash::default().hash_one(key)
+    FxBuildHasher::default().hash_one(key)
 }
