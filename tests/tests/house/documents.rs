@@ -34,6 +34,30 @@ fn the_architecture_page_can_be_read_in_one_sitting() {
 }
 
 #[test]
+fn the_walks_name_files_that_exist_and_a_call_takes_at_most_25_of_them() {
+    let page = read(&root().join("docs/walks.md"));
+    let paths = |text: &str| -> Vec<String> {
+        let quoted = text.split('`').skip(1).step_by(2);
+        quoted
+            .filter(|text| text.ends_with(".rs"))
+            .map(str::to_owned)
+            .collect()
+    };
+    let missing: Vec<String> = paths(&page)
+        .into_iter()
+        .filter(|path| {
+            !["", "runtime"]
+                .iter()
+                .any(|folder| root().join(folder).join(path).is_file())
+        })
+        .collect();
+    assert!(missing.is_empty(), "not there: {missing:?}");
+    let (_, call) = page.split_once("## A call").expect("the walk of a call");
+    let (call, _) = call.split_once("## ").expect("the walk after it");
+    assert!((10..=25).contains(&paths(call).len()), "{}", paths(call).len());
+}
+
+#[test]
 fn the_smallest_program_has_at_most_25_lines_of_code_and_stands_whole_in_the_page_on_embedding() {
     let program = read(&root().join("examples/embed/src/bin/smallest.rs"));
     assert!(lines_of_code(&program) <= 25, "{} lines", lines_of_code(&program));
