@@ -16,7 +16,7 @@ use watershed_shim::{Client, Launch, Options, StartId};
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_watershed-shim-under-test");
 
 /// Time for something that has to happen; far more than it takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Milliseconds after which an unused shim ends.
 pub(crate) const IDLE_MS: &str = "3000";
