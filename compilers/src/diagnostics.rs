@@ -14,7 +14,7 @@ pub use crate::text::Span;
 
 use crate::resource::ResourceKey;
 
-/// How bad a finding is. The worse sorts first.
+/// The severity of a finding. The worse sorts first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Something does not work.
@@ -41,15 +41,15 @@ impl Severity {
 pub struct Diagnostic {
     /// The file's path, without a leading slash.
     pub path: String,
-    /// Where in the file.
+    /// The place in the file.
     pub span: Span,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it is; stable.
+    /// The code; stable.
     pub code: Code,
-    /// What is wrong: lower case, no full stop, names in quotes or backquotes.
+    /// A description: lower case, no full stop, names in quotes or backquotes.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
     /// The resource that it concerns.
     pub resource: Option<DiagnosticResource>,

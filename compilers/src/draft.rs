@@ -1,4 +1,4 @@
-//! What a group of files declares, before it is known what else the project holds.
+//! Drafts: the declaration of a group of files, before the rest of the project is known.
 
 pub(crate) mod block;
 mod context;
@@ -60,7 +60,7 @@ impl Draft {
     }
 }
 
-/// What a draft says.
+/// The body of a draft.
 #[derive(Debug, Clone)]
 pub(crate) enum Body {
     /// The spec without what depends on the rest of the project: meanings, a model's inputs.
@@ -79,7 +79,7 @@ pub(crate) struct RawRef {
     pub(crate) own_look: bool,
     /// It names a resource and nothing else: where there is none, that is a mistake.
     pub(crate) expected: bool,
-    /// Where it stands; none for one that a default gives.
+    /// Its place; none for one that a default gives.
     pub(crate) at: Option<At>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct SqlText {
     pub(crate) templating: bool,
 }
 
-/// What a piece of SQL is for.
+/// The purpose of a piece of SQL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// The model's rows.
@@ -128,7 +128,7 @@ pub(crate) enum Purpose {
     UnitTest,
     /// Statements around a build.
     Around,
-    /// What an API, an alert or a report reads.
+    /// A query of an API, an alert or a report.
     Query,
     /// A condition of a security rule.
     Condition,
@@ -142,9 +142,9 @@ pub(crate) struct SqlBlock {
     pub(crate) place: TextPlace,
     /// The kind of resources that its tables are.
     pub(crate) tables: Kind,
-    /// What stands before the text in its statements, so that the engine's parser can read them.
+    /// The text before it in its statements, so that the engine's parser can read them.
     pub(crate) prefix: &'static str,
-    /// What is to be parsed: the text or, for a template, its variants.
+    /// The statements to be parsed: the text or, for a template, its variants.
     pub(crate) statements: Vec<Statement>,
 }
 
@@ -155,7 +155,7 @@ pub(crate) struct Statement {
     pub(crate) variant: Option<Variant>,
 }
 
-/// What a group of files came to.
+/// A compiled group of files.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Compiled {
     pub(crate) drafts: Vec<Draft>,

@@ -14,11 +14,11 @@ use crate::text::names;
 pub struct Unknown {
     /// The name.
     pub name: String,
-    /// What is wrong.
+    /// A description.
     pub message: String,
     /// The nearest name that a field has.
     pub hint: Option<String>,
-    /// Where it stands, if that is known.
+    /// Its place, if that is known.
     pub at: Option<Spot>,
 }
 
@@ -40,9 +40,9 @@ impl Unknown {
 pub struct Fields {
     /// The column of times; empty if there is none.
     pub time: String,
-    /// What rows are grouped by.
+    /// The dimensions, by which rows are grouped.
     pub dimensions: Vec<String>,
-    /// What is computed.
+    /// The measures, which are computed.
     pub measures: Vec<String>,
 }
 
@@ -119,7 +119,7 @@ pub fn listed(
     }))
 }
 
-/// What an explore names that its metrics view has not.
+/// Lists the names of an explore that its metrics view does not have.
 pub(crate) fn of_explore(spec: &ExploreSpec, view: &Fields) -> Vec<Unknown> {
     let mut unknown = Vec::new();
     let mut choose = |selector: Option<&FieldSelector>, names: &[String], what: &str| {
@@ -153,7 +153,7 @@ pub fn of_comparison(defaults: &DashboardDefaults, dimensions: &[String]) -> Opt
     (!compared.is_empty() && !is_there).then(|| Unknown::new(compared, dimensions, "dimension", at))
 }
 
-/// What a canvas names that none of its metrics views has; `dimensions` are those of all of them.
+/// Lists the names of a canvas that none of its metrics views has; `dimensions` are those of all of them.
 pub fn of_canvas(spec: &CanvasSpec, dimensions: &[String]) -> Vec<Unknown> {
     let is_there = |wanted: &str| dimensions.iter().any(|name| name.eq_ignore_ascii_case(wanted));
     let filters = spec
@@ -182,7 +182,7 @@ pub fn metrics_view_of(spec: &ComponentSpec) -> Option<&str> {
     properties.str("metrics_view").filter(|name| !name.is_empty())
 }
 
-/// What a setting of a renderer names.
+/// The things that a setting of a renderer names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
     Measures,
@@ -217,7 +217,7 @@ const SETTINGS: [(&str, Names); 22] = [
     ("theta.field", Names::Fields),
 ];
 
-/// What a time column by a grain is called behind the column's name.
+/// The suffix of a time column by a grain, behind the column's name.
 const GRAIN_SUFFIX: &str = "_rill_TIME_GRAIN_";
 
 /// Renderers that draw on two axes, one colour for each value of a dimension.
@@ -258,7 +258,7 @@ fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
     setting == "color.field" && r#type == Some("value")
 }
 
-/// What a component names that its metrics view has not.
+/// Lists the names of a component that its metrics view does not have.
 pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
     // What these draw is said in a language of its own.
     if matches!(

@@ -1,8 +1,8 @@
-//! What a parse depends on beside the files.
+//! Options of a parse.
 
 use std::collections::BTreeMap;
 
-/// What a parse depends on beside the files.
+/// The inputs of a parse beside the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// The environment's name; decides which overrides and which `.NAME.env` files apply. Empty for none.

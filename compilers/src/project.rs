@@ -37,8 +37,8 @@ use files::Files;
 
 pub use places::{Place, Reference};
 
-/// Whether a parse may be taken as the whole truth about what the project declares. When it is not
-/// [`Trust::Whole`], whoever applies it deletes nothing.
+/// Tells whether a parse may be taken as the whole truth about what the project declares. When it is not [`Trust::Whole`],
+/// whoever applies it deletes nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     /// The files say all.
@@ -53,7 +53,7 @@ pub enum Trust {
     NoFiles,
 }
 
-/// What [`Project::apply`] changed.
+/// The changes of [`Project::apply`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Changes {
     /// Resources that were not there before.
@@ -67,7 +67,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Whether nothing changed.
+    /// Returns true if nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -100,7 +100,7 @@ pub struct Project {
     cache: Cache,
 }
 
-/// What findings came from.
+/// The source of findings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Source {
     Project,
@@ -151,7 +151,7 @@ impl Project {
         }
     }
 
-    /// What the parse depends on beside the files.
+    /// Returns the options of the parse.
     pub fn options(&self) -> &Options {
         &self.options
     }
@@ -176,7 +176,7 @@ impl Project {
         self.files.content(path).map(String::from_utf8_lossy)
     }
 
-    /// Whether what is not declared may be deleted.
+    /// Returns true if what is not declared may be deleted.
     pub fn trust(&self) -> Trust {
         if self.files.over_limit() {
             Trust::TooManyFiles
@@ -230,8 +230,9 @@ impl Project {
         &self.variables
     }
 
-    /// What was learned from the engine's parser, to be kept between processes; `None` if that is about what was
-    /// imported or last exported: what a few edits taught is soon learned again, and is not worth a file each time.
+    /// Exports the answers of the engine's parser, to be kept between processes; `None` if they are about those that
+    /// were imported or last exported: what a few edits taught is soon learned again, and is not worth a file each
+    /// time.
     pub fn export_cache(&mut self) -> Option<Vec<u8>> {
         if !self.cache.is_worth_an_export() {
             return None;

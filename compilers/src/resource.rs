@@ -1,4 +1,4 @@
-//! What a project declares: kinds, names, refs and specs.
+//! Resources that a project declares: kinds, names, refs and specs.
 
 pub(crate) mod file_kind;
 mod fingerprint;
@@ -16,7 +16,7 @@ pub use spec::Spec;
 
 pub(crate) use file_kind::FileKind;
 
-/// How a resource came out of its files.
+/// The health of a resource after its files were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Health {
     /// It compiles.
@@ -35,17 +35,17 @@ pub struct Resource {
     pub kind: Kind,
     /// Its name, in the case in which it was written.
     pub name: String,
-    /// What it reads, ordered and without repetition.
+    /// The resources that it reads, ordered and without repetition.
     pub refs: Vec<ResourceRef>,
     /// The files that declare it, without a leading slash, ordered.
     pub paths: Vec<String>,
     /// Its tags, as written.
     pub tags: Vec<String>,
-    /// What is wanted.
+    /// The desired spec.
     pub spec: Spec,
     /// Fingerprint of kind and spec by meaning, refs as ordinals; the name is no part of it.
     pub meaning: Fingerprint,
-    /// How it came out of its files.
+    /// Its health after its files were read.
     pub health: Health,
     /// The names on its cycle in order, from itself back to itself, if it is on one.
     pub cycle: Option<Vec<String>>,

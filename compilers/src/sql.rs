@@ -1,4 +1,4 @@
-//! What the engine's parser is asked, and what is read from its answer.
+//! Questions to the engine's parser, and the reading of its answers.
 
 mod analysis;
 mod answer;
@@ -23,7 +23,7 @@ use serde_json::Value;
 
 /// The engine's parser: the authority on its dialect. Implemented outside, so that this crate links no engine.
 pub trait SqlParser {
-    /// What decides how statements are read: the engine's name and version. Part of every fingerprint.
+    /// Returns the engine's name and version, which decide how statements are read. Part of every fingerprint.
     fn version(&self) -> &str;
 
     /// Parses each statement; the answers stand in the same order and number. Nothing is executed.
@@ -80,7 +80,7 @@ impl Tree {
     }
 }
 
-/// Why a statement has no tree.
+/// The reason why a statement has no tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SqlError {
     /// The engine can't parse the statement.
@@ -88,7 +88,7 @@ pub enum SqlError {
     Syntax {
         /// The engine's message.
         message: String,
-        /// Where in the statement.
+        /// The place in the statement.
         place: SqlPlace,
     },
     /// The engine has no tree for it, and its parser may accept it all the same: not a SELECT, a PIVOT without IN.

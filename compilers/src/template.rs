@@ -34,7 +34,7 @@ pub(crate) struct Template {
     pub(crate) defines: BTreeMap<String, ListNode>,
 }
 
-/// Why a text is no template. The line is 1-based, the column counts from 1.
+/// The reason why a text is no template. The line is 1-based, the column counts from 1.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     pub(crate) message: String,
@@ -42,7 +42,7 @@ pub(crate) struct SyntaxError {
     pub(crate) column: u32,
 }
 
-/// Whether a text has template actions.
+/// Returns true if a text has template actions.
 pub(crate) fn is_template(text: &str) -> bool {
     text.contains("{{")
 }

@@ -67,7 +67,7 @@ pub(crate) const RESOLVERS: [&str; 7] = [
     "ai",
 ];
 
-/// What one partition of files is.
+/// The kinds of partitions of files.
 const PARTITIONS: [&str; 3] = ["file", "directory", "hive"];
 
 /// A data block that was read.

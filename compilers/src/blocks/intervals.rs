@@ -49,7 +49,7 @@ pub(crate) fn take(fields: &mut Fields<'_>) -> Option<Intervals> {
     Some(intervals)
 }
 
-/// Whether a text is a duration in ISO 8601 with one number and one unit.
+/// Returns true if a text is a duration in ISO 8601 with one number and one unit.
 fn has_one_part(text: &str) -> bool {
     let Some(rest) = text.strip_prefix('P') else {
         return false;

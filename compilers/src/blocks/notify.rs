@@ -34,7 +34,7 @@ blocks! {
     }
 }
 
-/// What is said of notifications.
+/// The settings of notifications.
 #[derive(Debug, Default)]
 pub(crate) struct Notifications {
     pub(crate) notifiers: Vec<Notifier>,

@@ -1,4 +1,4 @@
-//! When a resource is refreshed without an edit.
+//! The refresh schedule of a resource.
 
 use watershed_proto::Schedule;
 use watershed_schedule::{Cron, CronError};

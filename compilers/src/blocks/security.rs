@@ -1,4 +1,4 @@
-//! Who may see what: a block of rules, in order.
+//! Security policies: a block of rules, in order.
 
 use watershed_proto::SecurityRule;
 
@@ -39,7 +39,7 @@ blocks! {
     }
 }
 
-/// What the rules of a kind may be about.
+/// The extent of the rules of a kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
     /// Access, fields and rows.

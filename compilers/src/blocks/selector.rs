@@ -1,4 +1,4 @@
-//! Which fields of a metrics view are meant.
+//! Selectors of fields of a metrics view.
 
 use watershed_proto::FieldSelector;
 

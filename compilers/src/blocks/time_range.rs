@@ -179,8 +179,8 @@ fn check(node: &Node, text: &str, findings: &mut Findings) {
     }
 }
 
-/// Whether a text can be a range of time: a duration in ISO 8601, a word that begins with `rill-`, or the newer syntax,
-/// of which the words are checked and not their order.
+/// Returns true if a text can be a range of time: a duration in ISO 8601, a word that begins with `rill-`, or the newer
+/// syntax, of which the words are checked and not their order.
 fn is_range(text: &str) -> bool {
     const WORDS: [&str; 14] = [
         "inf",

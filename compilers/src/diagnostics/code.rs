@@ -11,7 +11,7 @@ macro_rules! codes {
         example: $example:literal,
         fix: $fix:literal,
     })+) => {
-        /// What a finding is. Codes are stable: scripts may lean on them.
+        /// The code of a finding. Codes are stable: scripts may lean on them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $(#[doc = $meaning] $variant,)+

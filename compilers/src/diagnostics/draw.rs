@@ -6,7 +6,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 
 use super::{Diagnostic, Related, Severity, Span};
 
-/// Whether a drawing has colours; who draws to what decides.
+/// Tells whether a drawing has colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
     /// Plain text.
@@ -18,17 +18,17 @@ pub enum Colour {
 /// A finding as it is drawn, whoever holds it.
 #[derive(Debug, Clone)]
 pub struct Drawn<'a> {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What it is.
+    /// The code.
     pub code: &'a str,
     /// The file.
     pub path: &'a str,
-    /// Where in the file.
+    /// The place in the file.
     pub span: Span,
-    /// What is wrong.
+    /// A description.
     pub message: &'a str,
-    /// What may help.
+    /// A hint.
     pub hint: Option<&'a str>,
     /// Other places that it speaks of, each with what stands there.
     pub related: Vec<Seen<'a>>,
@@ -180,7 +180,7 @@ fn excerpt(source: &str, span: Span) -> Option<(&str, Range<usize>)> {
     Some((text, from..to))
 }
 
-/// Where a part of a text begins in it.
+/// Returns the offset of a part of a text.
 fn offset(whole: &str, part: &str) -> usize {
     part.as_ptr() as usize - whole.as_ptr() as usize
 }

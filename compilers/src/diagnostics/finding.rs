@@ -5,7 +5,7 @@ use watershed_proto::Spot;
 use super::{Code, Diagnostic, DiagnosticResource, Related, Severity};
 use crate::text::Span;
 
-/// Which of the files that make up a resource is meant.
+/// The role of a file among those that make up a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Role {
     /// The project's manifest.
@@ -102,7 +102,7 @@ pub(crate) fn spot(at: At) -> Option<Spot> {
     })
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Findings(Vec<Finding>);
 
@@ -110,7 +110,7 @@ pub(crate) struct Findings(Vec<Finding>);
 const MAX_LIGHT: usize = 200;
 
 impl Findings {
-    /// Whether further warnings and hints would be left out.
+    /// Returns true if further warnings and hints would be left out.
     pub(crate) fn is_full(&self) -> bool {
         self.0.len() >= MAX_LIGHT
     }
@@ -165,7 +165,7 @@ impl Findings {
         }
     }
 
-    /// Whether something keeps what was read from being used; a file that is not read at all does not.
+    /// Returns true if something keeps what was read from being used; a file that is not read at all does not.
     pub(crate) fn has_errors(&self) -> bool {
         let read = self
             .0

@@ -1,10 +1,10 @@
-//! What a group of files depends on beside itself.
+//! The context of a group of files.
 
 use std::collections::BTreeMap;
 
 use crate::{blocks::trash::Trash, resource::Kind, yaml::Map};
 
-/// What a group's compilation depends on beside its files.
+/// The inputs of a group's compilation beside its files.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) environment: &'a str,
@@ -44,7 +44,7 @@ pub(crate) const DRIVERS: [&str; 22] = [
     "supabase",
 ];
 
-/// Whether a connector of this name needs no declaration.
+/// Returns true if a connector of this name needs no declaration.
 pub fn is_driver(name: &str) -> bool {
     DRIVERS.contains(&name)
 }
@@ -58,13 +58,13 @@ impl Context<'_> {
             .or_else(|| DRIVERS.contains(&connector).then_some(connector))
     }
 
-    /// Whether a connector's SQL is in the dialect that the engine's parser reads.
+    /// Returns true if a connector's SQL is in the dialect that the engine's parser reads.
     pub(crate) fn speaks_engine_sql(&self, connector: &str) -> bool {
         matches!(self.driver(connector), Some("duckdb" | "motherduck" | "ducklake"))
     }
 }
 
-/// What a manifest says.
+/// The settings of a manifest.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) display_name: String,

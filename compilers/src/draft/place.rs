@@ -18,7 +18,7 @@ pub(crate) fn source(node: &Node) -> SqlSource {
     TextPlace::of_node(node).source(text.trim(), is_template(&text), true)
 }
 
-/// Where a text stands in a file.
+/// The place of a text in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TextPlace {
     role: Role,
@@ -127,7 +127,7 @@ impl TextPlace {
         }
     }
 
-    /// What a spec holds of it; the path is filled in by who knows it.
+    /// Returns the source that a spec holds; the path is filled in later.
     pub(crate) fn source(&self, text: &str, templated: bool, engine: bool) -> SqlSource {
         SqlSource {
             path: String::new(),
@@ -186,7 +186,7 @@ impl TokenPlaces<'_> {
 /// Tokens before a place that are looked at: a comment may hold some that end before it.
 const INNER: usize = 1_000;
 
-/// Whether a quoted text stands in its file as it is: one line, nothing escaped.
+/// Returns true if a quoted text stands in its file as it is: one line, nothing escaped.
 fn is_verbatim(value: &str, span: Span) -> bool {
     span.line == span.end_line && (span.end_column - span.column) as usize == value.chars().count() + 2
 }

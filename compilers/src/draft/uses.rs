@@ -1,4 +1,4 @@
-//! What templates use.
+//! Uses of templates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use crate::{
     template::Facts,
 };
 
-/// What was learned from templates while a resource is read.
+/// Facts that were learned from templates while a resource is read.
 #[derive(Debug, Default)]
 pub(crate) struct Uses {
     pub(crate) variables: BTreeSet<String>,
@@ -76,7 +76,7 @@ impl Uses {
     }
 }
 
-/// Whether a use in lower case means a variable: it, or a dotted one that begins with it.
+/// Returns true if a use in lower case means a variable: it, or a dotted one that begins with it.
 pub(crate) fn reads(used: &str, variable: &str) -> bool {
     let (Some(start), Some(rest)) = (variable.get(..used.len()), variable.get(used.len()..)) else {
         return false;

@@ -1,10 +1,10 @@
-//! What happens to files.
+//! Events of files.
 
 use std::sync::Arc;
 
 use super::problem::FileProblem;
 
-/// What happened to a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
+/// An event of a file. Paths are relative to the project, `/` between parts; a leading slash is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileEvent {
     /// It is there with this content. Equal content is no change.
@@ -23,7 +23,7 @@ pub enum FileEvent {
     Unreadable {
         /// The file's path.
         path: String,
-        /// Why.
+        /// The reason.
         problem: FileProblem,
     },
 }

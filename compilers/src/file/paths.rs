@@ -18,7 +18,7 @@ pub const IGNORED: [&str; 9] = [
     ".watershed",
 ];
 
-/// Which runs an `.env` file is for.
+/// An `.env` file, by the runs that it is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EnvFile {
     /// `.env`: all.
@@ -39,7 +39,7 @@ impl EnvFile {
     }
 }
 
-/// What part a file has.
+/// The part of a file in a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
     Manifest,
@@ -100,13 +100,13 @@ fn document(path: &str) -> Option<Part> {
     })
 }
 
-/// Whether a file may count for a project, by its path: what is worth listing, reading and watching. Paths that the
-/// manifest ignores are not known here.
+/// Returns true if a file may count for a project, by its path: what is worth listing, reading and watching. Paths that
+/// the manifest ignores are not known here.
 pub fn is_relevant(path: &str) -> bool {
     part(clean(path)).is_some()
 }
 
-/// Whether a path is one of the folders or files, or stands in one.
+/// Returns true if a path is one of the folders or files, or stands in one.
 pub(crate) fn is_below<'a>(path: &str, folders: impl IntoIterator<Item = &'a str>) -> bool {
     folders.into_iter().any(|folder| {
         path.strip_prefix(folder)

@@ -1,6 +1,6 @@
 //! Files that can't be read.
 
-/// Why a file can't be read.
+/// The reason why a file can't be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileProblem {
     /// It is larger than [`FileEvent::MAX_BYTES`](super::FileEvent::MAX_BYTES); its size in bytes.

@@ -106,7 +106,7 @@ fn filters(fields: &mut Fields<'_>, spec: &mut CanvasSpec) {
     block.finish(&FILTERS);
 }
 
-/// Where rows stand: those of a tab have no tabs of their own.
+/// The depth of rows: those of a tab have no tabs of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Depth {
     Canvas,

@@ -143,7 +143,7 @@ fn values(map: &Map) -> BTreeMap<String, watershed_proto::Value> {
         .collect()
 }
 
-/// Where values stand, by `key`, `key.key`, and `key.0` in lists.
+/// Returns the places of values, by `key`, `key.key`, and `key.0` in lists.
 fn spots(map: &Map) -> BTreeMap<String, Spot> {
     let mut found = BTreeMap::new();
     for (key, entry) in map {

@@ -15,7 +15,7 @@ use crate::{
     yaml::{Data, Map, Node, keys::blocks},
 };
 
-/// What a setting takes.
+/// The type of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Type {
     Text,

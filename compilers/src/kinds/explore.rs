@@ -111,7 +111,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// What a metrics view says of the explore that comes with it.
+/// The metrics view that an explore comes with.
 pub(crate) struct Origin<'a> {
     pub(crate) view: &'a str,
     pub(crate) display_name: &'a str,
@@ -175,7 +175,7 @@ fn theme_ref(spec: &ExploreSpec, at: Option<At>) -> Option<RawRef> {
     (!spec.theme.is_empty()).then(|| ref_to(Kind::Theme, &spec.theme, at))
 }
 
-/// What an explore and the block in a metrics view have in common.
+/// Reads the common part of an explore and of the block in a metrics view.
 fn shared(fields: &mut Fields<'_>, context: &Context<'_>) -> (ExploreSpec, Vec<RawRef>) {
     let theme_at = fields.value_at("theme");
     let (theme, embedded_theme) = theme::take(fields, context);

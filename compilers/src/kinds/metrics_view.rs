@@ -123,7 +123,7 @@ pub(crate) fn read(reader: &mut Reader<'_, '_>) -> Declared {
     declared
 }
 
-/// What it reads: a model, a table, or what its parent reads.
+/// Reads its table: a model, a table, or that of its parent.
 fn table(reader: &mut Reader<'_, '_>, spec: &mut MetricsViewSpec, declared: &mut Declared) {
     if reader.fields.has("parent") {
         for key in NOT_WITH_PARENT {

@@ -26,7 +26,7 @@ pub(crate) struct Reader<'a, 'f> {
     pub(crate) blocks: Vec<SqlBlock>,
 }
 
-/// What all resources say, and what is known of one before its settings are read.
+/// The settings of all resources, and the facts about one before its settings are read.
 pub(crate) struct About<'a> {
     pub(crate) name: &'a str,
     /// It is declared as a source.
@@ -39,7 +39,7 @@ pub(crate) struct About<'a> {
     pub(crate) own_keys: BTreeSet<String>,
 }
 
-/// What the settings came to.
+/// The result of reading settings.
 #[derive(Debug)]
 pub(crate) struct Declared {
     pub(crate) spec: Spec,
@@ -162,7 +162,7 @@ impl Reader<'_, '_> {
         Some(found.resolver)
     }
 
-    /// What of templates in a value is to be known.
+    /// Notes the templates in a value.
     pub(crate) fn templates_in(&mut self, node: &Node) {
         match &node.data {
             Data::List(items) => items.iter().for_each(|item| self.templates_in(item)),

@@ -1,4 +1,4 @@
-//! Who declares a name, and who of several wins it.
+//! Claims on names: the declarations of a name, and the one of several that wins.
 
 use std::collections::{BTreeMap, BTreeSet};
 

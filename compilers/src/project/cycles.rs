@@ -261,7 +261,7 @@ pub(super) fn diagnostic(resource: &Resource, cycle: &[String], group: &Group) -
     finding.in_file(path.map_or("", String::as_str), Some(&about))
 }
 
-/// Where a name is first read in the SQL; the beginning where it is not found.
+/// Returns the place where a name is first read in the SQL; the beginning where it is not found.
 fn place(group: &Group, own: &str, next: &str) -> At {
     let start = At::start(if group.sql.is_some() {
         Role::Sql

@@ -71,7 +71,7 @@ impl Project {
 }
 
 impl Group {
-    /// Whether its files say so little that other names than theirs may be meant.
+    /// Returns true if its files say so little that other names than theirs may be meant.
     fn is_ruin(&self) -> bool {
         let broken = |draft: &crate::draft::Draft| matches!(draft.body, Body::Broken);
         self.compiled.findings.has_errors() && self.compiled.drafts.iter().all(broken)

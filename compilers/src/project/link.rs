@@ -20,7 +20,7 @@ use crate::{
     template::NEUTRAL,
 };
 
-/// What a group came to, all names known.
+/// A linked group: all names are known.
 #[derive(Default)]
 pub(super) struct Linked {
     pub(super) resources: Vec<Resource>,
@@ -149,7 +149,7 @@ fn unknown_input(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Find
     })
 }
 
-/// What is wrong with a block's SQL. Of a template only what is true of every run is told.
+/// Returns the finding about a block's SQL. Of a template only findings that hold in every run count.
 fn complaint(block: &SqlBlock, analyses: &[Arc<SqlAnalysis>]) -> Option<Finding> {
     for (statement, analysis) in block.statements.iter().zip(analyses) {
         let is_metrics_sql = block.tables == Kind::MetricsView;
@@ -381,7 +381,7 @@ pub(super) fn link(
     linked
 }
 
-/// What a winner names as a resource, and no file declares.
+/// Lists the refs of a winner that no file declares.
 fn dangling(
     draft: &Draft,
     analyses: &[Vec<Arc<SqlAnalysis>>],

@@ -1,4 +1,4 @@
-//! What surrounds the groups of files: the manifest, the limit on files, the variables.
+//! Surroundings of the groups of files: the manifest, the limit on files, the variables.
 
 use std::collections::{BTreeMap, BTreeSet};
 

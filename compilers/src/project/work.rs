@@ -1,11 +1,11 @@
-//! What an `apply` has to look at.
+//! Work of an `apply`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::Claim;
 use crate::resource::{Resource, ResourceKey};
 
-/// What an `apply` has to look at.
+/// The groups and names that an `apply` has to look at.
 #[derive(Default)]
 pub(super) struct Work {
     /// Groups whose files, or what their compilation depends on, changed.

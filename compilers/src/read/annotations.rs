@@ -65,7 +65,7 @@ fn passed_over(text: &str, place: impl Fn(Span) -> At, findings: &mut Findings) 
     }
 }
 
-/// What `configure` calls set, as a mapping.
+/// Reads the settings of `configure` calls, as a mapping.
 pub(crate) fn read_configs(configs: &[Config], place: impl Fn(usize) -> At, findings: &mut Findings) -> Map {
     let mut map = Map::new();
     for config in configs {

@@ -7,7 +7,7 @@ use crate::{
     text::Text,
 };
 
-/// Whether a variable can have a name: letters, digits, `_` and `.`, no digit or dot first.
+/// Returns true if a variable can have a name: letters, digits, `_` and `.`, no digit or dot first.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name

@@ -78,7 +78,7 @@ struct Group<'a> {
     findings: Findings,
     uses: Uses,
     connector: Option<(String, String)>,
-    /// What it declares has no name that can be used.
+    /// True if its declaration has no name that can be used.
     nameless: bool,
 }
 
@@ -343,7 +343,7 @@ impl Group<'_> {
         }))
     }
 
-    /// What the SQL itself sets; none when its template can't be read.
+    /// Reads the settings in the SQL itself; none when its template can't be read.
     fn annotations(&mut self, sql: Option<&SqlText>) -> Option<Map> {
         let Some(sql) = sql.filter(|sql| sql.templating) else {
             return Some(Map::new());
@@ -544,7 +544,7 @@ impl Group<'_> {
     }
 }
 
-/// What all resources say.
+/// The settings of all resources.
 struct Common {
     name: String,
     name_at: At,

@@ -1,4 +1,4 @@
-//! What is found wrong with a file that can't be read.
+//! Findings about a file that can't be read.
 
 use crate::{
     diagnostics::Code,

@@ -1,8 +1,8 @@
-//! What kind of resource a file declares.
+//! The kind of resource that a file declares.
 
 use super::kind::Kind;
 
-/// What a file declares: sources become models, and are read by their own rules.
+/// The declaration of a file: sources become models, and are read by their own rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileKind {
     /// A source: a model of kind.
@@ -43,7 +43,7 @@ impl FileKind {
         Some(FileKind::Kind(kind))
     }
 
-    /// What the files' folder and extension say.
+    /// Infers the kind from the files' folder and extension.
     pub(crate) fn infer(first_path: &str, has_sql: bool) -> Option<Self> {
         let folder = first_path.split_once('/').map(|(folder, _)| folder);
         match folder {

@@ -1,4 +1,4 @@
-//! What stands for a meaning.
+//! Fingerprints of meaning.
 
 use std::sync::Arc;
 

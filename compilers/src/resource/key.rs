@@ -33,7 +33,7 @@ pub struct ResourceRef {
 }
 
 impl ResourceRef {
-    /// Who is meant.
+    /// Returns the key of the resource.
     pub fn key(&self) -> ResourceKey {
         ResourceKey::new(self.kind, &self.name)
     }

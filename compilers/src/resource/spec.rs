@@ -1,4 +1,4 @@
-//! What is wanted of a resource, whatever its kind.
+//! Specs of all kinds.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::kind::Kind;
 
 macro_rules! specs {
     ($($(#[doc = $doc:literal])+ $kind:ident($message:ident)),+ $(,)?) => {
-        /// What is wanted of a resource.
+        /// The spec of a resource.
         #[derive(Debug, Clone, PartialEq)]
         pub enum Spec {
             $($(#[doc = $doc])+ $kind(Box<$message>),)+
@@ -46,7 +46,7 @@ macro_rules! specs {
                 }
             }
 
-            /// Why the files do not compile, if they don't: the spec is then what they last said.
+            /// The reason why the files do not compile, if they don't: the spec is then what they last said.
             pub fn fault(&self) -> Option<&Fault> {
                 match self {
                     $(Spec::$kind(spec) => spec.fault.as_ref(),)+
@@ -134,7 +134,7 @@ impl Spec {
         Self::decode(kind, &[])
     }
 
-    /// What the spec says, without places; null for a model, whose document is made elsewhere.
+    /// Returns the spec as a value, without places; null for a model, whose document is made elsewhere.
     pub(crate) fn said(&self) -> Value {
         let said = match self {
             Spec::MetricsView(spec) => serde_json::to_value(spec),

@@ -1,15 +1,15 @@
-//! What one statement says: kept between processes, so that a text is parsed by the engine once.
+//! The analysis of one statement: kept between processes, so that a text is parsed by the engine once.
 
-/// What a statement's text says, whatever else is in the project. Serialisable as a message.
+/// The analysis of a statement's text, whatever else is in the project. Serialisable as a message.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct SqlAnalysis {
-    /// How it was come by.
+    /// The outcome.
     #[prost(enumeration = "Outcome", tag = "1")]
     pub outcome: i32,
     /// The engine's message, when it can't parse the statement.
     #[prost(string, tag = "2")]
     pub message: String,
-    /// Where in the statement, in Unicode scalar values, when it can't parse the statement and said where.
+    /// The place in the statement, in Unicode scalar values, when the parser can't parse it and said where.
     #[prost(uint64, optional, tag = "3")]
     pub error_at: Option<u64>,
     /// The tables that it reads, each once, in the order in which the fingerprint numbers them; no CTEs.
@@ -32,7 +32,7 @@ pub struct SqlAnalysis {
     pub untold: Vec<String>,
 }
 
-/// How an analysis was come by.
+/// The outcome of an analysis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, prost::Enumeration)]
 #[repr(i32)]
 pub enum Outcome {
@@ -55,6 +55,6 @@ pub struct TableUse {
     pub foreign: bool,
 }
 
-/// What stands in a fingerprint in the place of a table: its number in the list of tables.
+/// The stand-in for a table in a fingerprint: its number in the list of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TableHole(pub(crate) usize);

@@ -7,8 +7,8 @@ use super::{
 };
 
 impl SqlAnalysis {
-    /// Whether a value, or a line of it, stands in what is kept of the statement's text. Values of fewer than four characters
-    /// stand everywhere, and are nothing to hide.
+    /// Returns true if a value, or a line of it, stands in what is kept of the statement's text. Values of fewer than
+    /// four characters stand everywhere, and are nothing to hide.
     pub(crate) fn quotes(&self, value: &str) -> bool {
         let files = self.files.iter().map(String::as_str);
         let tables = self.tables.iter().map(|table| table.name.as_str());

@@ -26,13 +26,13 @@ pub(crate) type CacheKey = [u8; 16];
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
     analyses: BTreeMap<CacheKey, Arc<SqlAnalysis>>,
-    /// What the last export or the import holds.
+    /// The keys of the last export or of the import.
     exported: BTreeSet<CacheKey>,
-    /// How many lasting ones were added since the last export; none before the first.
+    /// The number of lasting entries since the last export; none before the first.
     unexported: Option<usize>,
     /// Keys of analyses that are not to outlive the process.
     passing: BTreeSet<CacheKey>,
-    /// How many were left when spare ones were last dropped.
+    /// The number of entries that were left when spare ones were last dropped.
     retained: usize,
 }
 
@@ -72,7 +72,7 @@ impl Cache {
         self.analyses.insert(key, Arc::new(analysis));
     }
 
-    /// Whether it is time to [`retain`](Self::retain) only those of texts that are there.
+    /// Returns true if it is time to [`retain`](Self::retain) only those of texts that are there.
     pub(crate) fn has_many_spares(&self) -> bool {
         self.analyses.len() > self.retained + MAX_SPARE
     }
@@ -84,7 +84,7 @@ impl Cache {
         self.retained = self.analyses.len();
     }
 
-    /// Whether there was no export yet, or much was learned since.
+    /// Returns true if there was no export yet, or much was learned since.
     pub(crate) fn is_worth_an_export(&self) -> bool {
         self.unexported.is_none_or(|count| count >= MAX_UNEXPORTED)
     }

@@ -22,7 +22,7 @@ pub(super) fn called(function: &str) -> Called {
     }
 }
 
-/// Whether a table function's first argument is a path.
+/// Returns true if a table function's first argument is a path.
 fn reads_files(function: &str) -> bool {
     const READERS: [&str; 17] = [
         "read_csv",
@@ -46,12 +46,12 @@ fn reads_files(function: &str) -> bool {
     READERS.iter().any(|reader| function.eq_ignore_ascii_case(reader))
 }
 
-/// Whether a path stands for files of this machine.
+/// Returns true if a path stands for files of this machine.
 pub(crate) fn is_local(path: &str) -> bool {
     !path.is_empty() && !path.contains("://")
 }
 
-/// Whether a table's name is a path that the engine reads as a file when no table has the name.
+/// Returns true if a table's name is a path that the engine reads as a file when no table has the name.
 pub(super) fn looks_like_file(name: &str) -> bool {
     let lower = name.to_lowercase();
     let plain = lower

@@ -100,7 +100,7 @@ fn is_plain_ref(action: &str) -> bool {
         && !inner.contains(['|', '('])
 }
 
-/// What a name would be, by what stands before it.
+/// The expected role of a name, by the tokens before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
     /// Nothing in particular.

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, ops::Range};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TokenKind {
     /// A word without quotes: a keyword or an identifier.
@@ -38,7 +38,7 @@ impl Token<'_> {
         self.kind == TokenKind::Sign && self.text == sign
     }
 
-    /// What the token stands for: an identifier or a text without its quotes.
+    /// Returns the meaning of the token: an identifier or a text without its quotes.
     pub(crate) fn meaning(&self) -> String {
         let inner = |quote: char| {
             let inner = self.text.strip_prefix(quote).unwrap_or(self.text);

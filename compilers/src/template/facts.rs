@@ -1,4 +1,4 @@
-//! What a template refers to, in all of its branches.
+//! Facts about a template: its references, in all of its branches.
 
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub(crate) struct Config {
     pub(crate) offset: usize,
 }
 
-/// What a template refers to.
+/// The references of a template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) refs: Vec<TemplateRef>,
@@ -40,7 +40,7 @@ pub(crate) struct Facts {
     pub(crate) variables: BTreeMap<String, usize>,
     /// Variables are read in a way that does not say which.
     pub(crate) any_variable: bool,
-    /// What it yields depends on the environment's name.
+    /// True if its result depends on the environment's name.
     pub(crate) environment: bool,
 }
 

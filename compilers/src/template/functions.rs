@@ -29,7 +29,7 @@ const PROJECT: [&str; 9] = [
     "as_sql_list",
 ];
 
-/// Whether a template can call a function.
+/// Returns true if a template can call a function.
 pub(super) fn is_known(name: &str) -> bool {
     BUILTIN.contains(&name)
         || PROJECT.contains(&name)

@@ -1,10 +1,10 @@
-//! What a template sees in a run, and why it fails there.
+//! The scope of a template in a run, and its errors there.
 
 use std::collections::BTreeMap;
 
 use watershed_proto::Value;
 
-/// What a template sees when it is rendered for a run.
+/// The values that a template sees when it is rendered for a run.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
     /// The environment's name.
@@ -15,7 +15,7 @@ pub struct Scope {
     pub name: String,
     /// The run adds to what is there.
     pub incremental: bool,
-    /// What the last run's state resolver yielded.
+    /// The result of the last run's state resolver.
     pub state: BTreeMap<String, Value>,
     /// The partition that the run is for.
     pub partition: BTreeMap<String, Value>,
@@ -41,13 +41,13 @@ impl Scope {
     }
 }
 
-/// Why a template can't be executed.
+/// The reason why a template can't be executed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct RenderError {
-    /// What is wrong.
+    /// A description.
     pub message: String,
-    /// What may help.
+    /// A hint.
     pub hint: Option<String>,
     /// 1-based line of the text.
     pub line: u32,

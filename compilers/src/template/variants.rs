@@ -15,7 +15,7 @@ const MAX_VARIANTS: usize = 32;
 /// Templates that call templates are followed so deep.
 const MAX_CALLS: usize = 16;
 
-/// What stands where a value is not known before the run: fits wherever a name or a value does.
+/// The stand-in for a value that is not known before the run: fits wherever a name or a value does.
 pub(crate) const NEUTRAL: &str = "_watershed_value";
 
 /// A template rendered with neutral values.
@@ -26,7 +26,7 @@ pub(crate) struct Variant {
     pub(crate) incremental: bool,
     /// Every value in it is the one of a run: what the engine says about it is true of the run.
     pub(crate) exact: bool,
-    /// Where stretches of the text come from: first character here, first byte in the template.
+    /// The origins of stretches of the text: first character here, first byte in the template.
     origins: Vec<(usize, usize)>,
 }
 
@@ -82,7 +82,7 @@ struct Render<'a> {
     variant: Variant,
 }
 
-/// What an action puts into the text.
+/// The text that an action yields.
 enum Put {
     Text(String),
     Nothing,
@@ -189,7 +189,7 @@ impl<'a> Render<'a> {
         }
     }
 
-    /// Whether a branch inside was not taken yet.
+    /// Returns true if a branch inside was not taken yet.
     fn has_news(&self, list: &ListNode) -> bool {
         list.nodes.iter().any(|node| match node {
             Node::If(branch) | Node::Range(branch) | Node::With(branch) => {

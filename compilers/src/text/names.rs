@@ -3,8 +3,8 @@
 /// The longest name, in bytes: what file systems and engines take without complaint.
 pub(crate) const MAX_NAME: usize = 255;
 
-/// Why a name can't be used, if it can't. Blanks, quotes, keywords and any alphabet are fine: names are quoted
-/// wherever they meet SQL.
+/// Returns the reason why a name can't be used, if it can't. Blanks, quotes, keywords and any alphabet are fine: names
+/// are quoted wherever they meet SQL.
 pub(crate) fn problem(name: &str) -> Option<String> {
     if name.trim().is_empty() {
         Some("the name is empty".to_owned())

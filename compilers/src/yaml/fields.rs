@@ -26,7 +26,7 @@ impl<'f> Fields<'f> {
         Self { map, at, findings }
     }
 
-    /// Where the mapping stands.
+    /// Returns the place of the mapping.
     pub(crate) fn at(&self) -> At {
         self.at
     }
@@ -48,7 +48,7 @@ impl<'f> Fields<'f> {
         self.map.get(key).map(|entry| entry.key_at)
     }
 
-    /// Where a field's value stands.
+    /// Returns the place of a field's value.
     pub(crate) fn value_at(&self, key: &str) -> Option<At> {
         self.map.get(key).map(|entry| entry.value.at)
     }
@@ -199,7 +199,7 @@ impl<'f> Fields<'f> {
         }
     }
 
-    /// What was not taken.
+    /// Returns the fields that were not taken.
     pub(crate) fn rest(self) -> Map {
         self.map
     }

@@ -10,11 +10,11 @@ pub(crate) struct Block {
     pub(crate) name: &'static str,
     /// The keys.
     pub(crate) keys: &'static [Key],
-    /// What happens to other keys.
+    /// The treatment of other keys.
     pub(crate) rest: Rest,
 }
 
-/// What happens to keys that a table does not list.
+/// The treatment of keys that a table does not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     /// They are errors.
@@ -30,7 +30,7 @@ pub(crate) struct Key {
     pub(crate) name: &'static str,
     /// Its values.
     pub(crate) takes: Takes,
-    /// What it means, in a sentence.
+    /// Its meaning, in a sentence.
     pub(crate) meaning: &'static str,
     /// The key to use instead, if this one is an old name.
     pub(crate) instead: Option<&'static str>,

@@ -21,7 +21,7 @@ const MAX_ALIASED_NODES: usize = 10_000;
 /// Times that a file is parsed anew because of templates that break its syntax.
 const MAX_MASKING_PASSES: usize = 64;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// The first document.
@@ -60,7 +60,7 @@ pub(crate) fn load(text: &Text<'_>, role: Role) -> Result<Loaded, Box<Finding>> 
     }
 }
 
-/// Why a text can't be read.
+/// The reason why a text can't be read.
 struct Problem {
     at: Marker,
     end: Marker,

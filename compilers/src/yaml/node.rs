@@ -6,7 +6,7 @@ use watershed_proto::Value;
 
 use crate::diagnostics::At;
 
-/// How a scalar was written; decides where its text stands in the file.
+/// The style of a scalar; decides where its text stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
     /// On its own, or not a scalar.
@@ -26,7 +26,7 @@ pub(crate) enum Style {
 pub(crate) struct Node {
     pub(crate) at: At,
     pub(crate) style: Style,
-    /// What was written, when that is no text: `007` is seven to a number and itself to a name.
+    /// The written form, when that is no text: `007` is seven to a number and itself to a name.
     pub(crate) raw: Option<Box<str>>,
     pub(crate) data: Data,
 }

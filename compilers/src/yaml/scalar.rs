@@ -1,4 +1,4 @@
-//! What a plain scalar stands for.
+//! Values of plain scalars.
 
 use super::node::Data;
 

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, ops::Range};
 
-/// What stands where an unquoted template was: no sign of YAML, and in no file by accident.
+/// The stand-in for an unquoted template: no sign of YAML, and in no file by accident.
 const MASK: char = '\u{F8FF}';
 
 /// The text with unquoted templates masked. Offsets count characters, as the YAML parser does.
@@ -27,12 +27,12 @@ impl Masked {
         self.chars.iter().collect()
     }
 
-    /// What stood at a masked stretch that begins at a character.
+    /// Returns the original text of a masked stretch that begins at a character.
     pub(super) fn original(&self, at: usize) -> Option<&str> {
         self.stretches.get(&at).map(String::as_str)
     }
 
-    /// Whether a template begins at a character.
+    /// Returns true if a template begins at a character.
     pub(super) fn opens_at(&self, at: usize) -> bool {
         self.chars.get(at..at + 2) == Some(&['{', '{'])
     }

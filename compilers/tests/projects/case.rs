@@ -66,7 +66,7 @@ impl Case {
     }
 }
 
-/// What happens to a file that then has a content, or none.
+/// Returns the event of a file that then has a content, or none.
 pub(crate) fn event(path: &str, content: Option<&Result<Arc<[u8]>, FileProblem>>) -> FileEvent {
     let path = path.to_owned();
     match content {

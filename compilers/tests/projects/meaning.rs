@@ -1,4 +1,4 @@
-//! What is a change of meaning, and what is none.
+//! Changes of meaning, and changes that are none.
 
 use watershed_compilers::{Kind, Meanings, Project, ResourceKey, Spec, fingerprint};
 

@@ -78,7 +78,7 @@ fn line(text: &mut String, resource: &Resource) {
     }
 }
 
-/// Whether a value says nothing.
+/// Returns true if a value says nothing.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,

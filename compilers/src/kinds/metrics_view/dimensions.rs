@@ -1,4 +1,4 @@
-//! What a metrics view is grouped by.
+//! Dimensions of a metrics view.
 
 use watershed_proto::{MetricsViewDimension, MetricsViewSpec};
 

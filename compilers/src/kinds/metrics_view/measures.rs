@@ -1,4 +1,4 @@
-//! What a metrics view computes.
+//! Measures of a metrics view.
 
 use watershed_proto::{DimensionSelector, MapValue, MetricsViewMeasure, MetricsViewSpec, MetricsViewWindow};
 

@@ -1,4 +1,4 @@
-//! What a model's input is told, the local files that it reads, and what its output is.
+//! Settings of a model's input, the local files that it reads, and its output.
 
 use std::collections::BTreeMap;
 

@@ -46,7 +46,7 @@ pub(super) const VARIABLES: [&str; 42] = [
     "fg-inverse",
 ];
 
-/// What groups of variables begin with.
+/// The prefixes of groups of variables.
 const PREFIXES: [&str; 8] = [
     "surface-",
     "fg-",
