@@ -2,7 +2,7 @@
 //!
 //! Nothing of this is kept: it is looked for when an editor asks, in the files that may hold it.
 
-use std::ops::Range;
+use std::{collections::BTreeSet, ops::Range};
 
 use super::{Group, Project};
 use crate::{
@@ -70,8 +70,8 @@ impl Project {
         };
         let source = source.strip_prefix('\u{feff}').unwrap_or(&source);
         let mut found = self.named(group, path, source);
-        if found.is_empty() && path.ends_with(".sql") {
-            found = self.named_in_ruins(source);
+        if group.compiled.findings.has_errors() && path.ends_with(".sql") {
+            found.append(&mut self.named_in_ruins(source));
         }
         found.sort();
         found.dedup();
@@ -90,6 +90,8 @@ impl Project {
         let paths = groups
             .filter_map(|group| self.groups.get(group))
             .flat_map(Group::paths);
+        // What does not compile reads nothing, and names things all the same.
+        let paths: BTreeSet<String> = paths.chain(self.broken_paths()).collect();
         let mut found = Vec::new();
         for path in paths {
             let here = self.references_in(&path).into_iter();
@@ -122,7 +124,9 @@ impl Project {
                 }
             }
             let blocks = draft.blocks.iter().filter(|block| is_here(block.place.role()));
-            found.extend(blocks.flat_map(|block| self.tables_of(block)));
+            // A statement around a build names tables and reads none of them.
+            let tables = blocks.flat_map(|block| self.tables_of(block));
+            found.extend(tables.filter(|one| group.reads.contains(&one.target)));
         }
         found
     }
