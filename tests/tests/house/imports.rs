@@ -18,6 +18,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["watershed-core", "watershed-stategraph"],
     ),
     (
+        "watershed-managers",
+        &["watershed-controller", "watershed-schedule"],
+    ),
+    (
         "watershed-reconcilers",
         &[
             "watershed-proto",

@@ -1,0 +1,485 @@
+//! The cascade: how far each part may go, and what failed parts mean for their owner.
+//!
+//! Only this decides what parts may do, so order and gates are one function of what is there.
+
+use crate::desired::OnPartFailure;
+use crate::goal::Allowed;
+use crate::stages::{Stage, Stages};
+
+/// A part as its owner sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Seat<'a> {
+    /// The name, for messages.
+    pub(crate) name: &'a str,
+    /// The place in the order: parts of equal order move together.
+    pub(crate) order: u32,
+    /// The stage that lets later parts go on; none if they need not wait for this one.
+    pub(crate) gates_next: Option<&'a Stage>,
+    /// The state in which it is found.
+    pub(crate) found: Found<'a>,
+}
+
+/// The state in which a part is found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Found<'a> {
+    /// There is no such resource.
+    Missing,
+    /// It is a managed one.
+    Managed {
+        /// The lifecycle and where it is; none before its first pass.
+        at: Option<(&'a Stages, &'a Stage)>,
+        /// The stage that it is to reach.
+        desired: &'a Stage,
+        /// The part of the lifecycle that it is allowed now.
+        allowed: Allowed,
+        /// Set if nothing of it is left, nothing is under way, and nothing is wanted of it.
+        idle: bool,
+        /// Set if its attempts are used up, or those of one of its own parts.
+        failed: bool,
+    },
+    /// It is of another kind, which has no stages.
+    Other {
+        /// Set if it can be used.
+        ready: bool,
+        /// Set if it has failed for good.
+        failed: bool,
+        /// Set while it is being deleted.
+        leaving: bool,
+    },
+}
+
+/// The distance that an owner lets its parts go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Level {
+    /// Everything goes, the last in order first.
+    Down,
+    /// Everything goes at once: a part has failed.
+    Abort,
+    /// Nothing changes: the owner itself is not where its parts could use it.
+    Keep,
+    /// As far as the early stages.
+    Early,
+    /// As far as is desired, in order.
+    Full,
+}
+
+/// The decision about a part.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// A managed part is there and may go so far.
+    Allow(Allowed),
+    /// A part of another kind is there.
+    Create,
+    /// A part of another kind is deleted.
+    Delete,
+    /// It stays as it is.
+    Keep,
+}
+
+/// The meaning of failed parts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict<'a> {
+    /// None has failed.
+    Fine,
+    /// Some have, and the others go on.
+    Degraded(Vec<&'a str>),
+    /// The owner has failed, by the part of this name.
+    Failed(&'a str),
+}
+
+impl Seat<'_> {
+    /// Returns true if nothing of the part is left.
+    pub(crate) fn is_down(&self) -> bool {
+        match &self.found {
+            Found::Missing => true,
+            Found::Managed { idle, .. } => *idle,
+            Found::Other { .. } => false,
+        }
+    }
+
+    /// Returns true if the part has gone as far as its early stage allows, or further.
+    pub(crate) fn is_early(&self) -> bool {
+        match &self.found {
+            Found::Managed {
+                at: Some((stages, stage)),
+                desired,
+                ..
+            } => !stages.is_before(stage, stages.earlier(desired, stages.early())),
+            Found::Managed { at: None, .. } | Found::Missing => false,
+            Found::Other { .. } => true,
+        }
+    }
+
+    /// Returns true if the part has gone further than its early stage allows, and is not gone.
+    pub(crate) fn is_beyond_early(&self) -> bool {
+        match &self.found {
+            Found::Managed {
+                at: Some((stages, stage)),
+                ..
+            } => stages.is_before(stages.early(), stage) && !stages.is_nothing(stage),
+            Found::Managed { at: None, .. } | Found::Missing => false,
+            Found::Other { .. } => true,
+        }
+    }
+
+    /// Returns true if the part is where it is desired to be, or beyond.
+    pub(crate) fn is_full(&self) -> bool {
+        match &self.found {
+            Found::Managed {
+                at: Some((stages, stage)),
+                desired,
+                ..
+            } => !stages.is_before(stage, desired),
+            Found::Managed { at: None, .. } | Found::Missing => false,
+            Found::Other { ready, leaving, .. } => *ready && !*leaving,
+        }
+    }
+
+    /// Returns true if later parts need not wait for this one.
+    fn is_open(&self) -> bool {
+        let Some(gate) = self.gates_next else { return true };
+        match &self.found {
+            Found::Managed {
+                at: Some((stages, stage)),
+                ..
+            } => stages.index(gate).is_some() && !stages.is_before(stage, gate),
+            Found::Managed { at: None, .. } | Found::Missing => false,
+            Found::Other { .. } => self.is_full(),
+        }
+    }
+
+    fn has_failed(&self) -> bool {
+        match &self.found {
+            Found::Missing => false,
+            Found::Managed { failed, .. } | Found::Other { failed, .. } => *failed,
+        }
+    }
+
+    fn is_managed(&self, declared_managed: bool) -> bool {
+        match self.found {
+            Found::Missing => declared_managed,
+            Found::Managed { .. } => true,
+            Found::Other { .. } => false,
+        }
+    }
+}
+
+/// Returns what is to become of each part, in their order. `managed` says of each whether it has stages.
+///
+/// A gate holds back; it takes nothing back that it has let through, and neither does a part that fell behind.
+pub(crate) fn cascade(level: Level, seats: &[Seat<'_>], managed: &[bool]) -> Vec<Order> {
+    let decide = |(seat, managed): (&Seat<'_>, &bool)| {
+        if seat.is_managed(*managed) {
+            for_managed(level, seat, seats)
+        } else {
+            for_other(level, seat, seats)
+        }
+    };
+    seats.iter().zip(managed).map(decide).collect()
+}
+
+fn for_managed(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
+    let (is_missing, allowed) = match seat.found {
+        Found::Managed { allowed, .. } => (false, allowed),
+        _ => (true, Allowed::Gone),
+    };
+    match level {
+        Level::Keep => Order::Keep,
+        Level::Down | Level::Abort if is_missing => Order::Keep,
+        Level::Abort => Order::Allow(Allowed::Gone),
+        Level::Down if are_down_behind(seat, seats) => Order::Allow(Allowed::Gone),
+        Level::Down => Order::Keep,
+        Level::Early => Order::Allow(Allowed::Early),
+        Level::Full if allowed == Allowed::All || is_open_for(seat, seats) => Order::Allow(Allowed::All),
+        Level::Full => Order::Allow(Allowed::Early),
+    }
+}
+
+fn for_other(level: Level, seat: &Seat<'_>, seats: &[Seat<'_>]) -> Order {
+    let is_missing = seat.found == Found::Missing;
+    match level {
+        Level::Keep => Order::Keep,
+        Level::Full if is_missing && is_open_for(seat, seats) => Order::Create,
+        Level::Full => Order::Keep,
+        _ if is_missing => Order::Keep,
+        Level::Down if !are_down_behind(seat, seats) => Order::Keep,
+        Level::Down | Level::Abort | Level::Early => Order::Delete,
+    }
+}
+
+/// True if nothing is left of all parts that come later.
+fn are_down_behind(seat: &Seat<'_>, seats: &[Seat<'_>]) -> bool {
+    let mut behind = seats.iter().filter(|other| other.order > seat.order);
+    behind.all(Seat::is_down)
+}
+
+/// True if all parts that come first have reached their gates.
+fn is_open_for(seat: &Seat<'_>, seats: &[Seat<'_>]) -> bool {
+    let mut before = seats.iter().filter(|other| other.order < seat.order);
+    before.all(Seat::is_open)
+}
+
+/// Returns what failed parts mean for their owner.
+pub(crate) fn verdict<'a>(seats: &[Seat<'a>], meaning: OnPartFailure) -> Verdict<'a> {
+    let failed: Vec<&str> = seats
+        .iter()
+        .filter(|seat| seat.has_failed())
+        .map(|seat| seat.name)
+        .collect();
+    match (failed.first(), meaning) {
+        (None, _) => Verdict::Fine,
+        (Some(first), OnPartFailure::Abort) => Verdict::Failed(first),
+        (Some(first), OnPartFailure::Continue) if failed.len() == seats.len() => Verdict::Failed(first),
+        _ => Verdict::Degraded(failed),
+    }
+}
+
+/// Returns the stage of an owner: its own, as far as its parts have come along.
+pub(crate) fn rolled_up<'a>(stages: &'a Stages, own: &'a Stage, seats: &[Seat<'_>]) -> &'a Stage {
+    if own == stages.first() || seats.is_empty() {
+        return own;
+    }
+    if own == stages.last() {
+        let before = stages.list().iter().rev().nth(1);
+        return if seats.iter().all(Seat::is_down) {
+            own
+        } else {
+            before.unwrap_or(own)
+        };
+    }
+    let is_beyond_early = stages.is_before(stages.early(), own);
+    if is_beyond_early && seats.iter().all(Seat::is_full) {
+        return own;
+    }
+    if seats.iter().all(Seat::is_early) {
+        return if is_beyond_early { stages.early() } else { own };
+    }
+    stages.first()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stages() -> Stages {
+        let stages = Stages::new(["0absent", "prepared", "active", "done", "gone"]).unwrap();
+        stages.with_early("prepared").unwrap()
+    }
+
+    /// A part as one character of a stage (`.` missing, `?` before its first pass) and one of what it is allowed.
+    struct Table {
+        stages: Stages,
+        names: Vec<Stage>,
+    }
+
+    impl Table {
+        fn new() -> Self {
+            let stages = stages();
+            let names = stages.list().to_vec();
+            Self { stages, names }
+        }
+
+        fn found(&self, text: &str) -> Found<'_> {
+            let mut signs = text.chars();
+            let (stage, allowed) = (signs.next().unwrap(), signs.next());
+            let at = match stage {
+                '.' => return Found::Missing,
+                '?' => None,
+                stage => {
+                    let mut all = self.names.iter();
+                    let found = all.find(|name| name.as_str().starts_with(stage));
+                    Some((&self.stages, found.unwrap()))
+                }
+            };
+            Found::Managed {
+                at,
+                desired: &self.names[2],
+                allowed: match allowed {
+                    Some('G') => Allowed::Gone,
+                    Some('E') => Allowed::Early,
+                    _ => Allowed::All,
+                },
+                idle: "0g".contains(stage) && !text.ends_with('*'),
+                failed: text.ends_with('!'),
+            }
+        }
+
+        /// Parts of orders 1, 1 and 2; those of order 1 gate by `active`.
+        fn seats(&self, found: &str) -> Vec<Seat<'_>> {
+            let orders = [1, 1, 2];
+            let seat = |(at, text)| Seat {
+                name: ["a", "b", "c"][at],
+                order: orders[at],
+                gates_next: (orders[at] == 1).then(|| &self.names[2]),
+                found: self.found(text),
+            };
+            found.split(' ').enumerate().map(seat).collect()
+        }
+
+        fn decide(&self, level: Level, found: &str) -> String {
+            let orders = cascade(level, &self.seats(found), &[true; 3]);
+            let sign = |order: &Order| match order {
+                Order::Allow(Allowed::Gone) => "G",
+                Order::Allow(Allowed::Early) => "E",
+                Order::Allow(Allowed::All) => "A",
+                Order::Keep => "-",
+                other => panic!("{other:?} for a managed part"),
+            };
+            orders.iter().map(sign).collect()
+        }
+    }
+
+    /// M7.
+    #[test]
+    fn parts_go_up_in_order_through_their_gates_and_down_in_reverse() {
+        let table = Table::new();
+        let cases = [
+            // Nothing is made that is not wanted.
+            (Level::Down, ". . .", "---"),
+            (Level::Abort, ". . .", "---"),
+            (Level::Keep, ". . .", "---"),
+            (Level::Keep, "aA pE .", "---"),
+            (Level::Early, ". . .", "EEE"),
+            (Level::Full, ". . .", "AAE"),
+            // A gate opens when all in front of it have come as far as they say.
+            (Level::Full, "?A ?A ?E", "AAE"),
+            (Level::Full, "aA pA pE", "AAE"),
+            (Level::Full, "pA aA pE", "AAE"),
+            (Level::Full, "aA aA pE", "AAA"),
+            (Level::Full, "dA aA ?E", "AAA"),
+            (Level::Full, "gA gA pE", "AAA"),
+            // It holds back and takes nothing back.
+            (Level::Full, "pA aA aA", "AAA"),
+            (Level::Full, "aE aE .", "AAA"),
+            // Before the window begins everything stays early.
+            (Level::Early, "aA aA aA", "EEE"),
+            (Level::Early, "aG gG gG", "EEE"),
+            // Down: the last first, and never before those behind are gone.
+            (Level::Down, "aA aA aA", "--G"),
+            (Level::Down, "aA aA pG", "--G"),
+            (Level::Down, "aA aA ?G", "--G"),
+            (Level::Down, "aA aA gG", "GGG"),
+            (Level::Down, "aA aA aG", "--G"),
+            (Level::Down, "aA aA .", "GG-"),
+            // One that is about to begin is not gone.
+            (Level::Down, "aA aA 0E*", "--G"),
+            (Level::Down, "pE . gG", "G-G"),
+            // A failed part takes all with it at once.
+            (Level::Abort, "aA! aA aA", "GGG"),
+            (Level::Abort, "aA . pE", "G-G"),
+        ];
+        for (level, found, expected) in cases {
+            assert_eq!(table.decide(level, found), expected, "{level:?} with {found}");
+        }
+    }
+
+    /// M7.
+    #[test]
+    fn no_part_is_allowed_more_than_order_and_gates_say_whatever_is_found() {
+        let table = Table::new();
+        let all: Vec<String> = "?0padg"
+            .chars()
+            .flat_map(|stage| ["G", "E", "A"].map(|allowed| format!("{stage}{allowed}")))
+            .chain([".".to_owned()])
+            .collect();
+        for (a, b, c) in triples(&all) {
+            let found = format!("{a} {b} {c}");
+            let is_reached = |text: &str| "adg".contains(text.chars().next().unwrap());
+            let full = table.decide(Level::Full, &found);
+            if full.ends_with('A') {
+                assert!(
+                    c.ends_with('A') || (is_reached(a) && is_reached(b)),
+                    "{found} gives {full}"
+                );
+            }
+            let down = table.decide(Level::Down, &found);
+            if down.starts_with('G') || down[1..].starts_with('G') {
+                assert!(".g0".contains(c.chars().next().unwrap()), "{found} gives {down}");
+            }
+            assert!(!table.decide(Level::Early, &found).contains('A'));
+        }
+    }
+
+    fn triples(all: &[String]) -> impl Iterator<Item = (&String, &String, &String)> {
+        let pairs = move |a| all.iter().map(move |b| (a, b));
+        all.iter()
+            .flat_map(pairs)
+            .flat_map(move |(a, b)| all.iter().map(move |c| (a, b, c)))
+    }
+
+    #[test]
+    fn parts_of_other_kinds_are_created_in_their_turn_and_deleted_on_the_way_down() {
+        let table = Table::new();
+        let other = |ready| Found::Other {
+            ready,
+            failed: false,
+            leaving: false,
+        };
+        let decide = |level, first: &str, second: Found<'_>| {
+            let mut seats = table.seats(first);
+            seats.truncate(1);
+            seats.push(Seat {
+                name: "service",
+                order: 2,
+                gates_next: None,
+                found: second,
+            });
+            cascade(level, &seats, &[true, false])[1]
+        };
+        assert_eq!(decide(Level::Full, "pA", Found::Missing), Order::Keep);
+        assert_eq!(decide(Level::Full, "dA", Found::Missing), Order::Create);
+        assert_eq!(decide(Level::Full, "pA", other(false)), Order::Keep);
+        assert_eq!(decide(Level::Early, "dA", Found::Missing), Order::Keep);
+        assert_eq!(decide(Level::Down, "dA", other(true)), Order::Delete);
+        assert_eq!(decide(Level::Abort, "dA", other(true)), Order::Delete);
+        assert_eq!(decide(Level::Keep, "dA", other(true)), Order::Keep);
+    }
+
+    /// M6.
+    #[test]
+    fn a_failed_part_fails_its_owner_at_once_or_only_when_all_have_failed() {
+        let table = Table::new();
+        let judge = |found: &str, meaning| match verdict(&table.seats(found), meaning) {
+            Verdict::Fine => "fine".to_owned(),
+            Verdict::Degraded(names) => format!("degraded by {}", names.join(" ")),
+            Verdict::Failed(name) => format!("failed by {name}"),
+        };
+        for (found, abort, goes_on) in [
+            ("aA aA aA", "fine", "fine"),
+            ("aA aA! aA", "failed by b", "degraded by b"),
+            ("aA! aA! aA", "failed by a", "degraded by a b"),
+            ("aA! aA! aA!", "failed by a", "failed by a"),
+        ] {
+            assert_eq!(judge(found, OnPartFailure::Abort), abort, "{found}");
+            assert_eq!(judge(found, OnPartFailure::Continue), goes_on, "{found}");
+        }
+        assert_eq!(verdict(&[], OnPartFailure::Continue), Verdict::Fine);
+    }
+
+    /// M8.
+    #[test]
+    fn an_owner_is_as_far_as_itself_and_its_parts() {
+        let table = Table::new();
+        let stage = |own: &str, found: &str| {
+            let own = Stage::from(own);
+            rolled_up(&table.stages, &own, &table.seats(found)).to_string()
+        };
+        for (own, found, expected) in [
+            ("0absent", ". . .", "0absent"),
+            ("prepared", ". . .", "0absent"),
+            ("prepared", "pE pE pE", "prepared"),
+            ("prepared", "pE ?E pE", "0absent"),
+            ("active", "pA pA pE", "prepared"),
+            ("active", "dA pA pE", "prepared"),
+            ("active", "aA aA aA", "active"),
+            ("active", "dA dA dA", "active"),
+            ("active", "gG gG gG", "active"),
+            ("gone", "gG gG gG", "gone"),
+            ("gone", "gG gG .", "gone"),
+            ("gone", "gG pG gG", "done"),
+        ] {
+            assert_eq!(stage(own, found), expected, "{own} with {found}");
+        }
+        assert_eq!(rolled_up(&table.stages, &table.names[2], &[]).as_str(), "active");
+    }
+}

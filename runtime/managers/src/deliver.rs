@@ -1,0 +1,111 @@
+//! The door for events: each match is stored, and the resource is told to look.
+
+use serde::{Deserialize, Serialize};
+use watershed_controller::{EditError, Handle, Key, Kind, Refusal, Resource, Select, declare, json_message};
+
+use crate::cloud::CloudEvent;
+use crate::desired::desired_of;
+use crate::record::record_of;
+
+/// The kind of the hidden resources that events are stored as. It needs no reconciler.
+pub const EVENT_KIND: &str = "event";
+/// The newest events of a resource are kept, so many of them: for as long one that comes again counts once.
+pub const EVENTS_KEPT: usize = 64;
+
+/// An event as it is stored.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Received {
+    /// The event.
+    pub event: CloudEvent,
+}
+
+json_message!(Received, format = 1);
+
+/// Takes events in for the resources of some kinds. Cheap to clone.
+///
+/// ```
+/// # use watershed_controller::Controller;
+/// use watershed_managers::{CloudEvent, EventDoor};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let controller = Controller::builder().start().await?;
+/// let door = EventDoor::new((*controller).clone(), ["session", "pod"]);
+/// let matched = door.deliver(&CloudEvent::new("1", "/lab", "lab.done").about("monday")).await?;
+/// assert_eq!(matched, 0, "there is no session");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct EventDoor {
+    handle: Handle,
+    kinds: Vec<Kind>,
+}
+
+impl EventDoor {
+    /// Returns the door to the resources of these kinds, which are managed ones.
+    pub fn new<K: Into<Kind>>(handle: Handle, kinds: impl IntoIterator<Item = K>) -> Self {
+        Self {
+            handle,
+            kinds: kinds.into_iter().map(Into::into).collect(),
+        }
+    }
+
+    /// Stores an event for each resource that it concerns, and returns how many those are, also if it had come before.
+    ///
+    /// All are stored when this returns: each has its effect once, in spite of any crash. Cancel-safe: of a dropped call
+    /// the event is stored for some or all, and may be sent again.
+    ///
+    /// # Errors
+    /// If it could not be stored.
+    pub async fn deliver(&self, event: &CloudEvent) -> Result<usize, EditError> {
+        let mut matched = 0;
+        for kind in &self.kinds {
+            let listing = self.handle.list(Select::kind(kind.clone()).with_hidden());
+            let concerned = listing
+                .resources
+                .iter()
+                .filter(|found| is_concerned(found, event));
+            for resource in concerned {
+                self.store(event, resource).await?;
+                matched += 1;
+            }
+        }
+        Ok(matched)
+    }
+
+    async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<(), EditError> {
+        let name = format!("{} {}", event.identity(), target.uid);
+        if self.handle.get(Key::new(EVENT_KIND, name.as_str())).is_err() {
+            let received = Received { event: event.clone() };
+            let mut new = declare(EVENT_KIND, &name, &received)?;
+            new.owner = Some(target.uid);
+            new.hidden = true;
+            match self.handle.create(new).await {
+                // It was stored meanwhile.
+                Ok(_) | Err(EditError::Refused(Refusal::NameTaken { .. })) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // Also for one that came before: it may not have been told. One that is gone needs nothing.
+        let _ = self.handle.nudge(target.uid).await;
+        Ok(())
+    }
+}
+
+/// Returns true if a rule of the resource, or a step of it that waits, is for the event.
+fn is_concerned(resource: &Resource, event: &CloudEvent) -> bool {
+    let name = resource.name.as_str();
+    let by_rule = desired_of(&resource.spec)
+        .is_ok_and(|desired| desired.on_events.iter().any(|rule| rule.on.matches(event, name)));
+    let by_step = || {
+        let record = resource.state.as_deref().map(record_of)?.ok()?;
+        let current = record.current?;
+        Some(match current.awaiting {
+            Some(awaiting) => awaiting.event.matches(event, name),
+            // The answer may come before the step has said what it waits for.
+            None => current.under_way && event.subject.as_deref() == Some(name),
+        })
+    };
+    by_rule || by_step().unwrap_or(false)
+}

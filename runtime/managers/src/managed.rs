@@ -1,0 +1,152 @@
+//! The loop as a kind of the controller.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_controller::{
+    Builder, Context, Error, Key, KindOptions, OnOwned, Outcome, Parents, Reconciler, Work, declare,
+};
+
+use crate::desired::Wanted;
+use crate::discover::Discovery;
+use crate::manager::Manager;
+use crate::pass::{Pass, Subject};
+use crate::record::{Kept, Record};
+use crate::teardown::{RETRY, Remains, Teardown, teardown_kind};
+
+/// The most resources of a kind that are worked on at once, unless [`Managed::at_once`] says otherwise.
+pub const AT_ONCE: usize = 10;
+/// The wait before a new resource looks again whether an earlier one of its name is gone. It is told sooner.
+const HELD_AGAIN: Duration = Duration::from_secs(1);
+
+/// A manager under the loop: a kind for [`Builder`].
+///
+/// See [`Manager`] for an example.
+pub struct Managed<M> {
+    manager: Arc<M>,
+    at_once: usize,
+}
+
+impl<M> fmt::Debug for Managed<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Managed")
+            .field("at_once", &self.at_once)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<M: Manager> Managed<M> {
+    /// Puts a manager under the loop.
+    pub fn new(manager: M) -> Self {
+        Self {
+            manager: Arc::new(manager),
+            at_once: AT_ONCE,
+        }
+    }
+
+    /// Returns the same with another number of resources that are worked on at once.
+    #[must_use]
+    pub fn at_once(mut self, most: usize) -> Self {
+        self.at_once = most;
+        self
+    }
+
+    /// Returns the options of the kind.
+    pub fn options(&self) -> KindOptions {
+        let mut options = KindOptions::new(M::KIND);
+        options.concurrency = Some(self.at_once);
+        options.parents = Parents::Changed;
+        options.on_owned = OnOwned::Changed;
+        options.retry = RETRY;
+        options.resync = Some(self.manager.policy().observe_every);
+        options
+    }
+
+    /// Returns the search for things that belong to no resource, which the host runs beside the controller.
+    pub fn discovery(&self) -> Discovery<M> {
+        Discovery::new(Arc::clone(&self.manager))
+    }
+
+    /// Registers the kind, and the kind of what is left of its deleted resources.
+    #[must_use]
+    pub fn register(self, builder: Builder) -> Builder {
+        let mut options = KindOptions::new(teardown_kind(M::KIND));
+        options.concurrency = Some(self.at_once);
+        options.retry = RETRY;
+        options.resync = Some(self.manager.policy().observe_every);
+        let teardown = Teardown::new(Arc::clone(&self.manager));
+        builder.kind(options, teardown).kind(self.options(), self)
+    }
+}
+
+impl<M: Manager> Reconciler for Managed<M> {
+    type Spec = Wanted<M::Spec>;
+    type State = Kept<M::Details>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let remains = Key::new(teardown_kind(M::KIND), context.name().clone());
+        if context.controller().get(remains).is_ok() {
+            return self.hold(&context).await;
+        }
+        let subject = Subject {
+            name: context.name().clone(),
+            uid: context.uid(),
+            wanted: context.spec().clone(),
+            is_alone: false,
+        };
+        let (outcome, _) = Pass::new(&*self.manager, &context, subject, None).run().await;
+        outcome
+    }
+
+    async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let Some(kept) = context.state().filter(|kept| !kept.record.is_clean()) else {
+            return Ok(Outcome::unchanged());
+        };
+        let remains = Remains::<M> {
+            name: context.name().clone(),
+            uid: context.uid(),
+            wanted: context.spec().clone(),
+            kept: kept.clone(),
+        };
+        let failed = |message: String| Error::transient("teardown", message);
+        let kind = teardown_kind(M::KIND);
+        let mut new = declare(kind.as_str(), context.name().as_str(), &remains)
+            .map_err(|error| failed(error.to_string()))?;
+        new.hidden = true;
+        let controller = context.controller();
+        match controller.get(Key::new(kind, context.name().clone())) {
+            // It was created by a run that did not live to say so.
+            Ok(found) if found.spec == new.spec => {}
+            // What is left of an earlier one goes first.
+            Ok(_) => {
+                return Err(failed(format!(
+                    "\"{}\" is being torn down already",
+                    context.name()
+                )));
+            }
+            Err(_) => {
+                let created = controller.create(new).await;
+                created.map_err(|error| failed(error.to_string()))?;
+            }
+        }
+        Ok(Outcome::of(Work::Dropped))
+    }
+}
+
+impl<M: Manager> Managed<M> {
+    /// Stays absent while an earlier resource of the name is torn down.
+    async fn hold(&self, context: &Context<Self>) -> Result<Outcome, Error> {
+        let stages = self.manager.stages(&context.spec().spec);
+        // One that was deleted and created again has left what it knew to its teardown.
+        if context.state().is_some_and(|kept| !kept.record.is_clean()) {
+            let kept = Kept {
+                record: Record::fresh(&stages),
+                details: None,
+            };
+            context.set_state(&kept).await?;
+        }
+        let outcome = Outcome::unchanged().requeue_after(HELD_AGAIN);
+        Ok(outcome.unready("an earlier one of its name is being torn down"))
+    }
+}

@@ -1,0 +1,55 @@
+//! The hands of operators: setting what is desired.
+
+use watershed_controller::message::{DecodeError, Message};
+use watershed_controller::{EditError, Expect, Handle, Key, RequestError, Target, Update};
+
+use crate::desired::{Wanted, desired_of, with_desired};
+use crate::stages::Stage;
+
+/// The reasons for which what is desired is not set.
+#[derive(Debug, thiserror::Error)]
+pub enum SetError {
+    /// There is no such resource.
+    #[error(transparent)]
+    Unknown(#[from] RequestError),
+    /// It is a part, of which its owner alone says what is desired.
+    #[error("\"{part}\" is a part of \"{owner}\", which says what is desired of it")]
+    Owned {
+        /// The part.
+        part: Key,
+        /// Its owner.
+        owner: Key,
+    },
+    /// It is no managed resource.
+    #[error(transparent)]
+    Unreadable(#[from] DecodeError),
+    /// The edit was refused.
+    #[error(transparent)]
+    Refused(#[from] EditError),
+}
+
+/// Sets the stage that is desired of a resource, until its next edit; returns the one before.
+///
+/// # Errors
+/// [`SetError::Owned`] for a part, and as its other variants say.
+pub async fn set_desired(handle: &Handle, key: Key, stage: Stage) -> Result<Stage, SetError> {
+    let found = handle.get(Target::Key(key.clone()))?;
+    if let Some(owner) = found.owner.and_then(|owner| handle.get(owner).ok()) {
+        return Err(SetError::Owned {
+            part: key,
+            owner: owner.key(),
+        });
+    }
+    let mut desired = desired_of(&found.spec)?;
+    let before = std::mem::replace(&mut desired.stage, stage);
+    let update = Update {
+        spec: Some((with_desired(&found.spec, desired)?.into(), Wanted::<()>::FORMAT)),
+        ..Update::default()
+    };
+    let expect = Expect {
+        uid: Some(found.uid),
+        spec_version: Some(found.spec_version),
+    };
+    handle.update(found.uid, update, expect).await?;
+    Ok(before)
+}

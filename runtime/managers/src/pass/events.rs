@@ -1,0 +1,92 @@
+//! The events that a resource owns: each has its effect once.
+
+use watershed_controller::{Edit, Reconciler, Row, spec_of};
+
+use super::Pass;
+use crate::deliver::{EVENT_KIND, EVENTS_KEPT, Received};
+use crate::event::EventMatch;
+use crate::manager::Manager;
+use crate::record::{Kept, Told};
+
+impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
+    /// The events that are kept for it, oldest first.
+    fn kept_events(&self) -> Vec<&Row> {
+        let owned = self.context.owned().iter().map(|view| &*view.resource);
+        let mut rows: Vec<&Row> = owned
+            .filter(|row| row.kind.as_str() == EVENT_KIND && !row.marks.is_deleted())
+            .collect();
+        rows.sort_by_key(|row| (row.created_at, row.uid));
+        rows
+    }
+
+    /// Takes up events that came since the last pass: those that a rule is for set what is desired.
+    pub(super) fn hear(&mut self) {
+        let spec = &self.subject.wanted.desired.stage;
+        // An edit ends it, also one that is taken back later.
+        let record = &mut self.kept.record;
+        record.told = record.told.take().filter(|told| told.instead_of == *spec);
+        let mut new = Vec::new();
+        let mut still_kept = Vec::new();
+        for row in self.kept_events() {
+            if self.kept.record.handled.contains(&row.uid) {
+                still_kept.push(row.uid);
+            } else if let Ok(received) = spec_of::<Received>(row) {
+                new.push((row.uid, received.event));
+            }
+        }
+        self.kept.record.handled = still_kept;
+        for (uid, event) in new {
+            let rules = &self.subject.wanted.desired.on_events;
+            let rule = rules
+                .iter()
+                .find(|rule| rule.on.matches(&event, self.subject.name.as_str()));
+            let Some(rule) = rule else {
+                self.events.push((uid, event));
+                continue;
+            };
+            if let Some(stage) = rule
+                .desired
+                .clone()
+                .filter(|stage| self.stages.index(stage).is_some())
+            {
+                self.kept.record.told = Some(Told {
+                    stage,
+                    instead_of: self.subject.wanted.desired.stage.clone(),
+                    by: event.identity(),
+                });
+            }
+            self.kept.record.handled.push(uid);
+            self.event = Some(event);
+        }
+    }
+
+    /// Takes the first event that is meant, if one has come.
+    pub(super) fn take_event(&mut self, meant: &EventMatch) -> bool {
+        let name = self.subject.name.as_str();
+        let found = self
+            .events
+            .iter()
+            .position(|(_, event)| meant.matches(event, name));
+        let Some(at) = found else { return false };
+        let (uid, event) = self.events.remove(at);
+        self.kept.record.handled.push(uid);
+        self.event = Some(event);
+        true
+    }
+
+    /// Lays aside what nothing waits for. While a step is under way, its result may be among it.
+    pub(super) fn end_events(&mut self) {
+        if self.kept.record.current.is_none() {
+            let left = self.events.drain(..).map(|(uid, _)| uid);
+            self.kept.record.handled.extend(left);
+        }
+    }
+
+    /// The deletes of the oldest events beyond those that are kept.
+    pub(super) fn old_events(&self) -> Vec<Edit> {
+        let rows = self.kept_events();
+        let excess = rows.len().saturating_sub(EVENTS_KEPT);
+        let old = rows.into_iter().take(excess);
+        old.map(|row| Edit::delete(row.uid)).collect()
+    }
+}

@@ -1,0 +1,359 @@
+//! One pass: goal, observe, compare, act, record, cascade.
+//!
+//! 1. A step is stored, durably, before it runs; its end is one write with its transition.
+//! 2. What is observed wins over what is stored, unless it can't be told.
+//! 3. Only `cascade` decides how far parts may go, and one batch of a pass carries it out.
+//! 4. What is converged writes nothing: a pass compares its record with the stored one and writes what differs.
+//!
+//! Each file beside this one is one of the words above; this one has their order.
+
+mod act;
+mod events;
+mod look;
+mod parts;
+mod steps;
+mod time;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_controller::{
+    CancellationToken, Context, Error, Name, Outcome, Reconciler, SetStateError, Timestamp, Uid, Work,
+};
+
+use crate::cloud::CloudEvent;
+use crate::desired::Wanted;
+use crate::goal::{Goal, Wish};
+use crate::manager::Manager;
+use crate::manager::view::View;
+use crate::record::{Failure, Kept, Record};
+use crate::stages::{Stage, Stages};
+use crate::transition::{Reason, Transition, push};
+use crate::window::{BadWindow, Plan, phase_name};
+
+/// The wait before an absence is believed.
+pub(crate) const CONFIRM_AFTER: Duration = Duration::from_secs(5);
+/// The most steps of one pass: a lifecycle has at most 32 stages, and a kind that goes round in circles lets others run.
+const STEPS_MAX: usize = 32;
+
+/// The code of a step that has failed.
+const STEP_FAILED: &str = "step-failed";
+/// The code of an owner that a part has failed.
+const PART_FAILED: &str = "part-failed";
+
+/// The thing that a pass is about, under the name and the identity that it has outside.
+pub(crate) struct Subject<S> {
+    pub(crate) name: Name,
+    pub(crate) uid: Uid,
+    pub(crate) wanted: Wanted<S>,
+    /// Set for what is left of a deleted resource: its parts have a teardown of their own.
+    pub(crate) is_alone: bool,
+}
+
+/// One pass over a resource. `R` is the reconciler that makes it.
+pub(crate) struct Pass<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> {
+    manager: &'a M,
+    context: &'a Context<R>,
+    subject: Subject<M::Spec>,
+    stages: Stages,
+    kept: Kept<M::Details>,
+    /// As it is stored, or on its way.
+    saved: Option<Kept<M::Details>>,
+    plan: Option<Plan>,
+    bad_window: Option<BadWindow>,
+    /// Those that have had no effect yet, oldest first.
+    events: Vec<(Uid, CloudEvent)>,
+    /// The one that last had an effect.
+    event: Option<CloudEvent>,
+    parts: Vec<parts::Declared>,
+    work: Work,
+    /// The earliest time at which this resource is to be looked at again.
+    wake: Option<Timestamp>,
+}
+
+/// The reasons for which a pass ends before its end.
+enum Halt {
+    /// The invocation was cancelled; its outcome counts no more.
+    Cancelled,
+    /// It has failed, and nothing more can be done now.
+    Failed(Box<Error>),
+}
+
+/// The reason for which no step is taken now.
+enum Blocked {
+    /// It waits for something, in words for people.
+    Waits(String),
+    /// A step has failed, or can't be taken.
+    Fails(Error),
+}
+
+/// The error of a failure that stays.
+fn failed(failure: &Failure) -> Error {
+    Error::permanent(failure.code.clone(), failure.message.clone())
+}
+
+impl Halt {
+    fn failed(error: Error) -> Self {
+        Self::Failed(Box::new(error))
+    }
+}
+
+impl From<SetStateError> for Halt {
+    fn from(error: SetStateError) -> Self {
+        Self::failed(error.into())
+    }
+}
+
+impl<'a, M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'a, M, R> {
+    /// Makes a pass. `before` is the record to begin with where the resource has none of its own yet.
+    pub(crate) fn new(
+        manager: &'a M,
+        context: &'a Context<R>,
+        subject: Subject<M::Spec>,
+        before: Option<Kept<M::Details>>,
+    ) -> Self {
+        let stages = manager.stages(&subject.wanted.spec);
+        let saved = context.state().cloned();
+        let kept = saved.clone().or(before).unwrap_or_else(|| Kept {
+            record: Record::fresh(&stages),
+            details: None,
+        });
+        Self {
+            manager,
+            context,
+            subject,
+            stages,
+            kept,
+            saved,
+            plan: None,
+            bad_window: None,
+            events: Vec::new(),
+            event: None,
+            parts: Vec::new(),
+            work: Work::None,
+            wake: None,
+        }
+    }
+
+    /// Makes the pass, and returns its outcome with the record that it left.
+    pub(crate) async fn run(mut self) -> (Result<Outcome, Error>, Kept<M::Details>) {
+        let outcome = match self.go().await {
+            Ok(blocked) => self.end(blocked).await,
+            Err(Halt::Failed(error)) => Err(self.with_next_look(*error)),
+            // Nobody asks for it any more.
+            Err(Halt::Cancelled) => Ok(Outcome::unchanged()),
+        };
+        (outcome, self.kept)
+    }
+
+    async fn go(&mut self) -> Result<Option<Blocked>, Halt> {
+        self.follow_stages()?;
+        self.forget_failures();
+        self.accept_window();
+        self.hear();
+        self.find_parts()?;
+        let goal = self.aim();
+        let sight = self.look(&goal).await?;
+        let mut blocked = match sight {
+            look::Sight::Clear => self.steps().await?,
+            look::Sight::Unconfirmed => Some(Blocked::Waits("it was not found; looking again".to_owned())),
+        };
+        if let Some(failed) = self.cascade().await? {
+            blocked = Some(failed);
+        }
+        Ok(blocked)
+    }
+
+    /// Takes over another list of stages than the last pass had.
+    fn follow_stages(&mut self) -> Result<(), Halt> {
+        let desired = &self.subject.wanted.desired.stage;
+        if self.stages.index(desired).is_none() {
+            let message = format!("\"{desired}\" is no stage of \"{}\"", self.subject.name);
+            return Err(Halt::failed(Error::permanent("no-step", message)));
+        }
+        let record = &mut self.kept.record;
+        if record.stages != self.stages {
+            record.stages = self.stages.clone();
+            for stage in [&mut record.own, &mut record.stage, &mut record.goal] {
+                if self.stages.index(stage).is_none() {
+                    *stage = self.stages.first().clone();
+                }
+            }
+            record.current = None;
+        }
+        Ok(())
+    }
+
+    /// Forgets failures if the controller has, as for an edit, a request or a retry by hand.
+    fn forget_failures(&mut self) {
+        let row = self.context.row();
+        let Some(last) = row.last_run.as_ref().filter(|last| last.failed) else {
+            return;
+        };
+        let record = &mut self.kept.record;
+        if row.attempts > 0 || record.forgotten == Some(last.state_version) {
+            return;
+        }
+        let has_failed = record.failure.is_some()
+            || record
+                .current
+                .as_ref()
+                .is_some_and(|current| current.attempts.count > 0);
+        if has_failed {
+            record.forgotten = Some(last.state_version);
+            record.failure = None;
+            if let Some(current) = &mut record.current {
+                current.attempts = current.attempts.succeeded();
+                current.error = None;
+            }
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.context.now()
+    }
+
+    /// The stage that is desired: by an event, until what the spec desires is another one.
+    fn desired(&self) -> &Stage {
+        let told = self.kept.record.told.as_ref();
+        told.map_or(&self.subject.wanted.desired.stage, |told| &told.stage)
+    }
+
+    fn wish(&self) -> Wish<'_> {
+        let desired = &self.subject.wanted.desired;
+        Wish {
+            stages: &self.stages,
+            desired: self.desired(),
+            window: self.kept.record.window.as_ref(),
+            allowed: desired.allowed,
+            cleanup_by: desired.cleanup_by,
+        }
+    }
+
+    /// Returns the goal of this moment, and leaves behind what served another one.
+    fn aim(&mut self) -> Goal {
+        let goal = self.wish().goal(self.now());
+        let record = &mut self.kept.record;
+        if !record.is_on_the_way_to(&goal) {
+            // An attempt that was cut off may have had its effect.
+            let cut_off = record.current.take();
+            record.claimed |= cut_off.is_some_and(|current| current.under_way);
+        }
+        if record
+            .failure
+            .as_ref()
+            .is_some_and(|failure| failure.goal != goal.stage || goal.force)
+        {
+            record.failure = None;
+        }
+        record.goal = goal.stage.clone();
+        goal
+    }
+
+    fn view(&self, goal: &Goal, cancellation: CancellationToken) -> View<M> {
+        let record = &self.kept.record;
+        let current = record.current.as_ref();
+        View {
+            name: self.subject.name.clone(),
+            uid: self.subject.uid,
+            epoch: self.context.epoch(),
+            now: self.now(),
+            wanted: self.subject.wanted.clone(),
+            desired: self.desired().clone(),
+            stages: self.stages.clone(),
+            stage: record.own.clone(),
+            details: self.kept.details.clone(),
+            window: record.window,
+            refs: self.context.refs().into(),
+            owned: self.context.owned().into(),
+            event: self.event.clone(),
+            action: current.map_or_else(String::new, |current| current.action.clone()),
+            attempt: current.map_or(1, |current| current.attempts.count.saturating_add(1)),
+            force: goal.force,
+            cancellation,
+        }
+    }
+
+    /// Records a change of the own stage.
+    fn move_to(&mut self, to: &Stage, reason: Reason, detail: impl Into<String>) {
+        let at = self.now();
+        let record = &mut self.kept.record;
+        let from = std::mem::replace(&mut record.own, to.clone());
+        let transition = Transition {
+            from,
+            to: to.clone(),
+            at,
+            reason,
+            detail: detail.into(),
+            invocation: self.context.invocation(),
+        };
+        push(&mut record.transitions, transition);
+        if self.stages.is_nothing(to) {
+            self.kept.details = None;
+        }
+    }
+
+    /// Writes the record if it differs from what is stored.
+    async fn save(&mut self) -> Result<(), SetStateError> {
+        if self.saved.as_ref() != Some(&self.kept) {
+            self.context.set_state(&self.kept).await?;
+            self.saved = Some(self.kept.clone());
+        }
+        Ok(())
+    }
+
+    fn wake_at(&mut self, at: Timestamp) {
+        self.wake = Some(self.wake.map_or(at, |wake| wake.min(at)));
+    }
+
+    /// The next time at which to look: what the pass asked for, or a boundary of the window.
+    fn next_look(&self) -> Option<Timestamp> {
+        let now = self.now();
+        let boundary = self.wish().next_boundary(now);
+        let recurring = match &self.plan {
+            Some(plan @ Plan::Recurring(_)) => plan.next_boundary(now),
+            _ => None,
+        };
+        [self.wake, boundary, recurring].into_iter().flatten().min()
+    }
+
+    fn with_next_look(&self, mut error: Error) -> Error {
+        error.retrigger = self.next_look();
+        error
+    }
+
+    async fn end(&mut self, blocked: Option<Blocked>) -> Result<Outcome, Error> {
+        self.end_events();
+        self.save().await?;
+        if let Some(Blocked::Fails(error)) = blocked {
+            return Err(self.with_next_look(error));
+        }
+        if let Some(bad) = &self.bad_window {
+            return Err(self.with_next_look(Error::permanent("bad-window", bad.to_string())));
+        }
+        let outcome = Outcome {
+            retrigger: self.next_look(),
+            ..Outcome::of(self.work)
+        };
+        Ok(match self.why_unready(blocked) {
+            Some(why) => outcome.unready(why),
+            None => outcome,
+        })
+    }
+
+    /// The reason why it can't be used yet. Without times, so that a pass which finds the same says the same.
+    fn why_unready(&self, blocked: Option<Blocked>) -> Option<Arc<str>> {
+        let (record, desired) = (&self.kept.record, self.desired());
+        let is_there = !self.stages.is_before(&record.stage, desired) && record.stage != *self.stages.last();
+        if is_there || record.stage == *desired {
+            return None;
+        }
+        let mut why = format!("it is {}, not yet {desired}", record.stage);
+        if let Some(Blocked::Waits(reason)) = blocked {
+            why = format!("{why}: {reason}");
+        } else if let Some(window) = &record.window {
+            why = format!("{why}: its window is {}", phase_name(window.phase(self.now())));
+        }
+        Some(why.into())
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the loop under the real controller, and of windows against the calendar.
+
+mod behaviour;
+mod outside;
+mod simulation;
+mod stand;
+mod windows;
+mod world;
