@@ -24,6 +24,10 @@ const SWEEP_EVERY_MS: u64 = 20;
 /// serves all who wait for it.
 const SWEEP_SHARE: u64 = 10;
 
+/// Looks that are made even if nothing is found: a process shows no environment for a moment while it begins another
+/// program.
+pub(super) const LOOKS: u32 = 2;
+
 /// Looks without end would hide a process that forks faster than it is killed; after these it is reported.
 const MAX_SWEEPS: u32 = 200;
 
@@ -149,7 +153,7 @@ impl Shim {
         let orphans = self.has_orphans();
         for Seen { id, child, .. } in &seen {
             if orphans || child.is_none() {
-                self.sweep_for(id.clone(), 1);
+                self.sweep_for(id.clone(), LOOKS);
             } else if let Some(groups) = &self.groups {
                 groups.remove(id);
             }

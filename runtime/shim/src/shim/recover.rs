@@ -5,6 +5,7 @@ use std::io;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use super::exits::LOOKS;
 use super::{JOURNAL_RETRY_MS, Shim};
 use crate::clock;
 use crate::journal::{Life, Record};
@@ -140,7 +141,7 @@ impl Shim {
                 if let Some(groups) = &self.groups {
                     groups.kill(&id);
                 }
-                self.sweep_for(id, 1);
+                self.sweep_for(id, LOOKS);
             }
         }
     }

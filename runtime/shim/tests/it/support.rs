@@ -151,8 +151,11 @@ impl Rig {
 
 impl Drop for Rig {
     fn drop(&mut self) {
-        for pid in self.shims().into_iter().chain(self.processes()) {
-            kill(pid);
+        // The shim first, which reports to nobody; then twice, as a process that has just begun shows no environment.
+        for _ in 0..2 {
+            self.shims().into_iter().for_each(kill);
+            self.processes().into_iter().for_each(kill);
+            std::thread::park_timeout(Duration::from_millis(2));
         }
     }
 }
