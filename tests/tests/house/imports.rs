@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-schedule",
         ],
     ),
+    ("watershed-workloads", &["watershed-core", "watershed-schedule"]),
     ("watershed-lsp", &["watershed-compilers"]),
     (
         "watershed",

@@ -1,0 +1,177 @@
+//! Run keys: whether a job has run already (rule W8).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use watershed_core::Timestamp;
+
+/// Identifies a run of a job by all that it is a run of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RunKey([u8; 16]);
+
+/// The cause of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trigger {
+    /// A request of a person or program: the number of requests so far. 0 for the first run of a job without schedule.
+    Refresh(u64),
+    /// A tick of its schedule: the scheduled time.
+    Scheduled(Timestamp),
+}
+
+/// A ref as it is part of a run key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ref<'a> {
+    /// The uid of the resource.
+    pub uid: &'a [u8],
+    /// The version of its state.
+    pub state_version: u64,
+    /// True for a service. It is left out: no restart of a program makes a job run again.
+    pub is_service: bool,
+}
+
+impl RunKey {
+    /// Returns the key of a run (W8).
+    ///
+    /// `meaning` is the spec in an encoding in which equal meanings have equal bytes, without policies (timeout,
+    /// retries, success codes, schedule, logs). The order of refs does not matter.
+    pub fn new(meaning: &[u8], refs: &[Ref<'_>], trigger: Trigger) -> Self {
+        let mut refs: Vec<_> = refs.iter().filter(|one| !one.is_service).collect();
+        refs.sort_unstable();
+        refs.dedup();
+        let mut hasher = blake3::Hasher::new_derive_key("watershed 2026 run key of a job");
+        part(&mut hasher, meaning);
+        hasher.update(&count(refs.len()));
+        for one in refs {
+            part(&mut hasher, one.uid);
+            hasher.update(&one.state_version.to_le_bytes());
+        }
+        match trigger {
+            Trigger::Refresh(count) => hasher.update(&[0]).update(&count.to_le_bytes()),
+            Trigger::Scheduled(time) => hasher.update(&[1]).update(&time.0.to_le_bytes()),
+        };
+        let mut key = [0; 16];
+        hasher.finalize_xof().fill(&mut key);
+        Self(key)
+    }
+}
+
+/// Adds bytes with their length before them, so that no two lists of parts have the same bytes.
+fn part(hasher: &mut blake3::Hasher, bytes: &[u8]) {
+    hasher.update(&count(bytes.len())).update(bytes);
+}
+
+fn count(length: usize) -> [u8; 8] {
+    u64::try_from(length).unwrap_or(u64::MAX).to_le_bytes()
+}
+
+impl fmt::Display for RunKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// The decision about a run that is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing: it has finished, well or not.
+    Finished,
+    /// Wait for the process that is there.
+    Adopt,
+    /// Stop the process that is there, which is of another run, then start.
+    Replace,
+    /// Start.
+    Start,
+}
+
+/// Decides about a run, given the key that finished last and the key of a process that lives (W8).
+///
+/// A finished key never runs again, whatever restarts or is edited; a process that lives on after its key was finished
+/// is one that is being stopped.
+pub fn decide(wanted: RunKey, finished: Option<RunKey>, living: Option<RunKey>) -> Decision {
+    match living {
+        _ if finished == Some(wanted) => Decision::Finished,
+        None => Decision::Start,
+        Some(living) if living == wanted => Decision::Adopt,
+        Some(_) => Decision::Replace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(uid: &[u8], state_version: u64) -> Ref<'_> {
+        Ref {
+            uid,
+            state_version,
+            is_service: false,
+        }
+    }
+
+    /// W8.
+    #[test]
+    fn keys_differ_by_meaning_refs_and_trigger_and_by_nothing_else() {
+        let refresh = Trigger::Refresh(0);
+        let service = |state_version| Ref {
+            is_service: true,
+            ..of(b"s", state_version)
+        };
+        let key = RunKey::new(b"spec", &[of(b"a", 1), of(b"b", 2)], refresh);
+        for (meaning, refs, trigger) in [
+            (&b"spec"[..], &[of(b"a", 1), of(b"b", 2)][..], refresh),
+            (b"spec", &[of(b"b", 2), of(b"a", 1)], refresh),
+            (b"spec", &[of(b"b", 2), of(b"a", 1), of(b"a", 1)], refresh),
+            (b"spec", &[of(b"a", 1), service(1), of(b"b", 2)], refresh),
+            (b"spec", &[of(b"a", 1), of(b"b", 2), service(9)], refresh),
+        ] {
+            assert_eq!(RunKey::new(meaning, refs, trigger), key, "{refs:?}");
+        }
+        let others = [
+            (&b"spec2"[..], &[of(b"a", 1), of(b"b", 2)][..], refresh),
+            (b"", &[of(b"a", 1), of(b"b", 2)], refresh),
+            (b"spec", &[of(b"a", 2), of(b"b", 2)], refresh),
+            (b"spec", &[of(b"a", 2), of(b"b", 1)], refresh),
+            (b"spec", &[of(b"ab", 1), of(b"", 2)], refresh),
+            (b"spec", &[of(b"a", 1)], refresh),
+            (b"spec", &[], refresh),
+            (b"spec", &[of(b"a", 1), of(b"b", 2)], Trigger::Refresh(1)),
+            (
+                b"spec",
+                &[of(b"a", 1), of(b"b", 2)],
+                Trigger::Scheduled(Timestamp(0)),
+            ),
+            (
+                b"spec",
+                &[of(b"a", 1), of(b"b", 2)],
+                Trigger::Scheduled(Timestamp(1)),
+            ),
+        ];
+        let keys: std::collections::BTreeSet<RunKey> = others
+            .iter()
+            .map(|(meaning, refs, trigger)| RunKey::new(meaning, refs, *trigger))
+            .collect();
+        assert_eq!(keys.len(), others.len());
+        assert!(!keys.contains(&key));
+        assert_eq!(key.to_string().len(), 32);
+    }
+
+    /// W8: by what is finished and what lives.
+    #[test]
+    fn a_finished_key_never_runs_again_and_a_process_of_another_one_is_replaced() {
+        let [one, other] = [1, 2].map(|byte| RunKey([byte; 16]));
+        for (finished, living, expected) in [
+            (None, None, Decision::Start),
+            (None, Some(one), Decision::Adopt),
+            (None, Some(other), Decision::Replace),
+            (Some(other), None, Decision::Start),
+            (Some(other), Some(one), Decision::Adopt),
+            (Some(other), Some(other), Decision::Replace),
+            (Some(one), None, Decision::Finished),
+            (Some(one), Some(one), Decision::Finished),
+            (Some(one), Some(other), Decision::Finished),
+        ] {
+            assert_eq!(decide(one, finished, living), expected, "{finished:?} {living:?}");
+        }
+    }
+}
