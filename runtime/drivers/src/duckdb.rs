@@ -11,7 +11,6 @@ mod build;
 #[cfg(feature = "by-hand")]
 mod by_hand;
 mod check;
-mod checkpoint;
 mod closed;
 mod compact;
 mod confine;
@@ -37,7 +36,7 @@ mod retrieve;
 mod running;
 mod schema;
 mod session;
-mod sharing;
+mod statements;
 mod step;
 mod sys;
 #[cfg(test)]

@@ -2,7 +2,14 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::{Cron, REWIND_TOLERANCE, Zone};
+use crate::{Cron, Zone};
+
+/// The distance by which a clock may go back and still be the same clock.
+///
+/// A correction by a time server, or a machine that was set to local time for a moment, must not run everything again:
+/// times that have run are not repeated. A clock that goes back further was wrong before, and schedules follow it from
+/// where it is now. Vixie cron draws the line at three hours too.
+pub const REWIND_TOLERANCE: SignedDuration = SignedDuration::from_hours(3);
 
 /// Missed times that are counted one by one; more are given as this number.
 const MAX_COUNTED: u64 = 1_000;

@@ -1,15 +1,8 @@
 //! Timers: a schedule with a memory of what has run.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::{Due, Schedule};
-
-/// The distance by which a clock may go back and still be the same clock.
-///
-/// A correction by a time server, or a machine that was set to local time for a moment, must not run everything again:
-/// times that have run are not repeated. A clock that goes back further was wrong before, and schedules follow it from
-/// where it is now. Vixie cron draws the line at three hours too.
-pub const REWIND_TOLERANCE: SignedDuration = SignedDuration::from_hours(3);
 
 /// A schedule and its mark: the time up to which it has run.
 ///

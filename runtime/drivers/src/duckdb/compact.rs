@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
-use super::checkpoint::size_on_disk;
+use super::engine::checkpoint::size_on_disk;
 use super::engine::{Company, Engine, on_blocking_thread};
 use super::options::Access;
 use super::pool;

@@ -8,6 +8,9 @@
 //! 3. The file is opened once and connections are made from that: opening it twice in one process and closing one
 //!    would drop the lock that keeps other processes out.
 
+pub(in crate::duckdb) mod checkpoint;
+mod sharing;
+
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -19,7 +22,6 @@ use tokio::task;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::checkpoint::Growth;
 use super::failure::Aftermath;
 use super::names::{ClaimKey, Edit, Names, Noted};
 use super::options::{Access, Options};
@@ -28,13 +30,14 @@ use super::proof::FileProof;
 use super::running::Running;
 use super::schema;
 use super::session::{Beginnings, Turn};
-use super::sharing::Sharing;
 use super::sys::Connection;
 use super::trash;
 use super::work::Work;
 use crate::crash;
 use crate::olap::{Failure, OpenError, Session, TrashLimits};
 use crate::sync::Unpoisoned;
+use checkpoint::Growth;
+use sharing::Sharing;
 
 /// DuckDB on one file. Clones are the same engine.
 ///

@@ -12,9 +12,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::engine::Engine;
 use super::failure::{Aftermath, plain_error};
-use super::migrate::each_statement;
 use super::names::{Edit, Entry, Folded};
 use super::schema;
+use super::statements::each_statement;
 use super::work::Work;
 use crate::olap::{
     BuildError, Failure, HookError, Hooks, OutputKind, SqlError, Value, quote_identifier, quote_literal,

@@ -5,14 +5,14 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::engine::{Company, Engine};
-use super::failure::Source;
 use super::left;
 use super::schema;
+use super::statements::each_statement;
 use super::sys::Param;
 use super::trash;
 use super::work::Work;
 use crate::crash::around;
-use crate::olap::{Failure, Left, Migrated, Migration, SoleError, SqlError, Value, sole_statement};
+use crate::olap::{Failure, Left, Migrated, Migration, Value};
 
 const TABLE: &str = "\
     CREATE TABLE IF NOT EXISTS _watershed.migrations \
@@ -148,29 +148,6 @@ fn run(work: &Work<'_>, migration: &Migration) -> Result<Ran, Failure> {
         left: Left { things, settings },
         settings_changed,
     })
-}
-
-/// Runs the statements of a text one by one, so that the place of an error is one in the whole text.
-pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
-    let mut start = 0;
-    while let Some(rest) = sql.get(start..) {
-        let (one, next) = match sole_statement(rest) {
-            Ok(last) => (last, sql.len() + 1),
-            Err(SoleError::Several { offset }) => (rest.get(..offset).unwrap_or(rest), start + offset),
-            Err(SoleError::None) => return Ok(()),
-        };
-        let ran = work.run_theirs(Source { prefix: "", sql: one });
-        ran.map_err(|failure| match failure {
-            Failure::Sql(error) => Failure::Sql(SqlError {
-                // Where the engine says nothing, the statement itself.
-                offset: Some(error.offset.unwrap_or_default() + start),
-                ..error
-            }),
-            other => other,
-        })?;
-        start = next;
-    }
-    Ok(())
 }
 
 fn record(work: &Work<'_>, migration: &Migration) -> Result<(), Failure> {

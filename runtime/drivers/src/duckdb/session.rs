@@ -5,8 +5,8 @@
 
 use super::confine;
 use super::left;
-use super::migrate::each_statement;
 use super::options::Access;
+use super::statements::each_statement;
 use super::sys::Connection;
 use super::work::Work;
 use crate::olap::{Failure, Session, SoleError, SqlError, leading_words, sole_statement};

@@ -4,31 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Link, Reason, TestDocument, Time};
-
-/// Kind and name of a resource, written as in project files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct ResourceName {
-    /// The kind: `model`, `metrics_view`, ...
-    pub kind: String,
-    /// The name, in the case in which it was declared.
-    pub name: String,
-}
-
-impl ResourceName {
-    pub(crate) fn new(kind: &str, name: &str) -> Self {
-        Self {
-            kind: kind.to_owned(),
-            name: name.to_owned(),
-        }
-    }
-}
-
-impl std::fmt::Display for ResourceName {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.kind, self.name)
-    }
-}
+use super::{At, Link, Reason, ResourceError, ResourceName, TestDocument, Time};
 
 /// One resource: what it is, how it stands, what was done to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -224,24 +200,6 @@ pub struct LastRun {
     pub outcome: Outcome,
 }
 
-/// A resource's own failure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ResourceError {
-    /// Stable name of what went wrong.
-    pub code: String,
-    /// The attempt, and the obstacle.
-    pub message: String,
-    /// A hint.
-    pub hint: Option<String>,
-    /// All that the engine said, where that is more than the message and the hint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<String>,
-    /// The place in the project's files.
-    pub at: Option<At>,
-    /// True if the same attempt may succeed later without an edit.
-    pub retryable: bool,
-}
-
 /// A warning about a resource's files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Warning {
@@ -253,17 +211,6 @@ pub struct Warning {
     pub hint: Option<String>,
     /// The place in the project's files.
     pub at: Option<At>,
-}
-
-/// A place in a file of the project.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct At {
-    /// The file, relative to the project.
-    pub path: String,
-    /// The line, from 1.
-    pub line: u32,
-    /// The column in characters, from 1.
-    pub column: u32,
 }
 
 impl std::fmt::Display for At {

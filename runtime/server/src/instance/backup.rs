@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use watershed_controller::store::SqliteReader;
 use watershed_drivers::duckdb::{Access, Engine};
 
-use super::folder::look;
+use super::look::look;
 use super::{INSTANCE, Instance, Options, care, engine_options};
 use crate::backup::{self, Manifest, ReadError, beside};
 use crate::documents::{BackupAction, BackupDocument, Time};

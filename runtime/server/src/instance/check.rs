@@ -22,7 +22,7 @@ impl Instance {
             .state_folder()
             .map_err(|error| Refusal::new(Exit::NotNow, crate::chain(&error)))?;
         let file = SqliteReader::new(state.catalog());
-        let damage = super::folder::look(move |runtime| runtime.block_on(file.integrity())).await?;
+        let damage = super::look::look(move |runtime| runtime.block_on(file.integrity())).await?;
         match self.controller.check_consistency().await {
             Ok(found) => Ok(answer(&self.project, &found, of_file(damage), Life::Live)),
             Err(CheckError::Refused(error)) => Err(Refusal::new(Exit::NotNow, error.to_string())),

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::store::{SqliteReader, StoreError};
+use watershed_controller::store::SqliteReader;
 use watershed_controller::{HistoryRow, Revision};
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_reconcilers::secrets::Secrets;
 
 use super::compiled::{self, Built};
+use super::look::{look, unreadable};
 use super::read::{Reading, Shown};
 use super::{
     INSTANCE, Options, care, catalog, check, data_tests, engine_options, export, logs, operate, partitions,
@@ -348,35 +349,5 @@ impl Service for Folder {
         if let Err(refusal) = self.answer(request, &replies).await {
             let _ = replies.send(Reply::Refused(refusal)).await;
         }
-    }
-}
-
-/// Looks into the catalog on a thread of its own, as its futures stay on the thread that they began on.
-pub(super) async fn look<T: Send + 'static>(
-    look: impl FnOnce(tokio::runtime::Handle) -> Result<T, StoreError> + Send + 'static,
-) -> Result<T, Refusal> {
-    let runtime = tokio::runtime::Handle::current();
-    match tokio::task::spawn_blocking(move || look(runtime)).await {
-        Ok(looked) => looked.map_err(unreadable),
-        Err(panic) => Err(Refusal::new(
-            Exit::NotNow,
-            format!("the look ended by a defect: {panic}"),
-        )),
-    }
-}
-
-/// A catalog that can't be read, as a command ends with it.
-fn unreadable(error: StoreError) -> Refusal {
-    let exit = match error {
-        StoreError::Newer { .. } => Exit::StateFolder,
-        _ if error.is_damage() => Exit::StateFolder,
-        _ => Exit::NotNow,
-    };
-    let refusal = Refusal::new(exit, crate::chain(&error));
-    match error {
-        _ if error.is_damage() => refusal.hint("nothing was touched; move the folder away and run again"),
-        StoreError::Older { .. } => refusal.hint("`watershed run` brings it up to date, and keeps a copy"),
-        StoreError::Newer { .. } => refusal.hint("use the newer version of watershed; nothing was touched"),
-        _ => refusal,
     }
 }

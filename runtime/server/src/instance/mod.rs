@@ -31,6 +31,7 @@ mod export;
 mod folder;
 mod live;
 mod logs;
+mod look;
 mod observer;
 mod operate;
 mod options;

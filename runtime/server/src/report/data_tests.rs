@@ -3,18 +3,25 @@
 use std::sync::Arc;
 
 use watershed_core::Row;
-use watershed_proto::{TestOutcome as Stored, TestResult};
-use watershed_reconcilers::{model::data_tests, places};
+use watershed_proto::{Message, ModelStateGlance, TestOutcome as Stored, TestResult};
+use watershed_reconcilers::{model, model::data_tests, places};
 
 use crate::documents::{At, Diagnostic, ResourceName, Severity, TestDocument, TestOutcome};
 
 /// Returns the results of a model's tests when they were last run.
 pub(crate) fn of_row(row: &Row) -> Vec<TestDocument> {
-    let results = super::kinds::test_results(row);
+    let results = results(row);
     results
         .iter()
         .map(|result| document(result, &row.paths))
         .collect()
+}
+
+/// Returns the stored results of a model's tests.
+fn results(row: &Row) -> Vec<TestResult> {
+    let state = row.state.as_deref().filter(|_| row.kind.as_str() == model::KIND);
+    let state = state.and_then(|state| ModelStateGlance::decode(state).ok());
+    state.map(|state| state.test_results).unwrap_or_default()
 }
 
 /// One test and what it came to.
@@ -57,7 +64,7 @@ pub(crate) fn complaint(result: &TestResult, row: &Row) -> Option<Diagnostic> {
 pub(super) fn findings(row: &Row) -> Vec<Diagnostic> {
     let error = super::health::own_error(row);
     let is_because_of_tests = error.is_some_and(|error| error.code.starts_with("test-"));
-    let results = super::kinds::test_results(row);
+    let results = results(row);
     let is_told = |result: &&TestResult| match result.outcome() {
         Stored::Passed | Stored::Unspecified => false,
         Stored::Failed if result.warns => error.is_none() || is_because_of_tests,

@@ -7,7 +7,7 @@ use watershed_compilers::Kind;
 use watershed_core::Row;
 use watershed_proto::{
     Message, ModelSpec, ModelSpecGlance, ModelState, ModelStateGlance, OutputKind, ProjectParserSpec,
-    ProjectParserState, TestResult,
+    ProjectParserState,
 };
 
 use crate::documents::{Diagnostic, RelatedPlace, ResourceName, Severity};
@@ -53,11 +53,6 @@ pub(crate) fn declared_as(row: &Row) -> Option<String> {
     }
     let spec = ModelSpecGlance::decode(row.spec.as_ref()).ok()?;
     spec.defined_as_source.then(|| "source".to_owned())
-}
-
-/// Returns the results of a model's tests.
-pub(super) fn test_results(row: &Row) -> Vec<TestResult> {
-    glance(row).map(|state| state.test_results).unwrap_or_default()
 }
 
 /// Returns the mistakes in a row, each with its place: failing tests, fields that can't be computed. Nothing where

@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::Access;
-use super::engine::{Engine, on_blocking_thread};
-use super::proof::FileProof;
+use super::super::Access;
+use super::super::proof::FileProof;
+use super::{Engine, on_blocking_thread};
 use crate::crash;
 use crate::olap::{Failure, OpenError};
 use crate::sync::Unpoisoned;
@@ -33,7 +33,7 @@ const READERS_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The state of the file between this process and others.
 #[derive(Debug)]
-pub(super) struct Sharing {
+pub(in crate::duckdb) struct Sharing {
     held: Held,
     last_used: Instant,
     /// The end and the length of the wait that was given up last: what comes right after it does not wait anew.
@@ -56,14 +56,14 @@ enum Held {
 }
 
 impl Held {
-    fn seen(options: &super::Options) -> Self {
+    fn seen(options: &super::super::Options) -> Self {
         FileProof::of(&options.path).map_or(Self::Unseen, Self::Anywhere)
     }
 }
 
 impl Sharing {
     /// Looks at a file that this process has not opened yet.
-    pub(super) fn of(options: &super::Options) -> Self {
+    pub(in crate::duckdb) fn of(options: &super::super::Options) -> Self {
         Self {
             held: Held::seen(options),
             last_used: Instant::now(),
@@ -80,7 +80,7 @@ impl Sharing {
 }
 
 /// An opening under way: what the file was like before.
-pub(super) struct Opening {
+pub(in crate::duckdb) struct Opening {
     before: Held,
     now: Held,
 }
@@ -98,7 +98,7 @@ impl Engine {
     }
 
     /// As [`open`](Self::open), for somebody who waits for the answer.
-    pub(super) async fn open_for_reader(&self, cancel: &CancellationToken) -> Result<(), Failure> {
+    pub(in crate::duckdb) async fn open_for_reader(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         let patience = self.options().patience;
         let patience = match self.options().access {
             // Nothing but readers: the options are theirs.
@@ -146,7 +146,7 @@ impl Engine {
 
     async fn try_to_open(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         // Work alone in the engine may have closed the file for a moment.
-        let pass = self.enter(cancel, super::engine::Company::Others).await?;
+        let pass = self.enter(cancel, super::Company::Others).await?;
         let engine = self.clone();
         on_blocking_thread(move || {
             let _pass = pass;
@@ -224,12 +224,12 @@ impl Engine {
     }
 
     /// Takes note of work in the file.
-    pub(super) fn note_use(&self) {
+    pub(in crate::duckdb) fn note_use(&self) {
         self.sharing().last_used = Instant::now();
     }
 
     /// The file is about to be opened.
-    pub(super) fn begin_opening(&self) -> Opening {
+    pub(in crate::duckdb) fn begin_opening(&self) -> Opening {
         let mut sharing = self.sharing();
         let now = Held::seen(self.options());
         let before = std::mem::replace(&mut sharing.held, Held::Here);
@@ -237,12 +237,12 @@ impl Engine {
     }
 
     /// The file could not be opened.
-    pub(super) fn end_opening_in_vain(&self, opening: Opening) {
+    pub(in crate::duckdb) fn end_opening_in_vain(&self, opening: Opening) {
         self.sharing().held = opening.before;
     }
 
     /// The file is open, and nothing was written to it yet.
-    pub(super) fn end_opening(&self, opening: Opening) {
+    pub(in crate::duckdb) fn end_opening(&self, opening: Opening) {
         let Opening { before, now } = opening;
         let opened = Held::seen(self.options());
         // A file is made, and a log is replayed, by the opening itself: there the look just before has to do.
@@ -260,14 +260,14 @@ impl Engine {
     }
 
     /// The file was opened and is closed again, because it could not be read: it is left as it is now.
-    pub(super) fn end_reading_in_vain(&self) {
+    pub(in crate::duckdb) fn end_reading_in_vain(&self) {
         let seen = Held::seen(self.options());
         self.sharing().held = seen;
     }
 
     /// The proof of how this process left a file that it does not hold: what happened to it since is not in it. None
     /// while the file is held.
-    pub(super) fn left_as(&self) -> Option<Option<FileProof>> {
+    pub(in crate::duckdb) fn left_as(&self) -> Option<Option<FileProof>> {
         match &self.sharing().held {
             Held::Anywhere(left) => Some(left.clone()),
             Held::Here | Held::Unseen => None,

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::engine::Engine;
-use super::proof::wal_path;
-use super::running::Running;
-use super::schema;
-use super::sys::Connection;
-use super::trash::now_ms;
-use super::work::Work;
+use super::super::proof::wal_path;
+use super::super::running::Running;
+use super::super::schema;
+use super::super::sys::Connection;
+use super::super::trash::now_ms;
+use super::super::work::Work;
+use super::Engine;
 use crate::crash;
 use crate::olap::Failure;
 
@@ -30,14 +30,14 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The size that the file may reach before a checkpoint is due.
 #[derive(Debug, Default)]
-pub(super) struct Growth {
+pub(in crate::duckdb) struct Growth {
     due_at_bytes: u64,
     live_bytes: u64,
 }
 
 impl Growth {
     /// Looks at the live size: after opening, and after each checkpoint.
-    pub(super) fn measure(&mut self, work: &Work<'_>) -> Result<(), Failure> {
+    pub(in crate::duckdb) fn measure(&mut self, work: &Work<'_>) -> Result<(), Failure> {
         let rows = work.run(
             "SELECT used_blocks * block_size FROM pragma_database_size() \
              WHERE database_name = current_database()",
@@ -64,7 +64,7 @@ impl Growth {
 
 impl Engine {
     /// Counts a change, and makes a checkpoint if the file has grown enough. Nothing that was done before hangs on how this ends.
-    pub(super) async fn after_change(&self, cancel: &CancellationToken) {
+    pub(in crate::duckdb) async fn after_change(&self, cancel: &CancellationToken) {
         self.changes().fetch_add(1, Ordering::Relaxed);
         let size = size_on_disk(&self.options().path);
         if !self.growth().is_due(size) {
@@ -105,13 +105,13 @@ impl Engine {
     /// Dropping the future leaves the checkpoint made or not made.
     pub async fn checkpoint(&self, cancel: &CancellationToken) -> Result<(), Failure> {
         let engine = self.clone();
-        self.work(cancel, super::engine::Company::Alone, move |work| {
+        self.work(cancel, super::Company::Alone, move |work| {
             engine.checkpoint_here(work)
         })
         .await
     }
 
-    pub(super) fn checkpoint_here(&self, work: &Work<'_>) -> Result<(), Failure> {
+    pub(in crate::duckdb) fn checkpoint_here(&self, work: &Work<'_>) -> Result<(), Failure> {
         crash::point("drivers::checkpoint::before");
         work.run("CHECKPOINT", &[])?;
         crash::point("drivers::checkpoint::after");
@@ -119,7 +119,7 @@ impl Engine {
     }
 
     /// The checkpoint of an orderly close: what it can't write stays in the log, where it is just as safe.
-    pub(super) fn write_log_into_file(&self, connection: &Connection) {
+    pub(in crate::duckdb) fn write_log_into_file(&self, connection: &Connection) {
         if let Err(error) = Work::uninterrupted(connection).run("CHECKPOINT", &[]) {
             tracing::warn!(%error, "no checkpoint could be made while closing");
         }
@@ -127,7 +127,7 @@ impl Engine {
 }
 
 /// Bytes of the file and its log.
-pub(super) fn size_on_disk(path: &Path) -> u64 {
+pub(in crate::duckdb) fn size_on_disk(path: &Path) -> u64 {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     size(path) + size(&wal_path(path))
 }

@@ -1,0 +1,28 @@
+//! Texts of several statements.
+
+use super::failure::Source;
+use super::work::Work;
+use crate::olap::{Failure, SoleError, SqlError, sole_statement};
+
+/// Runs the statements of a text one by one, so that the place of an error is one in the whole text.
+pub(super) fn each_statement(work: &Work<'_>, sql: &str) -> Result<(), Failure> {
+    let mut start = 0;
+    while let Some(rest) = sql.get(start..) {
+        let (one, next) = match sole_statement(rest) {
+            Ok(last) => (last, sql.len() + 1),
+            Err(SoleError::Several { offset }) => (rest.get(..offset).unwrap_or(rest), start + offset),
+            Err(SoleError::None) => return Ok(()),
+        };
+        let ran = work.run_theirs(Source { prefix: "", sql: one });
+        ran.map_err(|failure| match failure {
+            Failure::Sql(error) => Failure::Sql(SqlError {
+                // Where the engine says nothing, the statement itself.
+                offset: Some(error.offset.unwrap_or_default() + start),
+                ..error
+            }),
+            other => other,
+        })?;
+        start = next;
+    }
+    Ok(())
+}
