@@ -32,7 +32,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-schedule",
         ],
     ),
-    ("watershed-workloads", &["watershed-core", "watershed-schedule"]),
+    (
+        "watershed-workloads",
+        &["watershed-core", "watershed-schedule", "watershed-shim"],
+    ),
     ("watershed-lsp", &["watershed-compilers"]),
     (
         "watershed",

@@ -1,0 +1,404 @@
+//! A simulated backend: processes that misbehave, from a seed (rule W18).
+//!
+//! A [`World`] is a machine with its own time, which passes only by [`World::advance`]. Equal seeds and equal requests
+//! lead to equal worlds.
+//!
+//! # Invariants
+//!
+//! 1. Of one uid at most one start is alive.
+//! 2. A start id that was forgotten, or is older than the newest of its uid, never starts again.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use tokio::sync::broadcast;
+use watershed_core::Timestamp;
+
+use super::{Backend, BoxFuture, End, Error, News, Observation, Phase, Start, StartId, Stop, Then};
+use crate::policy::exit::{Exit, StartFailure};
+
+/// News that wait for a slow reader; more are lost, as with real backends.
+const MAX_NEWS: usize = 1_024;
+
+/// Faults and how often they happen, each in one of 1,000 cases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Faults {
+    /// Starts that fail.
+    pub failed_starts: u32,
+    /// Processes that end by themselves, at a time up to [`max_life`](Self::max_life).
+    pub exits: u32,
+    /// News that are lost.
+    pub lost_news: u32,
+    /// Stops whose first signal is ignored: the process lives for the whole grace period.
+    pub ignored_stops: u32,
+    /// The longest time from the order to the process.
+    pub max_start: Duration,
+    /// The longest life of a process that ends by itself.
+    pub max_life: Duration,
+    /// The longest delay of news.
+    pub max_delay: Duration,
+}
+
+impl Faults {
+    /// No faults: each process starts at once and lives until it is stopped, and news come at once.
+    pub const NONE: Self = Self {
+        failed_starts: 0,
+        exits: 0,
+        lost_news: 0,
+        ignored_stops: 0,
+        max_start: Duration::ZERO,
+        max_life: Duration::ZERO,
+        max_delay: Duration::ZERO,
+    };
+}
+
+/// A simulated machine. Clones are the same one.
+#[derive(Debug, Clone)]
+pub struct World(Arc<Mutex<Machine>>);
+
+/// The backend of a world in one epoch.
+#[derive(Debug, Clone)]
+pub struct Simulated {
+    world: World,
+    epoch: u64,
+}
+
+#[derive(Debug)]
+struct Machine {
+    faults: Faults,
+    random: SmallRng,
+    now: Timestamp,
+    newest_epoch: u64,
+    starts: BTreeMap<StartId, Entry>,
+    /// The newest counter of each uid, forgotten ones included.
+    newest: BTreeMap<String, u64>,
+    /// Events to come, in the order of their times and then of their making.
+    due: BTreeMap<(Timestamp, u64), Due>,
+    made: u64,
+    begun: u64,
+    news: broadcast::Sender<News>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    observation: Observation,
+    then: Then,
+}
+
+/// An event to come.
+#[derive(Debug)]
+enum Due {
+    Begin(StartId),
+    End(StartId, Exit),
+    Tell(StartId),
+}
+
+impl World {
+    /// Makes a machine at time 0.
+    pub fn new(seed: u64, faults: Faults) -> Self {
+        Self(Arc::new(Mutex::new(Machine {
+            faults,
+            random: SmallRng::seed_from_u64(seed),
+            now: Timestamp(0),
+            newest_epoch: 0,
+            starts: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            due: BTreeMap::new(),
+            made: 0,
+            begun: 0,
+            news: broadcast::channel(MAX_NEWS).0,
+        })))
+    }
+
+    /// Returns the backend of an epoch. The first change that it makes ends all earlier epochs.
+    pub fn connect(&self, epoch: u64) -> Simulated {
+        Simulated {
+            world: self.clone(),
+            epoch,
+        }
+    }
+
+    /// Returns the time.
+    pub fn now(&self) -> Timestamp {
+        self.lock().now
+    }
+
+    /// Returns the number of processes that have begun to run.
+    pub fn begun(&self) -> u64 {
+        self.lock().begun
+    }
+
+    /// Returns the time of the next event, if one is to come.
+    pub fn next_event(&self) -> Option<Timestamp> {
+        self.lock().due.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Lets time pass, with all that happens meanwhile. A time that has passed changes nothing.
+    pub fn advance(&self, to: Timestamp) {
+        let mut machine = self.lock();
+        while let Some(next) = machine.due.first_entry().filter(|next| next.key().0 <= to) {
+            let ((at, _), due) = next.remove_entry();
+            machine.now = machine.now.max(at);
+            machine.happen(due);
+        }
+        machine.now = machine.now.max(to);
+    }
+
+    /// Ends a process from outside, as a person would with `kill -9`. One that is not running is left alone.
+    pub fn kill(&self, id: &StartId) {
+        let mut machine = self.lock();
+        let entry = machine.starts.get(id);
+        if entry.is_some_and(|entry| entry.observation.phase == Phase::Running) {
+            machine.end(id, End::Exit(Exit::Signal(9)));
+        }
+    }
+
+    /// Restarts the machine: all processes end with it, and no news of that come.
+    pub fn reboot(&self) {
+        let mut machine = self.lock();
+        let at = machine.now;
+        machine.due.clear();
+        for entry in machine.starts.values_mut() {
+            if entry.observation.phase.is_alive() {
+                entry.observation.phase = Phase::Ended { end: End::Reboot, at };
+            }
+        }
+        machine
+            .starts
+            .retain(|_, entry| entry.then == Then::Keep || entry.observation.phase.is_alive());
+        let _ = machine.news.send(News::Missed);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Machine> {
+        // Requests check everything before they change anything, so a panic leaves the machine whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Machine {
+    /// Refuses epochs that are over.
+    fn enter(&mut self, epoch: u64) -> Result<(), Error> {
+        if epoch < self.newest_epoch {
+            let newest = self.newest_epoch;
+            return Err(Error::StaleEpoch { epoch, newest });
+        }
+        self.newest_epoch = epoch;
+        Ok(())
+    }
+
+    fn start(&mut self, start: Start, epoch: u64) -> Result<Observation, Error> {
+        self.enter(epoch)?;
+        if let Some(there) = self.starts.get(&start.id) {
+            return Ok(there.observation.clone());
+        }
+        self.check_newest(&start.id)?;
+        let observation = Observation {
+            id: start.id.clone(),
+            epoch,
+            backend_id: None,
+            started: self.now,
+            stopping: false,
+            phase: Phase::Starting,
+        };
+        self.newest.insert(start.id.uid().to_owned(), start.id.counter());
+        let entry = Entry {
+            observation,
+            then: Then::Keep,
+        };
+        self.starts.insert(start.id.clone(), entry);
+        match self.draw(self.faults.max_start) {
+            Duration::ZERO => self.begin(&start.id),
+            wait => self.after(wait, Due::Begin(start.id.clone())),
+        }
+        self.starts
+            .get(&start.id)
+            .map(|entry| entry.observation.clone())
+            .ok_or_else(|| refused("the start is gone"))
+    }
+
+    /// Refuses a start beside a living one, or before a newer one, of the same uid.
+    fn check_newest(&self, id: &StartId) -> Result<(), Error> {
+        let mut of_uid = self.starts.values().map(|entry| &entry.observation);
+        if let Some(living) = of_uid.find(|one| one.id.uid() == id.uid() && one.phase.is_alive()) {
+            let living = living.id.clone();
+            return Err(Error::Occupied { living });
+        }
+        match self.newest.get(id.uid()) {
+            Some(newest) if *newest >= id.counter() => match StartId::new(id.uid(), *newest) {
+                Ok(newer) => Err(Error::Superseded { newer }),
+                Err(error) => Err(refused(&error.to_string())),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn stop(&mut self, stop: &Stop, epoch: u64) -> Result<Option<Observation>, Error> {
+        self.enter(epoch)?;
+        let ignored = self.chance(self.faults.ignored_stops);
+        let Some(entry) = self.starts.get_mut(&stop.id) else {
+            return Ok(None);
+        };
+        entry.then = entry.then.max(stop.then);
+        entry.observation.stopping = true;
+        let observation = entry.observation.clone();
+        match observation.phase {
+            Phase::Starting => self.end(&stop.id, End::Exit(Exit::Signal(15))),
+            Phase::Running if ignored => {
+                let kill = Due::End(stop.id.clone(), Exit::Signal(9));
+                self.after(Duration::from_millis(stop.grace_ms), kill);
+            }
+            Phase::Running => self.after(Duration::ZERO, Due::End(stop.id.clone(), Exit::Signal(15))),
+            Phase::NotStarted { .. } | Phase::Ended { .. } => self.forget_if_asked(&stop.id),
+        }
+        let now = self.starts.get(&stop.id).map(|entry| entry.observation.clone());
+        Ok(Some(now.unwrap_or(observation)))
+    }
+
+    fn forget(&mut self, id: &StartId, epoch: u64) -> Result<(), Error> {
+        self.enter(epoch)?;
+        if self
+            .starts
+            .get(id)
+            .is_some_and(|entry| entry.observation.phase.is_alive())
+        {
+            return Err(Error::StillRunning);
+        }
+        self.starts.remove(id);
+        Ok(())
+    }
+
+    fn happen(&mut self, due: Due) {
+        match due {
+            Due::Begin(id) => self.begin(&id),
+            Due::End(id, exit) => self.end(&id, End::Exit(exit)),
+            Due::Tell(id) => drop(self.news.send(News::Changed(id))),
+        }
+    }
+
+    /// Makes a process of an order that still waits for it.
+    fn begin(&mut self, id: &StartId) {
+        let fails = self.chance(self.faults.failed_starts);
+        let failure = StartFailure::ALL[self.random.random_range(0..StartFailure::ALL.len())];
+        let number = self.begun + 1;
+        let Some(entry) = self.starts.get_mut(id) else {
+            return;
+        };
+        if entry.observation.phase != Phase::Starting {
+            return;
+        }
+        if fails {
+            let message = format!("drawn from the seed: {failure:?}");
+            entry.observation.phase = Phase::NotStarted { failure, message };
+        } else {
+            entry.observation.phase = Phase::Running;
+            entry.observation.backend_id = Some(number.to_string());
+            self.begun = number;
+            self.doom(id);
+        }
+        self.tell(id);
+    }
+
+    /// Draws the end of a new process.
+    fn doom(&mut self, id: &StartId) {
+        if self.chance(self.faults.exits) {
+            let exit = match self.random.random_range(0..6) {
+                0 => Exit::Code(0),
+                1 => Exit::Code(1),
+                2 => Exit::Code(127),
+                3 => Exit::Signal(11),
+                4 => Exit::OutOfMemory,
+                _ => Exit::Unknown,
+            };
+            let life = self.draw(self.faults.max_life);
+            self.after(life, Due::End(id.clone(), exit));
+        }
+    }
+
+    /// Ends what is alive; the first end is the one that counts.
+    fn end(&mut self, id: &StartId, end: End) {
+        let at = self.now;
+        let Some(entry) = self.starts.get_mut(id) else {
+            return;
+        };
+        if entry.observation.phase.is_alive() {
+            entry.observation.phase = Phase::Ended { end, at };
+            self.tell(id);
+            self.forget_if_asked(id);
+        }
+    }
+
+    fn forget_if_asked(&mut self, id: &StartId) {
+        if self.starts.get(id).is_some_and(|entry| entry.then != Then::Keep) {
+            self.starts.remove(id);
+        }
+    }
+
+    /// Sends news, late or not at all if the seed says so.
+    fn tell(&mut self, id: &StartId) {
+        if !self.chance(self.faults.lost_news) {
+            let delay = self.draw(self.faults.max_delay);
+            self.after(delay, Due::Tell(id.clone()));
+        }
+    }
+
+    fn after(&mut self, wait: Duration, due: Due) {
+        self.made += 1;
+        self.due.insert((self.now.after(wait), self.made), due);
+    }
+
+    fn chance(&mut self, of_thousand: u32) -> bool {
+        self.random.random_range(0..1_000) < of_thousand
+    }
+
+    fn draw(&mut self, longest: Duration) -> Duration {
+        let longest = u64::try_from(longest.as_millis()).unwrap_or(u64::MAX);
+        Duration::from_millis(self.random.random_range(0..=longest))
+    }
+}
+
+fn refused(message: &str) -> Error {
+    Error::Refused {
+        backend: "simulated",
+        message: message.to_owned(),
+    }
+}
+
+impl Backend for Simulated {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn start(&self, start: Start) -> BoxFuture<'_, Result<Observation, Error>> {
+        Box::pin(async move { self.world.lock().start(start, self.epoch) })
+    }
+
+    fn stop(&self, stop: Stop) -> BoxFuture<'_, Result<Option<Observation>, Error>> {
+        Box::pin(async move { self.world.lock().stop(&stop, self.epoch) })
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        Box::pin(async move {
+            let machine = self.world.lock();
+            let starts = machine.starts.values();
+            Ok(starts.map(|entry| entry.observation.clone()).collect())
+        })
+    }
+
+    fn forget(&self, id: StartId, _remove_output: bool) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async move { self.world.lock().forget(&id, self.epoch) })
+    }
+
+    fn news(&self) -> broadcast::Receiver<News> {
+        self.world.lock().news.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests;
