@@ -229,5 +229,5 @@ impl Catalog for MemoryCatalog {
 }
 
 fn hash(uid: Uid) -> u64 {
-    FxBuildHasher::default().hash_one(uid)
+    FxBuildHasher.hash_one(uid)
 }

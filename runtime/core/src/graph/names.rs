@@ -188,7 +188,7 @@ fn of_kind(by_kind: &mut Vec<HashTable<NameId>>, kind: KindId) -> &mut HashTable
 }
 
 fn hash(name: &Name) -> u64 {
-    FxBuildHasher::default().hash_one(name)
+    FxBuildHasher.hash_one(name)
 }
 
 impl Index<NameId> for Names {

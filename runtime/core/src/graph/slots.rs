@@ -86,7 +86,7 @@ impl Slots {
 }
 
 fn hash(uid: Uid) -> u64 {
-    FxBuildHasher::default().hash_one(uid)
+    FxBuildHasher.hash_one(uid)
 }
 
 /// Slots are made here and handed around inside the core only: one without a resource is a bug of the core.

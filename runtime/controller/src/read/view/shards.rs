@@ -135,5 +135,5 @@ impl<K: Hash + Eq, V> Writing<'_, K, V> {
 }
 
 fn hash<K: Hash>(key: &K) -> u64 {
-    FxBuildHasher::default().hash_one(key)
+    FxBuildHasher.hash_one(key)
 }
