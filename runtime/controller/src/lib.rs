@@ -49,7 +49,7 @@
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.
 //! - `stategraph` (feature of that name) is a reconciler for resources that stand for many things.
-//! - `testing` (feature of that name) is a kit that tests reconcilers of yours.
+//! - `watershed-testkit`, a crate for dev-dependencies, tests reconcilers and stores of yours.
 //! - [`store`] keeps catalogs in memory, in SQLite (feature `sqlite`) or in Postgres (feature `postgres`).
 //!
 //! # A good guest
@@ -70,8 +70,6 @@ pub mod stategraph;
 pub mod store;
 mod sync;
 mod tasks;
-#[cfg(feature = "testing")]
-pub mod testing;
 #[cfg(test)]
 mod tests;
 mod workers;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watershed_controller::store::{MemoryStore, SqliteStore};
-use watershed_controller::testing::store::conforms;
+use watershed_testkit::store::conforms;
 
 #[tokio::test]
 async fn the_memory_store_conforms() {

@@ -32,6 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "watershed-schedule",
         ],
     ),
+    ("watershed-testkit", &["watershed-controller", "watershed-core"]),
     (
         "watershed-workloads",
         &["watershed-core", "watershed-schedule", "watershed-shim"],

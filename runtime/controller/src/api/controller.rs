@@ -273,14 +273,6 @@ impl Builder {
         self
     }
 
-    /// Registers a kind whose formats are in `options`, with a runner of one's own.
-    #[cfg(feature = "testing")]
-    pub(crate) fn runner(mut self, options: KindOptions, runner: Arc<dyn Runner>) -> Self {
-        self.runners.insert(options.kind.clone(), runner);
-        self.kinds.push(options);
-        self
-    }
-
     /// Sets the reaction to a lost lease; by default the controller stops. To go on, the store must be one that
     /// processes share.
     #[must_use]

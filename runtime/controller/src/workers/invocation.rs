@@ -43,14 +43,6 @@ impl<R: Reconciler> TypedRunner<R> {
             blocks,
         }
     }
-
-    #[cfg(feature = "testing")]
-    pub(crate) fn shared(reconciler: Arc<R>) -> Self {
-        Self {
-            reconciler,
-            blocks: false,
-        }
-    }
 }
 
 impl<R: Reconciler> Runner for TypedRunner<R> {

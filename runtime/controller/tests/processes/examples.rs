@@ -10,9 +10,6 @@ use crate::server::Server;
 mod failover;
 #[path = "../../examples/retries.rs"]
 mod retries;
-#[cfg(feature = "testing")]
-#[path = "../../examples/testing.rs"]
-mod testing;
 #[path = "../../examples/watching.rs"]
 mod watching;
 
@@ -27,12 +24,6 @@ fn the_example_of_retries_ends_well() {
 #[test]
 fn the_example_of_watching_ends_well() {
     watching::main().unwrap();
-}
-
-#[cfg(feature = "testing")]
-#[test]
-fn the_example_of_testing_finds_the_fault_and_nothing_without_it() {
-    testing::main().unwrap();
 }
 
 /// Not a test: one process of the example.

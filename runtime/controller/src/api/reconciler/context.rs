@@ -61,14 +61,16 @@ use crate::sync::{Mutex, Unpoisoned};
 /// }
 /// ```
 pub struct Context<R: Reconciler> {
-    snapshot: Arc<Snapshot<R>>,
+    snapshot: Arc<Snapshot<R::Spec, R::State>>,
     channel: Arc<InvocationChannel>,
 }
 
-struct Snapshot<R: Reconciler> {
+/// The inputs of an invocation, which stay as they are while it runs. It has the types of the messages, not that of the reconciler, so that
+/// reconcilers which wrap one another share it.
+struct Snapshot<Spec, State> {
     start: Box<Start>,
-    spec: R::Spec,
-    state: Option<R::State>,
+    spec: Spec,
+    state: Option<State>,
 }
 
 impl<R: Reconciler> Clone for Context<R> {
@@ -158,6 +160,34 @@ impl<R: Reconciler> Context<R> {
     /// The epoch of the controller, for what is done outside: a later holder of the lease has a higher one.
     pub fn epoch(&self) -> Epoch {
         self.snapshot.start.epoch
+    }
+
+    /// Returns the same invocation for another reconciler with the same messages.
+    ///
+    /// A reconciler that wraps another one (to trace it, to limit it, to test it) calls the inner one with it:
+    ///
+    /// ```
+    /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+    /// struct Traced<R>(R);
+    ///
+    /// impl<R: Reconciler> Reconciler for Traced<R> {
+    ///     type Spec = R::Spec;
+    ///     type State = R::State;
+    ///
+    ///     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+    ///         tracing::debug!(name = %context.name(), "reconciling");
+    ///         self.0.reconcile(context.delegate()).await
+    ///     }
+    /// }
+    /// ```
+    pub fn delegate<Q>(&self) -> Context<Q>
+    where
+        Q: Reconciler<Spec = R::Spec, State = R::State>,
+    {
+        Context {
+            snapshot: Arc::clone(&self.snapshot),
+            channel: Arc::clone(&self.channel),
+        }
     }
 }
 

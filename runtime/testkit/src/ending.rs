@@ -1,0 +1,278 @@
+//! The end of a play: everything is mended, comes to rest, and is compared with the same from scratch.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use watershed_core::{Key, Row, Timestamp, Uid};
+
+use crate::fault::{What, Wrong, difference};
+use crate::outside::Outside;
+use crate::play::Play;
+use crate::script::PLACES;
+use crate::sight::Sight;
+use crate::story::{Story, text};
+use watershed_controller::Clock;
+use watershed_controller::Hidden;
+use watershed_controller::Reconciler;
+use watershed_controller::state_of;
+
+/// The number of times that what has failed is tried again.
+const RETRIES: usize = 3;
+
+/// Times that may fall due before a play is as good as at rest: enough for whoever waits for something.
+const TIMES: usize = 64;
+
+/// Times in a row that change nothing: who asks for more of them looks for drift.
+const IDLE_TIMES: usize = 3;
+
+/// Outcomes from scratch that are remembered.
+const SCRATCHES: usize = 1_000;
+
+impl<O: Outside, R: Reconciler> Play<'_, O, R> {
+    /// Mends what the script has broken, and checks everything there is to check.
+    pub(super) async fn end(&mut self) -> Result<(), Wrong> {
+        self.mend()?;
+        self.declare().await?;
+        self.until_rest().await?;
+        self.try_again().await?;
+        self.pass_times().await?;
+        self.story
+            .tell(|| "what has failed is tried again, and all comes to rest".to_owned());
+        self.compare().await?;
+        self.ask_again().await?;
+        self.delete_all().await
+    }
+
+    /// Gives every resource refs to what can be there, and lets that be there and well.
+    fn mend(&mut self) -> Result<(), Wrong> {
+        self.outside.trouble(false);
+        for place in 0..PLACES {
+            let sound = self.things.sound_refs(place);
+            let Some(thing) = &self.things.places[place] else {
+                continue;
+            };
+            if thing.refs != sound {
+                let seed = thing.seed;
+                self.put(place, seed, sound)?;
+            }
+        }
+        let read = self
+            .things
+            .places
+            .iter()
+            .flatten()
+            .flat_map(|thing| thing.refs.iter());
+        let read: Vec<Key> = read.cloned().collect();
+        for given in 0..self.things.givens.len() {
+            let it = &self.things.givens[given];
+            let is_wanted = it.fails || (it.spec.is_none() && read.contains(&it.key));
+            if is_wanted {
+                let seed = it.seed;
+                self.give(given, seed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries what has failed again, for a few times.
+    async fn try_again(&mut self) -> Result<(), Wrong> {
+        for _ in 0..RETRIES {
+            let failed = self.failed_ones();
+            if failed.is_empty() {
+                break;
+            }
+            for uid in failed {
+                // What went meanwhile needs no retry.
+                let _ = self.process().controller.retry(uid).await;
+            }
+            self.until_rest().await?;
+        }
+        Ok(())
+    }
+
+    fn failed_ones(&self) -> Vec<Uid> {
+        let all = self.process().controller.list(Hidden::Show).resources;
+        let failed = all.iter().filter(|found| found.error.is_some());
+        failed.map(|found| found.uid).collect()
+    }
+
+    /// Lets time pass as long as any resource has asked to be run again.
+    async fn pass_times(&mut self) -> Result<(), Wrong> {
+        let mut idle = 0;
+        for _ in 0..TIMES {
+            let all = self.process().controller.list(Hidden::Show).resources;
+            let Some(due) = all.iter().filter_map(|found| found.next_reconcile).min() else {
+                break;
+            };
+            if idle == IDLE_TIMES && self.outside.under_way().is_none() {
+                break;
+            }
+            let before = (self.outside.look(), self.versions());
+            self.pass_until(due).await;
+            self.until_rest().await?;
+            let is_same = before == (self.outside.look(), self.versions());
+            idle = if is_same { idle + 1 } else { 0 };
+        }
+        match self.outside.under_way() {
+            None => Ok(()),
+            Some(what) => {
+                let finding = format!("nobody will look again, and the outside says: {what}");
+                Err(Wrong::new(What::Asleep, finding))
+            }
+        }
+    }
+
+    async fn pass_until(&self, due: Timestamp) {
+        let wait = due.0.saturating_sub(self.clock.now().wall.0);
+        let wait = u64::try_from(wait).unwrap_or_default().saturating_add(1);
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+    }
+
+    fn versions(&self) -> Vec<u64> {
+        self.live().iter().map(|row| row.state_version.0).collect()
+    }
+
+    fn sight(&self) -> Sight<O::Seen> {
+        let rows = self.live();
+        let tested = rows.iter().filter(|row| row.kind == self.things.kind);
+        let states = tested.map(|row| (row.name.to_string(), self.state(row)));
+        let errors = rows.iter().filter_map(|row| {
+            let error = row.error.as_ref()?;
+            Some((row.key().to_string(), error.message.to_string()))
+        });
+        Sight {
+            outside: self.outside.look(),
+            states: states.collect(),
+            failed: errors.collect(),
+        }
+    }
+
+    /// Returns the part of a state that is compared, as text.
+    fn state(&self, row: &Arc<Row>) -> Option<String> {
+        let bytes = row.state.as_ref()?;
+        match &self.kit.state {
+            None => Some(text(bytes)),
+            Some(counts) => match state_of::<R::State>(row) {
+                Ok(state) => state.map(|state| counts(&state)),
+                Err(error) => Some(error.to_string()),
+            },
+        }
+    }
+
+    /// Makes the same from scratch, in another world, and compares.
+    async fn compare(&mut self) -> Result<(), Wrong> {
+        let found = self.sight();
+        let expected = self.scratch().await?;
+        for (key, message) in &found.failed {
+            if !expected.failed.contains_key(key) {
+                let finding = format!("\"{key}\" goes on failing: {message}\nfrom scratch it does not");
+                return Err(Wrong::new(What::Stuck, finding));
+            }
+        }
+        if found.outside != expected.outside {
+            let title = "the outside, which is + and from scratch would be -";
+            let finding = difference(title, &found.outside, &expected.outside);
+            return Err(Wrong::new(What::Differs, finding));
+        }
+        if found.states != expected.states {
+            let title = "the states, which are + and from scratch would be - \
+                         (if they may differ, say what of them counts with `Kit::state`)";
+            let finding = difference(title, &found.states, &expected.states);
+            return Err(Wrong::new(What::State, finding));
+        }
+        Ok(())
+    }
+
+    /// Returns the end of the same play from scratch; plays often want the same.
+    async fn scratch(&self) -> Result<Rc<Sight<O::Seen>>, Wrong> {
+        let wanted = self.things.text();
+        if let Some(sight) = self.kit.scratches.borrow().get(&wanted) {
+            return Ok(Rc::clone(sight));
+        }
+        let mut scratch = Play::new(self.kit, self.things.clone(), Story::default());
+        let result = scratch.converge().await;
+        let sight = Rc::new(scratch.sight());
+        scratch.close().await;
+        result?;
+        if let Some((key, message)) = sight.failed.first_key_value() {
+            let finding = format!("\"{key}\" fails from scratch: {message}");
+            return Err(Wrong::new(What::Fails, finding));
+        }
+        let mut known = self.kit.scratches.borrow_mut();
+        if known.len() >= SCRATCHES {
+            known.clear();
+        }
+        known.insert(wanted, Rc::clone(&sight));
+        Ok(sight)
+    }
+
+    async fn converge(&mut self) -> Result<(), Wrong> {
+        self.begin().await?;
+        self.declare().await?;
+        self.until_rest().await?;
+        self.pass_times().await
+    }
+
+    /// Runs everything once more: nothing has changed, so nothing may change.
+    async fn ask_again(&mut self) -> Result<(), Wrong> {
+        let before = self.sight();
+        let uids: Vec<Uid> = self
+            .things
+            .places
+            .iter()
+            .flatten()
+            .map(|thing| thing.uid)
+            .collect();
+        for uid in uids {
+            let _ = self.process().controller.reconcile(uid).await;
+        }
+        self.story
+            .tell(|| "all are run again, with nothing changed".to_owned());
+        self.until_rest().await?;
+        self.pass_times().await?;
+        let after = self.sight();
+        if let Some((key, message)) = after.failed.first_key_value() {
+            let finding = format!("\"{key}\" fails the second time: {message}");
+            return Err(Wrong::new(What::Again, finding));
+        }
+        if before.outside != after.outside {
+            let finding = difference(
+                "the outside, before - and after +",
+                &after.outside,
+                &before.outside,
+            );
+            return Err(Wrong::new(What::Again, finding));
+        }
+        if before.states != after.states {
+            let finding = difference("the states, before - and after +", &after.states, &before.states);
+            return Err(Wrong::new(What::Again, finding));
+        }
+        Ok(())
+    }
+
+    /// Deletes everything: the outside is then as if nothing had ever been.
+    async fn delete_all(&mut self) -> Result<(), Wrong> {
+        self.things.places = Default::default();
+        self.story.tell(|| "all are deleted".to_owned());
+        self.declare().await?;
+        self.until_rest().await?;
+        self.try_again().await?;
+        let left = self.process().controller.list(Hidden::Show).resources;
+        if let Some(left) = left.iter().find(|found| found.kind == self.things.kind) {
+            let message = left.error.as_ref().map_or("", |error| &*error.message);
+            let finding = format!("\"{}\" can't be deleted: {message}", left.name);
+            return Err(Wrong::new(What::Left, finding));
+        }
+        let (after, empty) = (self.outside.look(), (self.kit.fresh)().look());
+        if after != empty {
+            let finding = difference(
+                "the outside, which is + and was - in the beginning",
+                &after,
+                &empty,
+            );
+            return Err(Wrong::new(What::Left, finding));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! The resources that the tested ones read: their specs say what state they have, or that they fail.
+
+use std::marker::PhantomData;
+
+use watershed_core::{Error, Kind, KindOptions, Outcome, Work};
+
+use crate::roll::Roll;
+use watershed_controller::Builder;
+use watershed_controller::Context;
+use watershed_controller::Reconciler;
+use watershed_controller::message::{DecodeError, EncodeError, Message};
+
+/// A kind whose resources a kit makes.
+pub(super) struct Givens {
+    pub(super) kind: Kind,
+    /// The bytes of a state.
+    pub(super) state: Box<MakeState>,
+    /// The version of its message.
+    pub(super) format: u32,
+    pub(super) register: Box<dyn Fn(Builder) -> Builder>,
+}
+
+/// Makes up the bytes of a state.
+type MakeState = dyn Fn(&mut Roll) -> Result<Vec<u8>, EncodeError>;
+
+impl Givens {
+    pub(super) fn new<M: Message>(kind: Kind, state: impl Fn(&mut Roll) -> M + 'static) -> Self {
+        let registered = kind.clone();
+        Self {
+            kind,
+            state: Box::new(move |roll| state(roll).encode()),
+            format: M::FORMAT,
+            register: Box::new(move |builder| {
+                builder.kind(KindOptions::new(registered.clone()), Given::<M>(PhantomData))
+            }),
+        }
+    }
+}
+
+/// The bytes of a spec of a given resource: with a state, or of one that fails.
+pub(super) fn wanted(state: Option<&[u8]>) -> Vec<u8> {
+    match state {
+        Some(state) => [&[1], state].concat(),
+        None => Vec::new(),
+    }
+}
+
+/// Bytes of a message that nobody here reads.
+struct Bytes<M>(Vec<u8>, PhantomData<fn() -> M>);
+
+impl<M: Message> Message for Bytes<M> {
+    const FORMAT: u32 = M::FORMAT;
+
+    fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        Ok(self.0.clone())
+    }
+
+    fn decode(_: u32, bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self(bytes.to_vec(), PhantomData))
+    }
+}
+
+struct Given<M>(PhantomData<fn() -> M>);
+
+impl<M: Message> Reconciler for Given<M> {
+    type Spec = Bytes<M>;
+    type State = Bytes<M>;
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let Some((_, state)) = context.spec().0.split_first() else {
+            return Err(Error::permanent("given", "this one is to fail"));
+        };
+        if context.state().is_some_and(|now| now.0 == state) {
+            return Ok(Outcome::default());
+        }
+        let written = context.set_state(&Bytes(state.to_vec(), PhantomData)).await;
+        written.map_err(|error| Error::transient("state", error.to_string()))?;
+        Ok(Outcome::of(Work::Built))
+    }
+}

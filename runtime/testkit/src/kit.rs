@@ -1,0 +1,146 @@
+//! The kit: the reconciler under test, its world, and the extent of a check.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+use std::time::Duration;
+
+use watershed_core::{Kind, KindOptions};
+
+use crate::given::Givens;
+use crate::outside::Outside;
+use crate::roll::Roll;
+use crate::sight::Sight;
+use watershed_controller::Message;
+use watershed_controller::Reconciler;
+
+/// Steps of a check unless something else is asked for: a fraction of a second.
+const STEPS: u64 = 10_000;
+
+/// Tests a reconciler; see the [module](super).
+///
+/// Each seed is a play of its own: a few resources are created, edited, renamed and deleted while their invocations
+/// are cancelled, dropped and killed, all in simulated time, under the real controller. At the end everything comes to
+/// rest, and three things must hold. What is there is what the same specs come to from scratch, in a fresh outside.
+/// Running everything once more changes nothing. Deleting everything leaves nothing.
+///
+/// The [module](super) has an example, [`Report`] another.
+pub struct Kit<O: Outside, R: Reconciler> {
+    pub(super) fresh: Box<dyn Fn() -> O>,
+    pub(super) reconciler: Box<dyn Fn(&O) -> R>,
+    pub(super) spec: Box<MakeSpec<R>>,
+    pub(super) options: KindOptions,
+    pub(super) givens: Vec<Givens>,
+    pub(super) state: Option<Box<Counts<R>>>,
+    pub(super) cancel_within: Duration,
+    /// The ends of plays from scratch, by wanted resources.
+    pub(super) scratches: RefCell<HashMap<String, Rc<Sight<O::Seen>>>>,
+    pub(super) is_chained: bool,
+    pub(super) is_fenced: bool,
+    pub(super) steps: u64,
+}
+
+/// Makes up a spec.
+type MakeSpec<R> = dyn Fn(&mut Roll) -> <R as Reconciler>::Spec;
+
+/// A function that returns the part of a state that is compared, as text.
+type Counts<R> = dyn Fn(&<R as Reconciler>::State) -> String;
+
+impl<O: Outside, R: Reconciler> fmt::Debug for Kit<O, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kit")
+            .field("options", &self.options)
+            .field("steps", &self.steps)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Set-up of a test.
+impl<O: Outside, R: Reconciler> Kit<O, R> {
+    /// Tests the reconciler that `reconciler` makes over an outside. It is made anew for each process of a play, as
+    /// yours is when your process starts. `spec` makes up a spec; few different ones are better than many, and each
+    /// must be one that can be had.
+    pub fn new(
+        fresh: impl Fn() -> O + 'static,
+        reconciler: impl Fn(&O) -> R + 'static,
+        spec: impl Fn(&mut Roll) -> R::Spec + 'static,
+    ) -> Self {
+        Self {
+            fresh: Box::new(fresh),
+            reconciler: Box::new(reconciler),
+            spec: Box::new(spec),
+            options: KindOptions::new("thing"),
+            givens: Vec::new(),
+            state: None,
+            cancel_within: Duration::from_secs(10),
+            scratches: RefCell::default(),
+            is_chained: false,
+            is_fenced: false,
+            steps: STEPS,
+        }
+    }
+
+    /// The options of the kind as you register it; `thing` with every option at its default unless set.
+    #[must_use]
+    pub fn options(mut self, options: KindOptions) -> Self {
+        self.options = options;
+        self.changed()
+    }
+
+    /// The resources may read some of this kind, whose states are made up by `state`. The kit creates, changes, fails
+    /// and deletes them.
+    #[must_use]
+    pub fn reads<M: Message>(
+        mut self,
+        kind: impl Into<Kind>,
+        state: impl Fn(&mut Roll) -> M + 'static,
+    ) -> Self {
+        self.givens.push(Givens::new(kind.into(), state));
+        self.changed()
+    }
+
+    /// The resources may read one another.
+    #[must_use]
+    pub fn chained(mut self) -> Self {
+        self.is_chained = true;
+        self
+    }
+
+    /// Also plays a process that stood still for longer than its lease and then goes on where it was: for kinds that
+    /// run on a store whose leases run out (Postgres) and send [`Context::epoch`](watershed_controller::Context::epoch) along.
+    #[must_use]
+    pub fn fenced(mut self) -> Self {
+        self.is_fenced = true;
+        self
+    }
+
+    /// Sets the part of a state that must not depend on the way to it, as text; all of it by default.
+    #[must_use]
+    pub fn state(mut self, counts: impl Fn(&R::State) -> String + 'static) -> Self {
+        self.state = Some(Box::new(counts));
+        self.changed()
+    }
+
+    /// Returns the time that an invocation may go on after its cancel; 10 s unless set, which is what a controller that
+    /// is dropped waits.
+    #[must_use]
+    pub fn cancel_within(mut self, within: Duration) -> Self {
+        self.cancel_within = within;
+        self
+    }
+
+    /// Forgets what came of the kit as it was.
+    fn changed(self) -> Self {
+        self.scratches.borrow_mut().clear();
+        self
+    }
+
+    /// Sets the least number of steps of a check; `WATERSHED_TESTKIT_STEPS` overrides it. A step is something done to
+    /// the world, or one poll of an invocation.
+    #[must_use]
+    pub fn steps(mut self, steps: u64) -> Self {
+        self.steps = steps;
+        self
+    }
+}

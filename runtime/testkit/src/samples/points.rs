@@ -1,0 +1,83 @@
+//! The points at which the kit interrupts: each await, and nothing else.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+use watershed_core::{Error, Outcome};
+
+use crate::{Kit, Outside};
+use watershed_controller::{Context, Reconciler};
+
+/// The number of times that each run of this waits.
+const AWAITS: usize = 5;
+
+/// The fates of runs, by the number of waits before.
+#[derive(Debug, Default)]
+struct Met {
+    cancelled: BTreeSet<usize>,
+    dropped: BTreeSet<usize>,
+}
+
+/// Nothing at all, so that every run is right.
+#[derive(Clone)]
+struct Nothing(Arc<Mutex<Met>>);
+
+impl Outside for Nothing {
+    type Seen = ();
+
+    fn look(&self) {}
+}
+
+struct Waiting(Arc<Mutex<Met>>);
+
+/// Notes where it was dropped, unless that was at the end.
+struct Place(usize, Arc<Mutex<Met>>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        if self.0 < AWAITS {
+            self.1
+                .lock()
+                .expect("nobody panics with it")
+                .dropped
+                .insert(self.0 + 1);
+        }
+    }
+}
+
+impl Reconciler for Waiting {
+    type Spec = ();
+    type State = ();
+
+    async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
+        let mut place = Place(0, Arc::clone(&self.0));
+        let mut was_cancelled = context.is_cancelled();
+        while place.0 < AWAITS {
+            tokio::task::yield_now().await;
+            place.0 += 1;
+            if context.is_cancelled() && !was_cancelled {
+                was_cancelled = true;
+                self.0
+                    .lock()
+                    .expect("nobody panics with it")
+                    .cancelled
+                    .insert(place.0);
+            }
+        }
+        Ok(Outcome::default())
+    }
+}
+
+#[test]
+fn a_run_is_cancelled_and_dropped_at_each_of_its_awaits() {
+    let met = Arc::new(Mutex::new(Met::default()));
+    let outside = Nothing(Arc::clone(&met));
+    let waiting = |nothing: &Nothing| Waiting(Arc::clone(&nothing.0));
+    // The systematic seeds alone have to get everywhere.
+    Kit::new(move || outside.clone(), waiting, |_| ())
+        .steps(1)
+        .check();
+    let met = met.lock().expect("nobody panics with it");
+    let all: BTreeSet<usize> = (1..=AWAITS).collect();
+    assert_eq!((&met.cancelled, &met.dropped), (&all, &all));
+}
