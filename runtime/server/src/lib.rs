@@ -3,15 +3,16 @@
 //! | module | holds |
 //! |---|---|
 //! | [`instance`] | a project brought to life: start at [`Runtime`] |
-//! | [`cli`] | the program: command line, output, exit codes |
 //! | [`documents`] | what the program prints for other programs |
 //! | [`logs`] | what invocations say, kept on disk |
 //! | [`state_folder`] | where an environment's state is kept and who may touch it |
-//! | [`socket`] | how commands talk to the process that owns a state folder |
 //! | [`exit`] | the exit codes |
+//!
+//! [`main`] is the program. Its command line, and the socket by which its commands talk to the process that owns a state
+//! folder, are no part of the library.
 
 mod backup;
-pub mod cli;
+mod cli;
 pub mod documents;
 pub mod exit;
 mod hiding;
@@ -20,11 +21,14 @@ pub mod logs;
 mod render;
 mod report;
 mod selection;
+// Public for the tests and benchmarks that speak to it without the program.
+#[doc(hidden)]
 pub mod socket;
 pub mod state_folder;
 mod success;
 mod sync;
 
+pub use cli::main;
 pub use instance::{Files, Instance, LogFollower, Options, Runtime};
 pub use socket::Selection;
 

@@ -1,5 +1,5 @@
 //! The `watershed` program.
 
 fn main() -> std::process::ExitCode {
-    watershed::cli::main()
+    watershed::main()
 }

@@ -2,5 +2,5 @@
 
 fn main() -> std::process::ExitCode {
     let _armed = fail::FailScenario::setup();
-    watershed::cli::main()
+    watershed::main()
 }
