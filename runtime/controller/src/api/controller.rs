@@ -18,7 +18,6 @@ use crate::api::message::Message;
 use crate::api::reconciler::Reconciler;
 use crate::cluster::participant::{Leadership, Participant, Role};
 use crate::event_loop::call::Inbox;
-use crate::event_loop::combining::Combiner;
 use crate::event_loop::host::{OnLeaseLost, Stop};
 use crate::event_loop::initial_snapshot::InitialSnapshot;
 use crate::event_loop::shared::Shared;
@@ -26,7 +25,7 @@ use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, MemoryStore, Opened, Store, StoreError};
-use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock};
+use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock};
 use crate::tasks;
 use crate::workers::invocation::{Runner, TypedRunner};
 
@@ -392,7 +391,7 @@ impl Builder {
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             kinds: self.types,
-            combiner: Combiner::new(),
+            wake_up: Notify::new(),
             stopped: OnceLock::new(),
         });
         let member = Participant {

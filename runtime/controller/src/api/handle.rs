@@ -19,7 +19,6 @@ use crate::api::request::{Forget, Promise, Request, within};
 use crate::api::resource::{Resource, new_spec};
 use crate::api::select::Select;
 use crate::event_loop::call::{Caller, Command, Reply, RequestReply};
-use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
 use crate::metrics::stats::Stats;
 use crate::read::watch::{Event, Watch};
@@ -465,7 +464,7 @@ impl Handle {
             .send(command)
             .await
             .map_err(|_| self.unreachable())?;
-        self.shared.run_or_wake(LentTo::Caller);
+        self.shared.wake();
         Ok(id)
     }
 

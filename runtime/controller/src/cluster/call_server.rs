@@ -45,7 +45,7 @@ impl CallServer {
                         if self.shared.commands.send(command).await.is_err() {
                             return;
                         }
-                        self.shared.combiner.wake();
+                        self.shared.wake();
                     }
                     if is_full {
                         continue;

@@ -38,7 +38,7 @@ pub(crate) async fn keep(
         };
         let lost = matches!(signal, Signal::LeaseLost);
         let is_heard = signals.send(signal).is_ok();
-        shared.combiner.wake();
+        shared.wake();
         if !is_heard || lost {
             return;
         }

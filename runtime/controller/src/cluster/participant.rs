@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 use tracing::{Instrument, Span};
@@ -198,15 +197,10 @@ impl Participant {
             workers: Workers::spawn(Arc::clone(&self.shared), self.span.clone()),
             timer: None,
             debouncer: Debouncer::new(&self.kinds),
-            wakes_at: None,
             stop: None,
-            runtime: Handle::current(),
-            span: self.span.clone(),
             lease,
             tasks,
             effects,
-            left: None,
-            commit_rows: 0,
             opened,
         }))
     }

@@ -49,7 +49,7 @@ pub(crate) async fn run(
 ) {
     while let Some(commit) = commits.recv().await {
         let _ = signals.send(commit.await);
-        shared.combiner.wake();
+        shared.wake();
     }
 }
 

@@ -1,8 +1,7 @@
 //! The host of the core, which works turn by turn.
 //!
 //! A turn takes what is there up to a bound, hands it to the core, and then carries out the effects. Nothing is awaited
-//! in it, so a thing is either taken and applied or still where it was. Turns are run by the [`driver`](super::driver), and
-//! by callers and workers that [borrow](super::combining) the host.
+//! in it, so a thing is either taken and applied or still where it was. Turns are run by the [`driver`](super::driver).
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -10,14 +9,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
-use tracing::Span;
 use watershed_core::{
-    Answer, Call, Commit, CommitError, Core, Edit, Effect, Epoch, Input, InvocationId, Kind, Mono, Now,
-    Priority, Refusal, Start, StopReason, Unreturned,
+    Answer, Call, Commit, CommitError, Core, Effect, Epoch, Input, InvocationId, Kind, Mono, Now, Priority,
+    Refusal, Start, StopReason, Unreturned,
 };
 
 use crate::api::clock::Clock;
@@ -65,22 +62,13 @@ pub(crate) struct Host {
     pub(crate) timer: Option<Mono>,
     /// Debouncer that are debounced before the core sees them.
     pub(crate) debouncer: Debouncer,
-    /// The time at which the loop's own task wakes by itself.
-    pub(crate) wakes_at: Option<Instant>,
     /// The end of the loop, until the driver takes it up.
     pub(crate) stop: Option<Stop>,
-    /// The runtime of the driver.
-    pub(crate) runtime: Handle,
-    pub(crate) span: Span,
     /// As it was last renewed, if it can run out.
     pub(crate) lease: Option<Lease>,
     /// Those that write commits and keep the lease.
     pub(crate) tasks: Vec<AbortOnDrop<()>>,
     pub(crate) effects: Vec<Effect>,
-    /// Inbound from its queue by a caller's turn, and left for the next turn of the loop's own task.
-    pub(crate) left: Option<Inbound>,
-    /// Rows of the commit under way.
-    pub(crate) commit_rows: usize,
     /// Closes the catalog to handles when the loop goes without [`end`](Self::end).
     pub(crate) opened: OpenedCatalog,
 }
@@ -91,19 +79,6 @@ pub(crate) enum Inbound {
     Signal(Signal),
     Call(Command),
 }
-
-/// The task in which a turn is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
-    /// The loop's own, which may take its time.
-    Own,
-    /// Somebody else's, who waits for an answer or has other work: what reaches [`MANY`] things is left to the loop's
-    /// own task, so that such a turn stays under a millisecond.
-    Lent,
-}
-
-/// The most edits, rows, or edges of the graph that a lent turn works on for one input.
-pub(crate) const MANY: usize = 512;
 
 /// The reaction of a process to the loss of its lease.
 ///
@@ -125,8 +100,6 @@ pub(crate) enum AfterTurn {
     MoreWaits,
     /// Another turn after other tasks had theirs: they are about to call.
     CommitDelayed,
-    /// A turn of the loop's own task: a lent one has met something that takes long.
-    NeedsDriver,
     /// The end.
     Stopped(Stop),
 }
@@ -151,13 +124,13 @@ impl Host {
     }
 
     /// Takes what is there and carries out what comes of it.
-    pub(crate) fn turn(&mut self, turn: Turn) -> AfterTurn {
+    pub(crate) fn turn(&mut self) -> AfterTurn {
         if let Some(stop) = &self.stop {
             return AfterTurn::Stopped(stop.clone());
         }
         let now = self.clock.now();
         self.note_high_water();
-        let is_left = self.drain(now, turn);
+        self.drain(now);
         // Noted before anybody is answered, who may read it at once.
         self.note_queue_lengths();
         if self.lease_status() == LeaseStatus::Expired {
@@ -175,7 +148,6 @@ impl Host {
         self.note_queue_lengths();
         match &self.stop {
             Some(stop) => AfterTurn::Stopped(stop.clone()),
-            None if is_left => AfterTurn::NeedsDriver,
             None if self.has_more() => AfterTurn::MoreWaits,
             None if waits => AfterTurn::CommitDelayed,
             None => AfterTurn::Idle,
@@ -188,8 +160,7 @@ impl Host {
     }
 
     fn has_more(&self) -> bool {
-        self.left.is_some()
-            || !self.committed.is_empty()
+        !self.committed.is_empty()
             || !self.signals.urgent.is_empty()
             || !self.signals.ordinary.is_empty()
             || !self.inbox.forgotten.is_empty()
@@ -221,18 +192,8 @@ impl Host {
     /// Checks the workers for a stall, and returns the time of the next turn if no input comes.
     pub(crate) fn next_wakeup(&mut self) -> Option<Instant> {
         let look = self.workers.check_for_stall();
-        self.wakes_at = [look, self.due(), self.lease_change()]
-            .into_iter()
-            .flatten()
-            .min();
-        self.wakes_at
-    }
-
-    /// Returns true if the loop's own task would wake later than it has to by now.
-    pub(crate) fn wakes_too_late(&self) -> bool {
-        let sooner =
-            |due: Option<Instant>| due.is_some_and(|due| self.wakes_at.is_none_or(|wakes_at| due < wakes_at));
-        sooner(self.due()) || sooner(self.workers.next_stall_check())
+        let times = [look, self.due(), self.lease_change()];
+        times.into_iter().flatten().min()
     }
 
     /// Returns the time at which the core has something to do, or a nudge has waited long enough.
@@ -246,12 +207,8 @@ impl Host {
         self.lease.map(|lease| lease.next_change(Instant::now()))
     }
 
-    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out. Says
-    /// whether something was left to the loop's own task, and everything behind it with it.
-    fn drain(&mut self, now: Now, turn: Turn) -> bool {
-        if let Some(left) = self.left.take() {
-            self.input(now, left);
-        }
+    /// Takes what is there, and some of each sort: however much of one there is, it doesn't keep the others out.
+    fn drain(&mut self, now: Now) {
         if let Some(signal) = self.committed.pop_front() {
             self.input(now, Inbound::Signal(signal));
         }
@@ -262,18 +219,10 @@ impl Host {
             }
             for _ in 0..TURN {
                 let Some(taken) = next(self) else { break };
-                if turn == Turn::Lent && self.takes_long(&taken) {
-                    self.left = Some(taken);
-                    return true;
-                }
                 self.input(now, taken);
             }
         }
         let is_due = |due: Option<Mono>| due.is_some_and(|due| due <= now.mono);
-        if turn == Turn::Lent && (is_due(self.timer) || is_due(self.debouncer.due())) {
-            // Any number of things may fall due at once.
-            return true;
-        }
         if is_due(self.timer) {
             self.timer = None;
             self.core.handle(now, Input::Time, &mut self.effects);
@@ -281,7 +230,6 @@ impl Host {
         while let Some(uid) = self.debouncer.take(now.mono) {
             self.core.handle(now, Input::Nudge(uid), &mut self.effects);
         }
-        false
     }
 
     fn next_urgent(&mut self) -> Option<Inbound> {
@@ -312,33 +260,6 @@ impl Host {
         match taken {
             Inbound::Signal(signal) => self.take(now, signal),
             Inbound::Call(command) => self.call(now, command),
-        }
-    }
-
-    /// Returns true for an input that may keep a turn busy for more than a millisecond.
-    fn takes_long(&self, taken: &Inbound) -> bool {
-        match taken {
-            Inbound::Signal(Signal::Returned { invocation, .. }) => {
-                self.core.return_reaches_more_than(*invocation, MANY)
-            }
-            Inbound::Signal(Signal::Committed { .. }) => self.commit_rows > MANY,
-            Inbound::Signal(_) => false,
-            Inbound::Call(command) => match &command.call {
-                Call::Apply(batch) => {
-                    let wide = |edit: &Edit| self.core.reaches_more_than(&edit.target, MANY);
-                    batch.edits.len() > MANY || batch.edits.iter().any(wide)
-                }
-                Call::Reconcile(target)
-                | Call::Refresh { target, .. }
-                | Call::Nudge(target)
-                | Call::Cancel(target)
-                | Call::Retry(target)
-                | Call::Pause(target)
-                | Call::Resume(target)
-                | Call::ReconcileOnce(target) => self.core.reaches_more_than(target, MANY),
-                Call::NudgeAll | Call::Check(_) => true,
-                Call::Explain(_) | Call::WaitUntilIdle | Call::WriteState { .. } => false,
-            },
         }
     }
 
@@ -456,7 +377,6 @@ impl Host {
     }
 
     fn commit(&mut self, commit: Commit) {
-        self.commit_rows = commit.writes.len() + commit.history.len();
         let answers = self.core.answers_through(commit.revision);
         let answers = self.calls.with_commit(answers, commit.revision);
         match committer::begin(&self.shared, &self.catalog, commit, answers) {
@@ -491,12 +411,11 @@ impl Host {
         self.shared.metrics.started.fetch_add(1, Ordering::Relaxed);
         let runner = self.runners.get(&start.resource.kind);
         let runner = runner.expect("the core starts only what is of a registered kind");
-        let is_urgent = start.reason.priority() == Priority::Requested;
-        let signals = match is_urgent {
-            true => &self.signals_out.urgent,
-            false => &self.signals_out.ordinary,
+        let signals = match start.reason.priority() {
+            Priority::Requested => &self.signals_out.urgent,
+            _ => &self.signals_out.ordinary,
         };
-        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals, is_urgent);
+        let begun = Invocation::new(start, Arc::clone(runner), &self.shared, signals);
         self.running.insert(invocation, begun.channel());
         self.starting.push(begun);
     }

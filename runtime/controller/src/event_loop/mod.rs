@@ -1,10 +1,8 @@
 //! The event loop: owns the core, feeds it what happens, and carries out what it decides.
 //!
-//! [`host`] holds the core and makes one turn at a time, [`driver`] is the loop's own task, and [`combining`] lets
-//! callers and workers run a turn where they stand.
+//! [`host`] holds the core and makes one turn at a time; [`driver`] is the loop's task, which runs the turns.
 
 pub(crate) mod call;
-pub(crate) mod combining;
 pub(crate) mod commit_delay;
 pub(crate) mod committer;
 pub(crate) mod debounce;

@@ -10,12 +10,11 @@ use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopRea
 
 use crate::api::clock::Clock;
 use crate::event_loop::call::{Command, Inbox};
-use crate::event_loop::combining::{Combiner, Lend};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
-use crate::sync::{AtomicBool, AtomicU64, OnceLock, RwLock, Unpoisoned};
+use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
 
 /// The state that handles and the event loop share.
 pub(crate) struct Shared {
@@ -35,8 +34,8 @@ pub(crate) struct Shared {
     pub(crate) next_call: AtomicU64,
     /// The reconcilers that were registered, and for which kinds.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
-    /// The combiner of the loop while this process leads.
-    pub(crate) combiner: Combiner<Box<dyn Lend>>,
+    /// Wakes the loop while this process leads.
+    pub(crate) wake_up: Notify,
     /// Set when the loop has ended.
     pub(crate) stopped: OnceLock<StopReason>,
 }
@@ -82,7 +81,12 @@ impl Shared {
     /// Nobody waits for the answers to a call any more. A loop that has ended has forgotten everything.
     pub(crate) fn forget(&self, call: CallId) {
         let _ = self.forgotten.send(call);
-        self.combiner.wake();
+        self.wake();
+    }
+
+    /// Wakes the loop, which takes what was sent to it before. A loop that is in a turn runs another one.
+    pub(crate) fn wake(&self) {
+        self.wake_up.notify_one();
     }
 
     pub(crate) fn catalog(&self) -> Option<Arc<dyn Catalog>> {

@@ -14,13 +14,11 @@
 //! | `view` | readers see batches whole, names that are never free, and all that they were told of |
 //! | `watch` | watchers come to the same catalog, miss nothing, and are told when something went |
 //! | `wakes` | no wake-up of a reader or a worker is lost |
-//! | `combining` | one task at a time has the host, no request is lost, the driver gets its turn |
 //! | `links` | a cancel, a progress text and the end of the loop arrive |
 //! | `memory` | what threads leave each other is found under weak memory, in every order |
 //!
 //! The checker takes all atomics for sequentially consistent; `memory` is what doesn't.
 
-mod combining;
 mod links;
 mod memory;
 mod view;

@@ -136,8 +136,6 @@ pub(crate) struct Invocation {
     start: Box<Start>,
     runner: Arc<dyn Runner>,
     channel: Arc<InvocationChannel>,
-    /// True if somebody waits for it.
-    is_urgent: bool,
 }
 
 impl fmt::Debug for Invocation {
@@ -152,19 +150,12 @@ impl Invocation {
         runner: Arc<dyn Runner>,
         shared: &Arc<Shared>,
         signals: &mpsc::UnboundedSender<Signal>,
-        is_urgent: bool,
     ) -> Self {
         Self {
-            is_urgent,
             start,
             runner,
             channel: Arc::new(InvocationChannel::new(Arc::clone(shared), signals.clone())),
         }
-    }
-
-    /// Returns true if somebody waits for it.
-    pub(crate) fn is_urgent(&self) -> bool {
-        self.is_urgent
     }
 
     /// Returns its channel to the loop.

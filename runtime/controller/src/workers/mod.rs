@@ -24,7 +24,6 @@ use tokio::task::yield_now;
 use tokio::time::Instant;
 use tracing::{Instrument, Span};
 
-use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
 use crate::tasks;
 use crate::workers::invocation::Invocation;
@@ -33,10 +32,6 @@ use crate::workers::run_queue::RunQueue;
 /// Invocations that a worker begins before it has the loop take what they left, if it does not run out of them sooner,
 /// and lets other tasks have its thread.
 const BATCH: usize = 32;
-
-/// The number of times that other tasks have their turn while a worker waits for a caller to come back: some
-/// microseconds.
-const SPINS: usize = 16;
 
 /// The time for which the next invocation may wait before a worker is added.
 const STALL: Duration = Duration::from_millis(10);
@@ -85,7 +80,6 @@ impl Workers {
             run_queue: Arc::clone(&self.run_queue),
             shared: Arc::clone(&self.shared),
             unreported: 0,
-            is_urgent: false,
         }
     }
 
@@ -98,12 +92,6 @@ impl Workers {
     /// Returns the number of invocations that wait for a worker.
     pub(crate) fn queued(&self) -> usize {
         self.run_queue.len()
-    }
-
-    /// Returns the time at which a look is due by now: not at all if nothing was handed over since the last one.
-    pub(crate) fn next_stall_check(&self) -> Option<Instant> {
-        let is_new = self.added != self.added_before;
-        is_new.then(|| self.next_stall_check.unwrap_or_else(|| Instant::now() + STALL))
     }
 
     /// Adds a worker if invocations have waited for a while and none was taken meanwhile. Says when to look again; never
@@ -136,8 +124,6 @@ struct Worker {
     shared: Arc<Shared>,
     /// The number that have begun since the loop last took their results.
     unreported: usize,
-    /// True if somebody waits for one of those.
-    is_urgent: bool,
 }
 
 impl Worker {
@@ -165,49 +151,21 @@ impl Worker {
         if let Some(next) = self.run_queue.try_take() {
             return Some(next);
         }
-        if self.unreported > 0
-            && let Some(next) = self.spin().await
-        {
-            return Some(next);
+        if self.unreported > 0 {
+            self.report();
         }
         self.run_queue.take().await
     }
 
-    /// A caller who was here last is often about to come back with the next call, and makes the turn then that takes what
-    /// was left: two threads that make turns by turns only keep each other waiting. If no caller does, the turn is made here.
-    async fn spin(&mut self) -> Option<Invocation> {
-        let last = self.shared.combiner.last_loan();
-        if last.to == LentTo::Caller && !self.is_urgent {
-            for _ in 0..SPINS {
-                yield_now().await;
-                if let Some(next) = self.run_queue.try_take() {
-                    return Some(next);
-                }
-                if self.shared.combiner.last_loan() != last {
-                    self.reported();
-                    return None;
-                }
-            }
-        }
-        self.report();
-        None
-    }
-
     /// Has the loop take what was left.
     fn report(&mut self) {
-        self.reported();
-        self.shared.run_or_wake(LentTo::Worker);
-    }
-
-    fn reported(&mut self) {
         self.unreported = 0;
-        self.is_urgent = false;
+        self.shared.wake();
     }
 
     /// Polls an invocation once. What has to wait goes on as a task of its own.
     async fn begin(&mut self, invocation: Invocation) {
         self.unreported += 1;
-        self.is_urgent |= invocation.is_urgent();
         let channel = invocation.channel();
         let mut run = invocation.run();
         let over = poll_fn(|cx| Poll::Ready(run.as_mut().poll(cx).is_ready())).await;

@@ -32,8 +32,8 @@ use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
-    Answer, CallId, Consistency, Effect, Explanation, Finding, Input, InvocationId, Limits, Now, Phase,
-    Refusal, Revision, Rule, Settled, StopReason, Stored, Target,
+    Answer, CallId, Consistency, Effect, Explanation, Finding, Input, Limits, Now, Phase, Refusal, Revision,
+    Rule, Settled, StopReason, Stored, Target,
 };
 
 /// Counts of what the core has looked at since it was opened; tests assert that they grow with what was touched.
@@ -179,19 +179,6 @@ impl Core {
     /// Returns how many rows the next flush hands to the store; none while the store is busy.
     pub fn to_commit(&self) -> usize {
         self.journal.to_commit()
-    }
-
-    /// Returns true if a request for this resource reaches more than `most` edges below it. Looks at no more than those.
-    pub fn reaches_more_than(&self, target: &Target, most: usize) -> bool {
-        let found = self.graph.resolve(target).ok();
-        found.is_some_and(|slot| self.graph.is_wider_than(slot, most))
-    }
-
-    /// Returns true if the return of an invocation reaches more than `most` edges below its resource: what starts then is
-    /// not looked beyond. Looks at no more than those.
-    pub fn return_reaches_more_than(&self, invocation: InvocationId, most: usize) -> bool {
-        let running = self.graph.run(invocation);
-        running.is_some_and(|slot| self.graph.releases_more_than(slot, most))
     }
 
     /// Says why a resource is not running now. One that is being deleted is found as well.

@@ -5,7 +5,6 @@
 //! on the *agenda*, the list of what is to be considered again.
 
 pub(crate) mod asking;
-mod breadth;
 mod claims;
 pub(crate) mod components;
 pub(crate) mod cycles;

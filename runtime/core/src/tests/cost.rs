@@ -96,17 +96,3 @@ fn asking_for_what_is_pending_costs_the_same_at_any_size() {
     };
     assert_eq!(again(50), again(100));
 }
-
-#[test]
-fn a_return_reaches_its_children_and_what_is_released_below_them() {
-    for (parents, reached) in [(Parents::Completed, 1), (Parents::Changed, 3)] {
-        let mut kind = KindOptions::new("k");
-        kind.parents = parents;
-        let mut bench = Bench::with(vec![kind], Limits::default());
-        bench.settled(&[("a", &[]), ("b", &["a"]), ("c", &["b"]), ("d", &["c"])]);
-        bench.reconcile("a");
-        let run = bench.running("a").invocation;
-        let fewer = (0..10).take_while(|most| bench.core.return_reaches_more_than(run, *most));
-        assert_eq!(fewer.count(), reached, "{parents:?}");
-    }
-}

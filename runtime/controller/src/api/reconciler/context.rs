@@ -17,7 +17,6 @@ use crate::api::handle::{Handle, answered};
 use crate::api::message::Message;
 use crate::api::reconciler::Reconciler;
 use crate::event_loop::call::{Caller, Command, Reply, Signal};
-use crate::event_loop::combining::LentTo;
 use crate::event_loop::shared::Shared;
 use crate::sync::flag_cell::FlagCell;
 use crate::sync::{Mutex, Unpoisoned};
@@ -387,7 +386,7 @@ impl InvocationChannel {
         let _ = self.signals.send(signal);
         // Before that its worker tells the loop, which looks after it has put the task here.
         if self.task.is_put() {
-            self.shared.run_or_wake(LentTo::Worker);
+            self.shared.wake();
         }
     }
 }
