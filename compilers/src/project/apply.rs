@@ -217,15 +217,21 @@ impl Project {
     fn analyse(&mut self, parser: &dyn SqlParser, work: &Work) {
         let version = parser.version().to_owned();
         self.parser_version.clone_from(&version);
+        let touched: Vec<&String> = work
+            .groups
+            .iter()
+            .filter(|key| self.groups.contains_key(*key))
+            .collect();
+        let cache_keys = lanes::map(&touched, |key| {
+            let texts = self.groups.get(*key).into_iter().flat_map(statements);
+            texts.map(|text| Cache::key(&version, text)).collect::<Vec<_>>()
+        });
         let mut unknown = BTreeMap::new();
-        for key in &work.groups {
-            let Some(group) = self.groups.get(key) else {
-                continue;
-            };
-            for text in statements(group) {
-                let cache_key = Cache::key(&version, text);
-                if self.cache.get(cache_key).is_none() {
-                    unknown.insert(cache_key, text.to_owned());
+        for (key, cache_keys) in touched.iter().zip(&cache_keys) {
+            let texts = self.groups.get(*key).into_iter().flat_map(statements);
+            for (text, cache_key) in texts.zip(cache_keys) {
+                if self.cache.get(*cache_key).is_none() {
+                    unknown.insert(*cache_key, text.to_owned());
                 }
             }
         }
@@ -241,12 +247,10 @@ impl Project {
                 self.cache.insert(*cache_key, analysis, lasting);
             }
         }
-        for key in &work.groups {
-            let Some(mut group) = self.groups.remove(key) else {
-                continue;
-            };
-            self.attach_analyses(&mut group, &version);
-            self.groups.insert(key.clone(), group);
+        for (key, cache_keys) in touched.into_iter().zip(cache_keys) {
+            if let Some(group) = self.groups.get_mut(key) {
+                attach_analyses(group, &self.cache, cache_keys);
+            }
         }
         if self.cache.has_many_spares() {
             let live = self.live_statements();
@@ -260,62 +264,47 @@ impl Project {
         texts.map(|text| Cache::key(&self.parser_version, text)).collect()
     }
 
-    fn attach_analyses(&mut self, group: &mut Group, version: &str) {
-        let find = |text: &str| -> Arc<SqlAnalysis> {
-            self.cache.get(Cache::key(version, text)).unwrap_or_default()
-        };
-        group.analyses = group
-            .compiled
-            .drafts
-            .iter()
-            .map(|draft| {
-                let of_block =
-                    |block: &SqlBlock| block.statements.iter().map(|one| find(&one.text)).collect();
-                draft.blocks.iter().map(of_block).collect()
-            })
-            .collect();
-        group.judge();
-    }
-
     /// Enters what touched groups claim and read, and finds who is to be linked anew.
     fn settle_claims(&mut self, work: &mut Work) {
-        for key in work.groups.clone() {
-            let Some(group) = self.groups.get_mut(&key) else {
-                continue;
-            };
-            group.reads = super::link::reads(group);
-            for name in &group.reads {
+        let keys: Vec<String> = work
+            .groups
+            .iter()
+            .filter(|key| self.groups.contains_key(*key))
+            .cloned()
+            .collect();
+        let entered = lanes::map(&keys, |key| {
+            let group = self
+                .groups
+                .get(key)
+                .map(|group| (super::link::reads(group), claims(key, group)));
+            group.unwrap_or_default()
+        });
+        for (key, (reads, claims)) in keys.into_iter().zip(entered) {
+            for name in &reads {
                 self.readers.entry(name.clone()).or_default().insert(key.clone());
             }
-            let claims: Vec<_> = group
-                .compiled
-                .drafts
-                .iter()
-                .enumerate()
-                .map(|(index, draft)| {
-                    (
-                        ResourceKey::new(draft.kind, &draft.name),
-                        claim(&key, group, index, draft),
-                    )
-                })
-                .collect();
+            if let Some(group) = self.groups.get_mut(&key) {
+                group.reads = reads;
+            }
             for (name, claim) in claims {
                 self.note_name(&name, work);
                 self.claims.insert(name, claim);
             }
             work.links.insert(key);
         }
-        for (name, before) in work.names.clone() {
-            let now = self.claims.winner(&name);
-            if before.is_some() != now.is_some() {
-                work.links
-                    .extend(self.readers.get(&name).into_iter().flatten().cloned());
-            }
+        for (name, before) in &work.names {
+            let now = self.claims.winner(name);
+            let readers = self
+                .readers
+                .get(name)
+                .filter(|_| before.is_some() != now.is_some());
+            work.links.extend(readers.into_iter().flatten().cloned());
             // Those that lose say where the winner is declared.
-            let is_shared = self.claims.of(&name).nth(1).is_some();
+            let is_shared = self.claims.of(name).nth(1).is_some();
             if before.as_ref() != now || is_shared {
-                work.links
-                    .extend(self.claims.of(&name).map(|claim| claim.group.clone()));
+                let groups = self.claims.of(name).map(|claim| &claim.group);
+                let new = groups.filter(|group| !work.links.contains(*group)).cloned();
+                work.links.extend(new.collect::<Vec<_>>());
             }
         }
     }
@@ -458,6 +447,16 @@ fn shorten(all: &mut Vec<Diagnostic>) {
     });
 }
 
+/// The claims of a group, each with the name that it is on.
+fn claims(key: &str, group: &Group) -> Vec<(ResourceKey, Claim)> {
+    let drafts = group.compiled.drafts.iter().enumerate();
+    let claimed = drafts.map(|(index, draft)| {
+        let name = ResourceKey::new(draft.kind, &draft.name);
+        (name, claim(key, group, index, draft))
+    });
+    claimed.collect()
+}
+
 fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {
     Claim {
         implicit: draft.implicit,
@@ -465,6 +464,25 @@ fn claim(key: &str, group: &Group, draft_index: usize, draft: &Draft) -> Claim {
         group: key.to_owned(),
         draft: draft_index,
     }
+}
+
+/// Hands the analyses of a group's statements to it, by their keys in the order of the statements.
+fn attach_analyses(group: &mut Group, cache: &Cache, cache_keys: Vec<CacheKey>) {
+    let mut found = cache_keys
+        .into_iter()
+        .map(|key| cache.get(key).unwrap_or_default());
+    let of_block = |block: &SqlBlock, found: &mut dyn Iterator<Item = Arc<SqlAnalysis>>| {
+        found.take(block.statements.len()).collect()
+    };
+    let of_draft = |draft: &Draft| {
+        draft
+            .blocks
+            .iter()
+            .map(|block| of_block(block, &mut found))
+            .collect()
+    };
+    group.analyses = group.compiled.drafts.iter().map(of_draft).collect();
+    group.judge();
 }
 
 fn statements(group: &Group) -> impl Iterator<Item = &str> {

@@ -3,7 +3,9 @@
 //! A cycle that is new, or gone, holds a resource of which something was touched, or did. So it is enough to look at
 //! what can be reached from touched resources and from those that were on a cycle with them.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+
+use rustc_hash::FxBuildHasher;
 
 use super::Group;
 use crate::{
@@ -41,11 +43,13 @@ pub(super) fn find(
             }
         }
     }
-    // A touched resource was made anew, without its cycle: its finding is to follow.
+    // A touched resource was made anew, without its cycle: its finding is to follow, if there is or was one.
     for key in touched {
         if !found.contains_key(key) {
             let cycle = resources.get(key).and_then(|resource| resource.cycle.clone());
-            found.insert(key.clone(), cycle);
+            if cycle.is_some() || on_cycle.contains(key) {
+                found.insert(key.clone(), cycle);
+            }
         }
     }
     found
@@ -62,25 +66,35 @@ fn successors<'a>(resources: &'a Resources, key: &ResourceKey) -> Vec<&'a Resour
         .collect()
 }
 
-/// Strongly connected components that can be reached from some resources. Its own stack, so that long chains are
-/// no matter.
+/// Strongly connected components that can be reached from some resources, by Tarjan's algorithm. Its own stack, so
+/// that long chains are no matter.
 struct Knots<'a> {
     resources: &'a Resources,
-    order: BTreeMap<&'a ResourceKey, usize>,
-    low: BTreeMap<&'a ResourceKey, usize>,
-    open: Vec<&'a ResourceKey>,
-    is_open: BTreeSet<&'a ResourceKey>,
+    /// The numbers of the resources that were entered.
+    numbers: HashMap<&'a ResourceKey, usize, FxBuildHasher>,
+    /// By number.
+    visits: Vec<Visit<'a>>,
+    /// Numbers of those that belong to no component yet.
+    open: Vec<usize>,
     knots: Vec<Vec<&'a ResourceKey>>,
 }
+
+struct Visit<'a> {
+    key: &'a ResourceKey,
+    low: usize,
+    is_open: bool,
+}
+
+/// A resource on the way from a root, with the ones it reads that are still to be looked at.
+type Step<'a> = (usize, Vec<&'a ResourceKey>);
 
 impl<'a> Knots<'a> {
     fn new(resources: &'a Resources) -> Self {
         Self {
             resources,
-            order: BTreeMap::new(),
-            low: BTreeMap::new(),
+            numbers: HashMap::default(),
+            visits: Vec::new(),
             open: Vec::new(),
-            is_open: BTreeSet::new(),
             knots: Vec::new(),
         }
     }
@@ -88,7 +102,7 @@ impl<'a> Knots<'a> {
     fn run(mut self, roots: &BTreeSet<&ResourceKey>) -> Vec<Vec<&'a ResourceKey>> {
         for root in roots {
             if let Some((root, _)) = self.resources.get_key_value(root)
-                && !self.order.contains_key(root)
+                && !self.numbers.contains_key(root)
             {
                 self.walk(root);
             }
@@ -96,58 +110,68 @@ impl<'a> Knots<'a> {
         self.knots
     }
 
-    fn enter(&mut self, key: &'a ResourceKey) -> (&'a ResourceKey, Vec<&'a ResourceKey>) {
-        let number = self.order.len();
-        self.order.insert(key, number);
-        self.low.insert(key, number);
-        self.open.push(key);
-        self.is_open.insert(key);
-        (key, successors(self.resources, key))
+    fn enter(&mut self, key: &'a ResourceKey) -> Step<'a> {
+        let number = self.visits.len();
+        self.numbers.insert(key, number);
+        self.visits.push(Visit {
+            key,
+            low: number,
+            is_open: true,
+        });
+        self.open.push(number);
+        (number, successors(self.resources, key))
     }
 
-    fn lower(&mut self, key: &'a ResourceKey, to: usize) {
-        if let Some(low) = self.low.get_mut(key) {
-            *low = (*low).min(to);
+    fn lower(&mut self, number: usize, to: usize) {
+        if let Some(visit) = self.visits.get_mut(number) {
+            visit.low = visit.low.min(to);
         }
+    }
+
+    fn is_open(&self, number: usize) -> bool {
+        self.visits.get(number).is_some_and(|visit| visit.is_open)
     }
 
     fn walk(&mut self, root: &'a ResourceKey) {
         let mut path = vec![self.enter(root)];
-        while let Some((key, rest)) = path.last_mut() {
-            let key = *key;
+        while let Some((number, rest)) = path.last_mut() {
+            let number = *number;
             let Some(next) = rest.pop() else {
                 path.pop();
-                self.leave(key, path.last().map(|(parent, _)| *parent));
+                self.leave(number, path.last().map(|(parent, _)| *parent));
                 continue;
             };
-            match self.order.get(next).copied() {
+            match self.numbers.get(next).copied() {
                 None => {
                     let step = self.enter(next);
                     path.push(step);
                 }
-                Some(number) if self.is_open.contains(next) => self.lower(key, number),
+                Some(entered) if self.is_open(entered) => self.lower(number, entered),
                 Some(_) => {}
             }
         }
     }
 
-    fn leave(&mut self, key: &'a ResourceKey, parent: Option<&'a ResourceKey>) {
-        let low = self.low.get(key).copied().unwrap_or_default();
+    fn leave(&mut self, number: usize, parent: Option<usize>) {
+        let low = self.visits.get(number).map_or(number, |visit| visit.low);
         if let Some(parent) = parent {
             self.lower(parent, low);
         }
-        if self.order.get(key) == Some(&low) {
-            let mut knot = Vec::new();
-            while let Some(member) = self.open.pop() {
-                self.is_open.remove(member);
-                knot.push(member);
-                if member == key {
-                    break;
-                }
-            }
-            knot.sort();
-            self.knots.push(knot);
+        if low != number {
+            return;
         }
+        let mut knot = Vec::new();
+        while let Some(member) = self.open.pop() {
+            if let Some(visit) = self.visits.get_mut(member) {
+                visit.is_open = false;
+                knot.push(visit.key);
+            }
+            if member == number {
+                break;
+            }
+        }
+        knot.sort();
+        self.knots.push(knot);
     }
 }
 

@@ -55,6 +55,12 @@ impl PartialOrd for ResourceRef {
 
 impl Ord for ResourceRef {
     fn cmp(&self, other: &Self) -> Ordering {
+        // Almost all names are ASCII, and sets compare often: no allocation for those.
+        if self.name.is_ascii() && other.name.is_ascii() {
+            let own = self.name.bytes().map(|byte| byte.to_ascii_lowercase());
+            let others = other.name.bytes().map(|byte| byte.to_ascii_lowercase());
+            return self.kind.cmp(&other.kind).then_with(|| own.cmp(others));
+        }
         self.key().cmp(&other.key())
     }
 }
