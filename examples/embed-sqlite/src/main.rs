@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{
-    Context, Controller, Error, KindOptions, Outcome, Reconciler, Select, declare, json_message,
-};
+use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, Select, json_message, Resource};
 
 /// The number of times that something was done: wanted in the spec, achieved in the state.
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -45,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir(&folder)?;
     let path = folder.join("catalog.db");
     let controller = open(&path).await?;
-    controller.create(declare("counter", "mine", &Times(2))?).await?;
+    controller.create(Resource::declare("counter", "mine", &Times(2))?).await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     controller.shutdown(Duration::from_secs(1)).await?;
 

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use watershed_controller::{
-    Context, Controller, Error, KindOptions, Outcome, Reconciler, Work, json_message,
-};
+use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, Work, json_message};
 
 /// The desired state: a folder at this path.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -21,8 +21,8 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{
-    Controller, Delete, EditError, Event, Expect, Handle, Key, KindOptions, Ref, Refusal, RetryPolicy,
-    Select, Update, declare,
+    Controller, EditError, Event, Handle, Key, KindOptions, Ref, Refusal, Resource, RetryPolicy, Select,
+    Update,
 };
 
 use crate::kinds::{File, Files, Folders};
@@ -60,12 +60,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// Returns options with retries, from a tenth of a second to a minute apart.
 fn options(kind: &str) -> KindOptions {
     let mut options = KindOptions::new(kind);
-    options.retry = RetryPolicy::Backoff {
+    options = options.retry(RetryPolicy::Backoff {
         base: Duration::from_millis(100),
         cap: Duration::from_secs(60),
         attempts: 20,
         reset_after: Duration::from_secs(600),
-    };
+    });
     options
 }
 
@@ -80,12 +80,12 @@ async fn apply(
 ) -> Result<Json<Value>, Refused> {
     below_root(&name)?;
     let new = if kind == "folder" {
-        declare("folder", &name, &()).map_err(refused)?
+        Resource::declare("folder", &name, &()).map_err(refused)?
     } else {
         let file: File = serde_json::from_str(&body).map_err(refused)?;
         below_root(&file.folder)?;
         // It is written once its folder is there.
-        declare(&kind, &name, &file)
+        Resource::declare(&kind, &name, &file)
             .map_err(refused)?
             .with_refs([Ref::completed("folder", file.folder.as_str())])
     };
@@ -97,10 +97,7 @@ async fn apply(
     match handle.create(new).await {
         Err(EditError::Refused(Refusal::NameTaken { .. })) => {
             let key = Key::new(kind.as_str(), name.as_str());
-            handle
-                .update(key, update, Expect::default())
-                .await
-                .map_err(refused)?;
+            handle.update(key, update).await.map_err(refused)?;
         }
         created => drop(created.map_err(refused)?),
     }
@@ -131,10 +128,7 @@ async fn reconcile(State(handle): State<Handle>, Path((kind, name)): Named) -> R
 
 async fn remove(State(handle): State<Handle>, Path((kind, name)): Named) -> Result<StatusCode, Refused> {
     let key = Key::new(kind.as_str(), name.as_str());
-    handle
-        .delete(key, Delete::Reconciled, Expect::default())
-        .await
-        .map_err(refused)?;
+    handle.delete(key).await.map_err(refused)?;
     Ok(StatusCode::ACCEPTED)
 }
 

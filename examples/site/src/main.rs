@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use watershed_controller::stategraph::GraphReconciler;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, Delete, Expect, Hidden, KindOptions, declare};
+use watershed_controller::{Controller, KindOptions, Resource, Select};
 use watershed_stategraph::{Executor, ItemType, Retry};
 
 use crate::point::Watched;
@@ -105,28 +105,22 @@ async fn run(project: &Path, catalog: &Path, every_ms: Option<u64>) -> Result<bo
 
 /// Brings the catalog to what the project says; the controller does the rest.
 async fn declare_all(controller: &Controller, project: &Project) -> Result<(), Box<dyn Error>> {
-    let mut known = controller.list(Hidden::Show).resources;
+    let mut known = controller.list(Select::all()).resources;
     // One whose delete a killed run left unfinished goes on being deleted, or is taken up again by its name.
     known.retain(|resource| !resource.marks.is_deleted());
     for resource in &known {
         let name = resource.name.to_string();
         match project.sites.get(&name) {
             Some(site) if resource.spec::<Site>()? != *site => {
-                controller
-                    .update_spec(resource.uid, site, Expect::default())
-                    .await?;
+                controller.update_spec(resource.uid, site).await?;
             }
             Some(_) => {}
-            None => drop(
-                controller
-                    .delete(resource.uid, Delete::Reconciled, Expect::default())
-                    .await?,
-            ),
+            None => drop(controller.delete(resource.uid).await?),
         }
     }
     for (name, site) in &project.sites {
         if !known.iter().any(|resource| resource.name.to_string() == *name) {
-            controller.create(declare(KIND, name, site)?).await?;
+            controller.create(Resource::declare(KIND, name, site)?).await?;
         }
     }
     Ok(())
@@ -135,7 +129,7 @@ async fn declare_all(controller: &Controller, project: &Project) -> Result<(), B
 /// Says what is wrong, if anything is.
 fn report(controller: &Controller) -> bool {
     let mut is_well = true;
-    for resource in controller.list(Hidden::Show).resources {
+    for resource in controller.list(Select::all()).resources {
         if let Some(error) = &resource.error {
             is_well = false;
             eprintln!("site \"{}\": {}", resource.name, error.message);

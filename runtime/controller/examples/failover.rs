@@ -9,8 +9,7 @@ use std::time::Duration;
 use sqlx::postgres::PgPoolOptions;
 use watershed_controller::store::{PostgresStore, TablePrefix};
 use watershed_controller::{
-    Context, Controller, Error, Hidden, KindOptions, Outcome, Reconciler, Work, declare, fresh_uid,
-    json_message,
+    Context, Controller, Error, KindOptions, Outcome, Reconciler, Resource, Select, Work, json_message,
 };
 
 #[derive(serde::Serialize, serde::Deserialize)]
@@ -60,12 +59,12 @@ pub(crate) async fn take_part(url: &str) -> Result<(), Box<dyn std::error::Error
     let controller = builder.join().await?;
 
     loop {
-        let name = fresh_uid().to_string();
+        let name = Resource::fresh_uid().to_string();
         controller
-            .create(declare("page", &name, &Page("hello".into()))?)
+            .create(Resource::declare("page", &name, &Page("hello".into()))?)
             .await?;
         controller.wait_until_idle(Duration::from_secs(60)).await?;
-        let count = controller.list(Hidden::Leave).resources.len();
+        let count = controller.list(Select::new().with_deleted()).resources.len();
         let part = if controller.holds_instance() {
             "holds"
         } else {

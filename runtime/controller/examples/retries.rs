@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use watershed_controller::{
-    Context, Controller, Error, Expect, Key, KindOptions, OnOwned, Outcome, Reconciler, RetryPolicy, Work,
-    declare, json_message,
+    Context, Controller, Error, Key, KindOptions, OnOwned, Outcome, Reconciler, Resource, RetryPolicy, Work,
+    json_message,
 };
 
 /// An address that is to be reachable.
@@ -53,13 +53,13 @@ impl Reconciler for Dialler {
 #[allow(clippy::print_stdout, reason = "an example shows what happens")]
 pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = KindOptions::new("address");
-    options.retry = RetryPolicy::Backoff {
+    options = options.retry(RetryPolicy::Backoff {
         base: Duration::from_millis(10),
         cap: Duration::from_secs(60),
         attempts: 5,
         reset_after: Duration::from_secs(600),
-    };
-    options.on_owned = OnOwned::default();
+    });
+    options = options.on_owned(OnOwned::default());
     let controller = Controller::builder()
         .kind(options, Dialler::default())
         .start()
@@ -67,7 +67,11 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let key = Key::new("address", "server");
     controller
-        .create(declare("address", "server", &Address("localhost".into()))?)
+        .create(Resource::declare(
+            "address",
+            "server",
+            &Address("localhost".into()),
+        )?)
         .await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     let refused = controller.get(key.clone())?;
@@ -75,7 +79,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // An edit forgets the failures and asks at once; what fails then is tried again by itself.
     controller
-        .update_spec(key.clone(), &Address("localhost:80".into()), Expect::default())
+        .update_spec(key.clone(), &Address("localhost:80".into()))
         .await?;
     let reached = |found: Option<&watershed_controller::Resource>| found.is_some_and(|it| it.state.is_some());
     let found = controller

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use watershed_controller::{
-    Context, Controller, Error, Event, Handle, Hidden, KindOptions, Outcome, Reconciler, Uid, Work, declare,
+    Context, Controller, Error, Event, Handle, KindOptions, Outcome, Reconciler, Resource, Select, Uid, Work,
     json_message,
 };
 
@@ -32,7 +32,7 @@ impl Reconciler for Capitals {
 /// Keeps a copy of all states until so many are there; it may be as slow as it likes.
 async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
     'list: loop {
-        let listing = handle.list(Hidden::Leave);
+        let listing = handle.list(Select::new().with_deleted());
         let mut watch = handle.watch(listing.revision);
         let rows = listing.resources.into_iter().map(|resource| resource.row);
         let mut copy: BTreeMap<Uid, String> = rows.filter_map(|row| text(&row)).collect();
@@ -54,7 +54,7 @@ async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
 }
 
 fn text(row: &watershed_controller::Row) -> Option<(Uid, String)> {
-    let state = watershed_controller::state_of::<Text>(row).ok()??;
+    let state = watershed_controller::Resource::state_of::<Text>(row).ok()??;
     Some((row.uid, state.0))
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let copied = tokio::spawn(copy(controller.handle(), 3));
     for name in ["one", "two", "three"] {
         controller
-            .create(declare("text", name, &Text(name.into()))?)
+            .create(Resource::declare("text", name, &Text(name.into()))?)
             .await?;
     }
     let copied = tokio::time::timeout(Duration::from_secs(10), copied).await??;

@@ -6,9 +6,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use watershed_controller::{
-//!     Context, Controller, Error, KindOptions, Outcome, Reconciler, declare, json_message,
-//! };
+//! use watershed_controller::{//!     Context, Controller, Error, KindOptions, Outcome, Reconciler, json_message, //!, Resource};
 //!
 //! #[derive(serde::Serialize, serde::Deserialize)]
 //! struct Greeting(String);
@@ -33,7 +31,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let controller = Controller::builder().kind(KindOptions::new("greeting"), Greeter).start().await?;
-//! controller.create(declare("greeting", "world", &Greeting("hello".into()))?).await?;
+//! controller.create(Resource::declare("greeting", "world", &Greeting("hello".into()))?).await?;
 //! controller.wait_until_idle(Duration::from_secs(10)).await?;
 //!
 //! let world = controller.get("greeting/world")?;
@@ -76,16 +74,18 @@ mod workers;
 
 pub use api::clock::{Clock, SystemClock, TokioClock};
 pub use api::controller::{Builder, Controller, DEFAULT_CALL_TIMEOUT, DROP_GRACE};
+pub use api::edit::{BatchRequest, EditRequest};
 pub use api::error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
 pub use api::handle::{Delete, Handle, Listing, Refresh};
+pub use api::kind::{DEFAULT_RETRY, KindOptions};
 pub use api::message::{self, Message};
 pub use api::reconciler::Reconciler;
 pub use api::reconciler::context::Context;
-pub use api::request::Request;
-pub use api::resource::{Resource, declare, fresh_uid, new_spec, spec_of, state_of};
-pub use api::select::{Hidden, Select};
+pub use api::request::{AppliedBatch, DEFAULT_DEADLINE, Request};
+pub use api::resource::Resource;
+pub use api::select::Select;
 pub use api::typed::{KindWatch, ReadError, Resources, Typed};
 pub use event_loop::host::OnLeaseLost;
 pub use failpoints::CRASH_POINTS;
@@ -97,10 +97,10 @@ pub use tokio_util::sync::CancellationToken;
 pub use watershed_core::{
     Applied, AtStart, Attempts, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared,
     Consistency, Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow,
-    InvocationId, Key, Kind, KindOptions, LastRun, Limits, Link, Mono, Name, NewResource, NoOpRun, Now,
-    Nudging, OnOwned, OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority, Reason,
-    Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome, RunResult,
-    Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
+    InvocationId, Key, Kind, LastRun, Limits, Link, Mono, NAME_MAX, Name, NameProblem, NewResource, NoOpRun,
+    Now, Nudging, OnOwned, OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority,
+    Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome,
+    RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
     StopReason, Stored, StoredRow, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
     Write,
 };

@@ -9,7 +9,7 @@
 //! # use std::time::Duration;
 //! # use serde_json::{Value, json};
 //! use watershed_controller::stategraph::{GraphContext, GraphReconciler, GraphState, Renderer};
-//! use watershed_controller::{Controller, Error, Key, KindOptions, declare, json_message};
+//! use watershed_controller::{Controller, Error, Key, KindOptions, json_message, Resource};
 //! use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
 //!
 //! /// Names of lamps that are to shine.
@@ -42,7 +42,7 @@
 //! let executor = Executor::new().handle("lamp", ItemType::new(), Switch);
 //! let house = GraphReconciler::new(House, executor);
 //! let controller = Controller::builder().kind(KindOptions::new("house"), house).start().await?;
-//! controller.create(declare("house", "mine", &Lamps(vec!["hall".into(), "stairs".into()]))?).await?;
+//! controller.create(Resource::declare("house", "mine", &Lamps(vec!["hall".into(), "stairs".into()]))?).await?;
 //! controller.wait_until_idle(Duration::from_secs(10)).await?;
 //! let state = controller.get(Key::new("house", "mine"))?.state::<GraphState<Value>>()?;
 //! assert_eq!(state.expect("it was converged").0.len(), 2);
@@ -84,7 +84,7 @@ pub type GraphContext<R> = Context<GraphReconciler<R>>;
 /// ```
 /// # use serde_json::{Value, json};
 /// # use watershed_controller::stategraph::{GraphContext, Renderer};
-/// # use watershed_controller::{Error, json_message};
+/// # use watershed_controller::{Error, json_message, Resource};
 /// # use watershed_stategraph::{Dependency, Graph, Item, Ref};
 /// # #[derive(serde::Serialize, serde::Deserialize)]
 /// # struct Lamps(Vec<String>);
@@ -148,7 +148,7 @@ pub trait Renderer: Sized + Send + Sync + 'static {
 ///
 /// ```
 /// use serde_json::{Value, json};
-/// use watershed_controller::{Message, stategraph::GraphState};
+/// use watershed_controller::{Message, stategraph::GraphState, Resource};
 /// use watershed_stategraph::{Graph, Item, Ref};
 /// let mut house = Graph::new("house");
 /// house.insert(Item::new(Ref::parse("lamp/hall")?, json!("on")))?;
@@ -189,7 +189,7 @@ impl<V: Value> Message for GraphState<V> {
 /// # use std::time::Duration;
 /// # use serde_json::{Value, json};
 /// # use watershed_controller::stategraph::{GraphContext, GraphReconciler, Renderer};
-/// # use watershed_controller::{Controller, Error, KindOptions, declare, json_message};
+/// # use watershed_controller::{Controller, Error, KindOptions, json_message, Resource};
 /// # use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
 /// # #[derive(serde::Serialize, serde::Deserialize)]
 /// # struct Lamps(Vec<String>);
@@ -216,7 +216,7 @@ impl<V: Value> Message for GraphState<V> {
 /// let controller = Controller::builder().kind(KindOptions::new("house"), house.clone()).start().await?;
 /// // Handlers may go on in the background, so somebody listens for their end.
 /// tokio::spawn(house.follow(controller.handle()));
-/// controller.create(declare("house", "mine", &Lamps(vec!["hall".into()]))?).await?;
+/// controller.create(Resource::declare("house", "mine", &Lamps(vec!["hall".into()]))?).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 /// controller.shutdown(Duration::from_secs(10)).await?;
 /// # Ok(())
@@ -353,8 +353,8 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
 /// For tests and tools: the resource that a graph belongs to.
 ///
 /// ```
-/// use watershed_controller::{fresh_uid, stategraph::resource_of};
-/// let uid = fresh_uid();
+/// use watershed_controller::{stategraph::resource_of, Resource};
+/// let uid = Resource::fresh_uid();
 /// assert_eq!(resource_of(&uid.to_string()), Some(uid));
 /// assert_eq!(resource_of("warehouse"), None);
 /// ```

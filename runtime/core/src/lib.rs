@@ -70,7 +70,7 @@ pub use types::input::{Call, CommitError, Input, Returned, Stored, StoredRow};
 pub use types::kind::{
     AtStart, KindOptions, Limits, Nudging, OnOwned, OnTimedAncestor, Parents, Pool, RetryPolicy,
 };
-pub use types::name::{Key, Kind, Name, Ref, Required};
+pub use types::name::{Key, Kind, NAME_MAX, Name, NameProblem, Ref, Required};
 pub use types::no_op::NoOpRun;
 pub use types::reason::{CHAIN_MAX, Cause, Cut, Link, Priority, Reason, Why};
 pub use types::row::{Deletion, Marks, Row};

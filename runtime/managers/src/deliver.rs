@@ -1,7 +1,7 @@
 //! The door for events: each match is stored, and the resource is told to look.
 
 use serde::{Deserialize, Serialize};
-use watershed_controller::{EditError, Handle, Key, Kind, Refusal, Resource, Select, declare, json_message};
+use watershed_controller::{EditError, Handle, Key, Kind, Refusal, Resource, Select, json_message};
 
 use crate::cloud::CloudEvent;
 use crate::desired::desired_of;
@@ -75,10 +75,12 @@ impl EventDoor {
     }
 
     async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<(), EditError> {
-        let name = format!("{} {}", event.identity(), target.uid);
+        // Sources are URIs of any length, and names are neither with slashes nor long.
+        let identity = blake3::hash(event.identity().as_bytes()).to_hex();
+        let name = format!("{identity} {}", target.uid);
         if self.handle.get(Key::new(EVENT_KIND, name.as_str())).is_err() {
             let received = Received { event: event.clone() };
-            let mut new = declare(EVENT_KIND, &name, &received)?;
+            let mut new = Resource::declare(EVENT_KIND, &name, &received)?;
             new.owner = Some(target.uid);
             new.hidden = true;
             match self.handle.create(new).await {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::{Error, Handle, Kind, Select, Uid, spec_of};
+use watershed_controller::{Error, Handle, Kind, Resource, Select, Uid};
 
 use crate::manager::{Found, Manager};
 use crate::teardown::{Remains, teardown_kind};
@@ -57,7 +57,7 @@ impl<M: Manager> Discovery<M> {
         let left = handle.list(select(teardown_kind(M::KIND))).resources;
         let of_left = left
             .iter()
-            .filter_map(|row| Some(spec_of::<Remains<M>>(row).ok()?.uid));
+            .filter_map(|row| Some(Resource::spec_of::<Remains<M>>(row).ok()?.uid));
         live.iter().map(|row| row.uid).chain(of_left).collect()
     }
 }

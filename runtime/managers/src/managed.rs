@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use watershed_controller::{
-    Builder, Context, Error, Key, KindOptions, OnOwned, Outcome, Parents, Reconciler, Work, declare,
+    Builder, Context, Error, Key, KindOptions, OnOwned, Outcome, Parents, Reconciler, Resource, Work,
 };
 
 use crate::desired::Wanted;
@@ -55,11 +55,11 @@ impl<M: Manager> Managed<M> {
     /// Returns the options of the kind.
     pub fn options(&self) -> KindOptions {
         let mut options = KindOptions::new(M::KIND);
-        options.concurrency = Some(self.at_once);
-        options.parents = Parents::Changed;
-        options.on_owned = OnOwned::Changed;
-        options.retry = RETRY;
-        options.resync = Some(self.manager.policy().observe_every);
+        options = options.concurrency(self.at_once);
+        options = options.parents(Parents::Changed);
+        options = options.on_owned(OnOwned::Changed);
+        options = options.retry(RETRY);
+        options = options.resync(self.manager.policy().observe_every);
         options
     }
 
@@ -72,9 +72,9 @@ impl<M: Manager> Managed<M> {
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
         let mut options = KindOptions::new(teardown_kind(M::KIND));
-        options.concurrency = Some(self.at_once);
-        options.retry = RETRY;
-        options.resync = Some(self.manager.policy().observe_every);
+        options = options.concurrency(self.at_once);
+        options = options.retry(RETRY);
+        options = options.resync(self.manager.policy().observe_every);
         let teardown = Teardown::new(Arc::clone(&self.manager));
         builder.kind(options, teardown).kind(self.options(), self)
     }
@@ -111,7 +111,7 @@ impl<M: Manager> Reconciler for Managed<M> {
         };
         let failed = |message: String| Error::transient("teardown", message);
         let kind = teardown_kind(M::KIND);
-        let mut new = declare(kind.as_str(), context.name().as_str(), &remains)
+        let mut new = Resource::declare(kind.as_str(), context.name().as_str(), &remains)
             .map_err(|error| failed(error.to_string()))?;
         new.hidden = true;
         let controller = context.controller();

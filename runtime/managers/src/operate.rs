@@ -50,6 +50,6 @@ pub async fn set_desired(handle: &Handle, key: Key, stage: Stage) -> Result<Stag
         uid: Some(found.uid),
         spec_version: Some(found.spec_version),
     };
-    handle.update(found.uid, update, expect).await?;
+    handle.update(found.uid, update).expecting(expect).await?;
     Ok(before)
 }

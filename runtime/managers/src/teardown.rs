@@ -7,9 +7,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use watershed_controller::message::{DecodeError, EncodeError, Message};
-use watershed_controller::{
-    Context, Delete, Error, Expect, Key, Kind, Name, Outcome, Reconciler, RetryPolicy, Uid,
-};
+use watershed_controller::{Context, Error, Key, Kind, Name, Outcome, Reconciler, RetryPolicy, Uid};
 
 use crate::desired::{Desired, Wanted};
 use crate::frame::{join, split};
@@ -152,7 +150,7 @@ impl<M: Manager> Reconciler for Teardown<M> {
             return Ok(outcome);
         }
         let controller = context.controller();
-        let delete = controller.delete(context.uid(), Delete::Reconciled, Expect::default());
+        let delete = controller.delete(context.uid());
         delete
             .await
             .map_err(|error| Error::transient("teardown", error.to_string()))?;

@@ -123,7 +123,7 @@ mod tests {
     fn leaf(name: &str, stage: &str, health: Health) -> Tree {
         Tree {
             key: Key::new("part", name),
-            uid: watershed_controller::fresh_uid(),
+            uid: watershed_controller::Resource::fresh_uid(),
             stage: Some(stage.into()),
             goal: None,
             health,

@@ -11,7 +11,7 @@ use std::{
 };
 
 use watershed_compilers::{Scope, render_text, sql::statements_digest};
-use watershed_controller::{Context, KindOptions, Reconciler};
+use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, Place, Row, Work};
 use watershed_drivers::{
     duckdb::{Access, Engine, Options},
@@ -33,10 +33,9 @@ const INIT_SQL: &str = "init-sql";
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        ..KindOptions::new(KIND)
-    }
+    KindOptions::new(KIND)
+        .retry(RetryPolicy::Never)
+        .parents(Parents::Changed)
 }
 
 /// Returns true if a connector is a database file of its own.

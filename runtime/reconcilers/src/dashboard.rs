@@ -1,7 +1,7 @@
 //! The common part of dashboards: each is a function of its spec and of what it reads, and is checked again only when
 //! one of these changed.
 
-use watershed_controller::{AtStart, Context, KindOptions, Reconciler};
+use watershed_controller::{AtStart, Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 
@@ -9,11 +9,10 @@ use crate::{chosen::Chosen, metrics_view, model::failure, refs};
 
 /// The options of such a kind. What a dashboard is, its refs say: while they stay it is not asked.
 pub(crate) fn options(kind: &str) -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        at_start: AtStart::AskIfUnsettled,
-        ..KindOptions::new(kind)
-    }
+    KindOptions::new(kind)
+        .retry(RetryPolicy::Never)
+        .parents(Parents::Changed)
+        .at_start(AtStart::AskIfUnsettled)
 }
 
 /// Refuses to look at what does not compile, or reads what is missing or has failed.

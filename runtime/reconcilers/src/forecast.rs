@@ -182,22 +182,27 @@ impl<'a> After<'a> {
 
     fn edit(&mut self, uid: Option<Uid>, change: &Change) {
         let uid = match (change, uid) {
-            (Change::Create(new), _) => new.uid,
+            (Change::Create(new), _) | (Change::Apply(new), None) => new.uid,
             (_, Some(uid)) => uid,
             (_, None) => return,
         };
         match change {
-            Change::Create(new) => {
+            Change::Create(new) | Change::Apply(new) => {
+                let before = self.rows.get(&uid).map(|row| Row::clone(row));
+                let kind = match before {
+                    Some(_) => EditKind::Edited,
+                    None => EditKind::Created,
+                };
                 let row = Row {
                     refs: Arc::clone(&new.refs),
                     paths: Arc::clone(&new.paths),
                     spec: Arc::clone(&new.spec),
                     spec_format: new.spec_format,
                     hidden: new.hidden,
-                    ..Row::new(new.uid, new.kind.clone(), new.name.clone())
+                    ..before.unwrap_or_else(|| Row::new(uid, new.kind.clone(), new.name.clone()))
                 };
-                self.edits.insert(new.uid, EditKind::Created);
-                self.rows.insert(new.uid, Arc::new(row));
+                self.edits.insert(uid, kind);
+                self.rows.insert(uid, Arc::new(row));
             }
             Change::Update(update) => {
                 let Some(row) = self.rows.get_mut(&uid).map(Arc::make_mut) else {

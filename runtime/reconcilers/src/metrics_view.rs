@@ -18,7 +18,7 @@ mod check;
 use std::sync::Arc;
 
 use watershed_compilers::is_driver;
-use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
+use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Select};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_proto::{ConnectorSpec, MetricsViewSpec, MetricsViewState};
 
@@ -40,11 +40,10 @@ pub const KIND: &str = "metrics_view";
 /// The kind's options; `jobs` looks at once.
 #[must_use]
 pub fn options(jobs: usize) -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        concurrency: Some(jobs),
-        ..KindOptions::new(KIND)
-    }
+    KindOptions::new(KIND)
+        .retry(RetryPolicy::Never)
+        .parents(Parents::Changed)
+        .concurrency(jobs)
 }
 
 /// Tries metrics views.
@@ -93,7 +92,7 @@ fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<st
 
 /// Names of the models that there are, in lower case.
 fn models(context: &Context<MetricsViewReconciler>) -> Vec<String> {
-    let all = context.controller().list(Hidden::Leave).resources;
+    let all = context.controller().list(Select::new().with_deleted()).resources;
     let models = all.iter().filter(|one| one.kind.as_str() == model::KIND);
     models.map(|one| one.name.as_str().to_lowercase()).collect()
 }

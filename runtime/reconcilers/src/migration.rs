@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 use watershed_compilers::{Scope, render_text, sql::Statements};
-use watershed_controller::{Context, Hidden, KindOptions, Reconciler};
+use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy, Select};
 use watershed_core::{Error, ErrorKind, Outcome, Standing, Target, Work};
 use watershed_drivers::olap::{Failure, Left, Migration, Thing};
 use watershed_proto::{MadeThing, Message, MigrationSpec, MigrationState};
@@ -29,7 +29,7 @@ pub const KIND: &str = "migration";
 /// that failed, or began, before this was run: what they missed may be there by now. At start-up nobody has.
 async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     let controller = context.controller();
-    for resource in controller.list(Hidden::Leave).resources {
+    for resource in controller.list(Select::new().with_deleted()).resources {
         let by_itself = |error: &Arc<Error>| !matches!(error.kind, ErrorKind::Dependency(_));
         let failed = resource.error.as_ref().is_some_and(by_itself);
         let runs = matches!(resource.status.standing, Standing::Running { .. });
@@ -51,10 +51,7 @@ const MOST_VERSIONS: u32 = 100;
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
-    KindOptions {
-        first: true,
-        ..KindOptions::new(KIND)
-    }
+    KindOptions::new(KIND).retry(RetryPolicy::Never).first()
 }
 
 /// Runs migrations.

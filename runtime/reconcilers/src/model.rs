@@ -44,7 +44,7 @@ mod triggers;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use watershed_controller::{Context, KindOptions, Reconciler, Row, state_of};
+use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy, Row};
 use watershed_core::{Error, Nudging, Outcome, Parents};
 use watershed_drivers::olap::Tag;
 use watershed_proto::{Message, ModelSpec, ModelState};
@@ -69,12 +69,11 @@ const NUDGING: Nudging = Nudging {
 /// The kind's options; `jobs` builds at once.
 #[must_use]
 pub fn options(jobs: usize) -> KindOptions {
-    KindOptions {
-        parents: Parents::Changed,
-        concurrency: Some(jobs),
-        nudging: NUDGING,
-        ..KindOptions::new(KIND)
-    }
+    KindOptions::new(KIND)
+        .retry(RetryPolicy::Never)
+        .parents(Parents::Changed)
+        .concurrency(jobs)
+        .nudging(NUDGING)
 }
 
 /// The output of which a model's state speaks; none for resources of other kinds and models never built.
@@ -83,7 +82,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
     if row.kind.as_str() != KIND {
         return None;
     }
-    let state = state_of::<Proto<ModelState>>(row).ok().flatten()?;
+    let state = Resource::state_of::<Proto<ModelState>>(row).ok().flatten()?;
     let record = Record::from_state(&state.0)?;
     Some(Claim {
         tag: Tag {
@@ -97,7 +96,7 @@ pub fn claim(row: &Row) -> Option<Claim> {
 
 /// Returns whether a model reads another version of what migrations and connectors left than the one that it was built with.
 pub(crate) fn reads_other(row: &Row, made: &Made) -> bool {
-    let state = state_of::<Proto<ModelState>>(row).ok().flatten();
+    let state = Resource::state_of::<Proto<ModelState>>(row).ok().flatten();
     let Some(record) = state.and_then(|state| Record::from_state(&state.0)) else {
         return false;
     };

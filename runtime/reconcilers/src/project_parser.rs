@@ -35,8 +35,7 @@ use std::{
 
 use watershed_compilers::{Health, Kind, Options, Project, Spec, Trust};
 use watershed_controller::{
-    Context, EditError, Expect, Handle, Hidden, Key, KindOptions, Listing, Nudging, Reconciler, declare,
-    fresh_uid,
+    Context, EditError, Handle, Key, KindOptions, Listing, Nudging, Reconciler, Resource, RetryPolicy, Select,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::{Session, TrashLimits};
@@ -70,11 +69,10 @@ const NUDGING: Nudging = Nudging {
 /// The kind's options.
 #[must_use]
 pub fn options() -> KindOptions {
-    KindOptions {
-        first: true,
-        nudging: NUDGING,
-        ..KindOptions::new(KIND)
-    }
+    KindOptions::new(KIND)
+        .retry(RetryPolicy::Never)
+        .first()
+        .nudging(NUDGING)
 }
 
 /// Makes sure that the project parser is there, with this spec.
@@ -84,9 +82,9 @@ pub fn options() -> KindOptions {
 pub async fn declare_parser(handle: &Handle, spec: ProjectParserSpec) -> Result<Uid, EditError> {
     let spec = Proto(spec);
     match handle.get(Key::new(KIND, NAME)) {
-        Ok(parser) => handle.update_spec(parser.uid, &spec, Expect::default()).await,
+        Ok(parser) => handle.update_spec(parser.uid, &spec).await,
         Err(_) => {
-            let mut new = declare(KIND, NAME, &spec)?;
+            let mut new = Resource::declare(KIND, NAME, &spec)?;
             new.hidden = true;
             handle.create(new).await
         }
@@ -189,7 +187,7 @@ impl ProjectParser {
                 state,
                 sessions,
                 trash,
-            } = self.parse(context, controller.list(Hidden::Show)).await?;
+            } = self.parse(context, controller.list(Select::all())).await?;
             let batch = match batch {
                 Ok(batch) => batch,
                 Err(error) => {
@@ -206,7 +204,7 @@ impl ProjectParser {
             // Before anything that the parse asks for opens the engine.
             self.outputs.begin_with(sessions);
             tracing::debug!(edits = batch.edits.len(), "applying a parse");
-            match controller.apply(batch).await {
+            match controller.edit(batch).await {
                 Ok(_) => {
                     self.applied.store(true, Ordering::Release);
                     return Ok((Work::Checked, state));
@@ -223,7 +221,7 @@ impl ProjectParser {
         if nothing_can_be_there || self.swept.load(Ordering::Acquire) {
             return;
         }
-        let resources = context.controller().list(Hidden::Show).resources;
+        let resources = context.controller().list(Select::all()).resources;
         match sweep::sweep(&self.outputs, &resources, context.cancellation()).await {
             Ok(()) => self.swept.store(true, Ordering::Release),
             // Models will meet the same failure, and say so.
@@ -244,7 +242,7 @@ impl Reconciler for ProjectParser {
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let (work, state) = self.apply(&context).await?;
         // Before anything else runs.
-        let declared = context.controller().list(Hidden::Leave).resources;
+        let declared = context.controller().list(Select::new().with_deleted()).resources;
         let live = declared.iter().filter(|it| !it.row.marks.is_deleted());
         self.outputs
             .chosen()
@@ -264,7 +262,7 @@ impl Reconciler for ProjectParser {
     /// Deletes what it declared.
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
         let controller = context.controller();
-        let listing = controller.list(Hidden::Show);
+        let listing = controller.list(Select::all());
         let owned = listing
             .resources
             .iter()
@@ -273,7 +271,7 @@ impl Reconciler for ProjectParser {
             .filter(|row| !row.marks.is_deleted())
             .map(|row| Edit::delete(row.uid));
         let applied = controller
-            .apply(Batch {
+            .edit(Batch {
                 edits: edits.collect(),
             })
             .await;
@@ -319,7 +317,7 @@ fn compare(compilation: &Compilation, rows: &[Arc<Row>], parser: Uid, secrets: &
                 broken_paths: broken_paths.iter().map(String::as_str).collect(),
                 diagnostics: &diagnostics,
             };
-            let Diff { batch, findings } = Diff::new(&parsed, rows, parser, fresh_uid);
+            let Diff { batch, findings } = Diff::new(&parsed, rows, parser, Resource::fresh_uid);
             diagnostics.extend(findings);
             diagnostics.sort_by(|a, b| (&a.path, a.line, a.column).cmp(&(&b.path, b.line, b.column)));
             Ok(compilation.say_origins(batch, rows))
@@ -371,7 +369,7 @@ pub struct Foreseen {
 /// When the parse would not be applied, as without a manifest.
 pub fn foresee(compilation: &Compilation, rows: &[Arc<Row>], secrets: &Secrets) -> Result<Foreseen, Error> {
     let parser = rows.iter().find(|row| row.kind.as_str() == KIND);
-    let parser = parser.map_or_else(fresh_uid, |row| row.uid);
+    let parser = parser.map_or_else(Resource::fresh_uid, |row| row.uid);
     let Parse { batch, sessions, .. } = compare(compilation, rows, parser, secrets);
     Ok(Foreseen {
         batch: batch?,

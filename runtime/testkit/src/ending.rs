@@ -13,9 +13,9 @@ use crate::script::PLACES;
 use crate::sight::Sight;
 use crate::story::{Story, text};
 use watershed_controller::Clock;
-use watershed_controller::Hidden;
+use watershed_controller::Select;
 use watershed_controller::Reconciler;
-use watershed_controller::state_of;
+use watershed_controller::Resource;
 
 /// The number of times that what has failed is tried again.
 const RETRIES: usize = 3;
@@ -92,7 +92,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
     }
 
     fn failed_ones(&self) -> Vec<Uid> {
-        let all = self.process().controller.list(Hidden::Show).resources;
+        let all = self.process().controller.list(Select::all()).resources;
         let failed = all.iter().filter(|found| found.error.is_some());
         failed.map(|found| found.uid).collect()
     }
@@ -101,7 +101,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
     async fn pass_times(&mut self) -> Result<(), Wrong> {
         let mut idle = 0;
         for _ in 0..TIMES {
-            let all = self.process().controller.list(Hidden::Show).resources;
+            let all = self.process().controller.list(Select::all()).resources;
             let Some(due) = all.iter().filter_map(|found| found.next_reconcile).min() else {
                 break;
             };
@@ -153,7 +153,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         let bytes = row.state.as_ref()?;
         match &self.kit.state {
             None => Some(text(bytes)),
-            Some(counts) => match state_of::<R::State>(row) {
+            Some(counts) => match Resource::state_of::<R::State>(row) {
                 Ok(state) => state.map(|state| counts(&state)),
                 Err(error) => Some(error.to_string()),
             },
@@ -258,7 +258,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.declare().await?;
         self.until_rest().await?;
         self.try_again().await?;
-        let left = self.process().controller.list(Hidden::Show).resources;
+        let left = self.process().controller.list(Select::all()).resources;
         if let Some(left) = left.iter().find(|found| found.kind == self.things.kind) {
             let message = left.error.as_ref().map_or("", |error| &*error.message);
             let finding = format!("\"{}\" can't be deleted: {message}", left.name);

@@ -83,8 +83,8 @@ impl<O: Outside, R: Reconciler> Kit<O, R> {
 
     /// The options of the kind as you register it; `thing` with every option at its default unless set.
     #[must_use]
-    pub fn options(mut self, options: KindOptions) -> Self {
-        self.options = options;
+    pub fn options(mut self, options: impl Into<KindOptions>) -> Self {
+        self.options = options.into();
         self.changed()
     }
 

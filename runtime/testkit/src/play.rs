@@ -15,7 +15,7 @@ use crate::roll::Roll;
 use crate::script::{Action, Cut, How, Script, Step};
 use crate::story::{Story, text};
 use crate::things::{Thing, Things};
-use watershed_controller::Hidden;
+use watershed_controller::Select;
 use watershed_controller::Message;
 use watershed_controller::Reconciler;
 use watershed_controller::TokioClock;
@@ -306,7 +306,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
 
     /// Returns the resources in the catalog that are not being deleted.
     pub(super) fn live(&self) -> Vec<Arc<Row>> {
-        let resources = self.process().controller.list(Hidden::Show).resources;
+        let resources = self.process().controller.list(Select::all()).resources;
         let live = resources.into_iter().filter(|found| !found.marks.is_deleted());
         live.map(|found| found.row).collect()
     }
@@ -319,7 +319,7 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
                 return Ok(());
             }
             let created: Vec<Option<Uid>> = edits.iter().map(created).collect();
-            match self.process().controller.apply(Batch { edits }).await {
+            match self.process().controller.edit(Batch { edits }).await {
                 Ok(applied) => {
                     for (asked, got) in created.into_iter().zip(applied.uids) {
                         asked

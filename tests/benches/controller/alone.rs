@@ -86,10 +86,7 @@ struct Alone {
 impl Alone {
     /// Everything that is in it has run when this returns.
     fn open(stored: Stored, parents: Parents) -> Self {
-        let limits = Limits {
-            concurrency: CONCURRENCY,
-            ..Limits::default()
-        };
+        let limits = Limits::default().concurrency(CONCURRENCY);
         let mut options = KindOptions::new("thing");
         options.parents = parents;
         let (core, effects) = Core::open(now(), limits, vec![options], stored).expect("it opens");

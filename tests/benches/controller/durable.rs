@@ -14,7 +14,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Controller, NewResource, fresh_uid};
+use watershed_controller::{Controller, NewResource, Resource};
 use watershed_tests::measure::{Report, Unit};
 
 use crate::world::{DEADLINE, name};
@@ -82,7 +82,12 @@ async fn acknowledged(callers: usize) -> f64 {
                     if number >= ROWS {
                         return;
                     }
-                    let new = NewResource::new(fresh_uid(), "thing", name(number).as_str(), SPEC.to_vec());
+                    let new = NewResource::new(
+                        Resource::fresh_uid(),
+                        "thing",
+                        name(number).as_str(),
+                        SPEC.to_vec(),
+                    );
                     handle.create(new).await.expect("it is created");
                 }
             })
@@ -156,7 +161,7 @@ async fn insert_rows(
     let mut rows = sqlx::query(AssertSqlSafe(Arc::clone(sql)));
     for number in numbers {
         rows = rows
-            .bind(fresh_uid().0.as_bytes().to_vec())
+            .bind(Resource::fresh_uid().0.as_bytes().to_vec())
             .bind(name(number))
             .bind(number as i64)
             .bind(&SPEC[..]);

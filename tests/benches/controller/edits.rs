@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use tokio::sync::{mpsc, oneshot};
-use watershed_controller::{Batch, Controller, Edit, Expect, Key, Name, Update};
+use watershed_controller::{Batch, Controller, Edit, Key, Name, Update};
 use watershed_tests::measure::{Report, Unit};
 
 use crate::world::{DEADLINE, LOOSE, at_rest, filled, finish, idle, name, quantile, start};
@@ -94,7 +94,7 @@ async fn update_specs() -> Vec<f64> {
                 spec: Some((vec![u8::try_from(round).unwrap_or(0) + 1].into(), 0)),
                 ..Update::default()
             };
-            let updated = controller.update(key(number), update, Expect::default()).await;
+            let updated = controller.update(key(number), update).await;
             updated.expect("the update is taken");
         }
         samples.push(started.elapsed().as_secs_f64());
@@ -141,7 +141,7 @@ async fn renames() -> Vec<f64> {
             edits: edits.collect(),
         };
         let started = Instant::now();
-        controller.apply(batch).await.expect("the batch is taken");
+        controller.edit(batch).await.expect("the batch is taken");
         idle(&controller).await;
         samples.push(started.elapsed().as_secs_f64());
     }

@@ -61,17 +61,14 @@ pub(crate) async fn measure(report: &Report) {
 /// The longest wait for an explanation of the last resources, asked one after the other while the roots are asked for
 /// again and again, and then of what has failed.
 async fn longest_explanation(shape: Shape) -> Duration {
-    let limits = Limits {
-        concurrency: 1_024,
-        ..Limits::default()
-    };
+    let limits = Limits::default().concurrency(1_024);
     let builder = Controller::builder()
         .store(MemoryStore::new())
         .limits(limits)
         .kind(KindOptions::new("thing"), Failing);
     let controller = builder.start().await.expect("the controller starts");
     controller
-        .apply(batch(0..COUNT, shape))
+        .edit(batch(0..COUNT, shape))
         .await
         .expect("the batch is taken");
     let began = Instant::now();

@@ -96,7 +96,7 @@ async fn as_one_batch(count: usize) -> Vec<f64> {
         let controller = start(MemoryStore::new()).await;
         let batch = batch(0..count, LAYERS);
         let started = Instant::now();
-        controller.apply(batch).await.expect("the batch is taken");
+        controller.edit(batch).await.expect("the batch is taken");
         idle(&controller).await;
         samples.push(started.elapsed().as_secs_f64());
         finish(controller).await;

@@ -52,7 +52,7 @@ fn longest_get() -> [Duration; 2] {
             on_this_thread(async move {
                 let controller = start(MemoryStore::new()).await;
                 controller
-                    .apply(batch(0..1, LOOSE))
+                    .edit(batch(0..1, LOOSE))
                     .await
                     .expect("the batch is taken");
                 idle(&controller).await;
@@ -61,7 +61,7 @@ fn longest_get() -> [Duration; 2] {
                     parents.into_iter().map(|parent| parent + COUNT).collect()
                 });
                 let _ = send.send(controller.handle());
-                controller.apply(all).await.expect("the batch is taken");
+                controller.edit(all).await.expect("the batch is taken");
                 idle(&controller).await;
                 over.store(true, Ordering::Relaxed);
                 finish(controller).await;

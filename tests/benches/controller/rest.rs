@@ -49,7 +49,7 @@ async fn bytes_per_resource() -> f64 {
         let batch = Batch {
             edits: edits.collect(),
         };
-        controller.apply(batch).await.expect("the batch is taken");
+        controller.edit(batch).await.expect("the batch is taken");
         idle(&controller).await;
     }
     let bytes = (resident_bytes() - before) / MANY as f64 - name(0).len() as f64;
@@ -91,7 +91,7 @@ async fn idle_cpu() -> f64 {
         .map(|number| Edit::create(resource(number, LOOSE)))
         .collect();
     controller
-        .apply(Batch { edits })
+        .edit(Batch { edits })
         .await
         .expect("the batch is taken");
     idle(&controller).await;

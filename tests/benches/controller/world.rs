@@ -6,7 +6,7 @@ use watershed_controller::message::{DecodeError, EncodeError};
 use watershed_controller::store::{MemoryStore, Store};
 use watershed_controller::{
     Batch, Context, Controller, Edit, Error, KindOptions, Limits, Message, NewResource, Outcome, Parents,
-    Reconciler, Ref, fresh_uid,
+    Reconciler, Ref, Resource,
 };
 
 /// Longer than any of this takes.
@@ -65,7 +65,7 @@ pub(crate) fn name(number: usize) -> String {
 }
 
 pub(crate) fn resource(number: usize, shape: Shape) -> NewResource {
-    let mut new = NewResource::new(fresh_uid(), "thing", name(number).as_str(), Vec::new());
+    let mut new = NewResource::new(Resource::fresh_uid(), "thing", name(number).as_str(), Vec::new());
     new.spec_format = 0;
     let parents = shape(number);
     let refs: Vec<Ref> = parents
@@ -80,12 +80,9 @@ pub(crate) async fn start(store: impl Store) -> Controller {
 }
 
 pub(crate) async fn start_as(store: impl Store, parents: Parents) -> Controller {
-    let limits = Limits {
-        concurrency: CONCURRENCY,
-        ..Limits::default()
-    };
+    let limits = Limits::default().concurrency(CONCURRENCY);
     let mut options = KindOptions::new("thing");
-    options.parents = parents;
+    options = options.parents(parents);
     let builder = Controller::builder()
         .store(store)
         .limits(limits)
@@ -120,7 +117,7 @@ pub(crate) async fn fill(store: impl Store, count: usize, shape: Shape) {
     let controller = start(store).await;
     for first in (0..count).step_by(BATCH) {
         let batch = batch(first..count.min(first + BATCH), shape);
-        controller.apply(batch).await.expect("the batch is taken");
+        controller.edit(batch).await.expect("the batch is taken");
     }
     finish(controller).await;
 }

@@ -32,7 +32,8 @@ async fn is_sound(store: impl Store) {
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
     controller
-        .rename(key("a"), "z", watershed_controller::Expect::default())
+        .rename(key("a"), "z")
+        .expecting(watershed_controller::Expect::default())
         .await
         .unwrap();
     controller.pause(key("c")).await.unwrap();

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Compared, EditError, Hidden, Limits, Refusal, ShutdownError, StopReason};
+use watershed_controller::{Compared, EditError, Limits, Refusal, Select, ShutdownError, StopReason};
 
 use crate::task::{SOON, Task, builder, key, start, task};
 
@@ -59,7 +59,7 @@ async fn a_full_disk_stops_the_controller_and_loses_nothing_that_was_acknowledge
         );
     }
     // What was on its way may have arrived or not.
-    let found = controller.list(Hidden::Leave).resources.len();
+    let found = controller.list(Select::new().with_deleted()).resources.len();
     assert!(found <= acknowledged.len() + 1, "{found}");
     controller
         .create(task("after", &Task::Build("x".into())))
@@ -77,10 +77,7 @@ async fn a_controller_whose_disk_is_full() {
     let Some(path) = std::env::var_os(CATALOG) else {
         return;
     };
-    let limits = Limits {
-        commit_patience: Duration::from_millis(300),
-        ..Limits::default()
-    };
+    let limits = Limits::default().commit_patience(Duration::from_millis(300));
     let store = SqliteStore::open(Path::new(&path)).await.unwrap();
     let controller = builder(store).limits(limits).start().await.unwrap();
     let mut acknowledged = 0;
@@ -103,7 +100,10 @@ async fn a_controller_whose_disk_is_full() {
     );
     assert!(is_expected, "{refused:?}");
     // Reads go on, of what was acknowledged.
-    assert_eq!(controller.list(Hidden::Leave).resources.len(), acknowledged);
+    assert_eq!(
+        controller.list(Select::new().with_deleted()).resources.len(),
+        acknowledged
+    );
     let stopped = controller.shutdown(SOON).await;
     assert!(
         matches!(stopped, Err(ShutdownError::StoreFull { .. })),

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
 use watershed_controller::{
-    Controller, Delete, EditError, Epoch, Event, Expect, Hidden, Limits, Refusal, Revision, ShutdownError,
-    Standing, StopReason, WaitError, Why,
+    Controller, EditError, Epoch, Event, Limits, Refusal, Revision, Select, ShutdownError, Standing,
+    StopReason, WaitError, Why,
 };
 
 use crate::faults::{Fault, FaultyStore};
@@ -51,9 +51,7 @@ async fn a_store_that_fails_for_too_long_stops_the_controller_and_reads_go_on() 
         .await
         .unwrap();
     store.set(Fault::Before);
-    let edit = controller
-        .update_spec(key("a"), &Task::Rest, Expect::default())
-        .await;
+    let edit = controller.update_spec(key("a"), &Task::Rest).await;
     assert!(
         matches!(edit, Err(EditError::Refused(Refusal::OutcomeUnknown))),
         "{edit:?}"
@@ -109,9 +107,7 @@ async fn a_controller_that_lost_its_lease_cannot_write_and_stops() {
         .unwrap();
     first.wait_until_idle(SOON).await.unwrap();
     let second = start(store).await;
-    let lost = first
-        .update_spec(key("a"), &Task::Build("lost".into()), Expect::default())
-        .await;
+    let lost = first.update_spec(key("a"), &Task::Build("lost".into())).await;
     assert!(
         matches!(lost, Err(EditError::Refused(Refusal::LeaseLost))),
         "{lost:?}"
@@ -146,7 +142,7 @@ pub(crate) async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>
         .await
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
-    let before = controller.list(Hidden::Show);
+    let before = controller.list(Select::all());
     controller.shutdown(SOON).await.unwrap();
     drop(controller);
 
@@ -242,7 +238,7 @@ async fn callers_are_pushed_back_while_the_store_is_busy_and_nothing_is_lost() {
         create.await.unwrap().unwrap();
     }
     controller.wait_until_idle(SOON).await.unwrap();
-    assert_eq!(controller.list(Hidden::Show).resources.len(), 20_000);
+    assert_eq!(controller.list(Select::all()).resources.len(), 20_000);
 }
 
 /// Returns the first event of a watcher, which then goes.
@@ -260,12 +256,9 @@ async fn watches_go_on_after_a_restart(open: impl AsyncFn() -> Box<dyn Store>) {
             .unwrap();
     }
     controller.wait_until_idle(SOON).await.unwrap();
-    let seen = controller.list(Hidden::Show).revision;
+    let seen = controller.list(Select::all()).revision;
     let build = Task::Build("later".into());
-    controller
-        .update_spec(key("a"), &build, Expect::default())
-        .await
-        .unwrap();
+    controller.update_spec(key("a"), &build).await.unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
     controller.shutdown(SOON).await.unwrap();
     drop(controller);
@@ -276,15 +269,12 @@ async fn watches_go_on_after_a_restart(open: impl AsyncFn() -> Box<dyn Store>) {
         panic!("nothing was removed, so nothing is missing");
     };
     let a = changes.rows.iter().find(|row| row.name.as_str() == "a").unwrap();
-    assert_eq!(watershed_controller::spec_of::<Task>(a).unwrap(), build);
-    assert_eq!(changes.revision, controller.list(Hidden::Show).revision);
-    let before = controller.list(Hidden::Show).revision;
-    controller
-        .delete(key("b"), Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    assert_eq!(watershed_controller::Resource::spec_of::<Task>(a).unwrap(), build);
+    assert_eq!(changes.revision, controller.list(Select::all()).revision);
+    let before = controller.list(Select::all()).revision;
+    controller.delete(key("b")).await.unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
-    let after = controller.list(Hidden::Show).revision;
+    let after = controller.list(Select::all()).revision;
     assert!(matches!(
         first_shown(&controller, before).await,
         Event::Changed(_)
@@ -300,10 +290,7 @@ async fn watches_go_on_after_a_restart(open: impl AsyncFn() -> Box<dyn Store>) {
         "nobody knows what was removed"
     );
     let build = Task::Build("later still".into());
-    controller
-        .update_spec(key("a"), &build, Expect::default())
-        .await
-        .unwrap();
+    controller.update_spec(key("a"), &build).await.unwrap();
     assert!(matches!(first_shown(&controller, after).await, Event::Changed(_)));
     let unknown = Revision(after.0 + 1_000);
     assert_eq!(first_shown(&controller, unknown).await, Event::Lagged);

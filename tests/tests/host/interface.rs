@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
-    Batch, Changes, Controller, Delete, Edit, EditError, Event, Expect, Handle, Hidden, KindOptions, Refresh,
-    Refusal, RequestError, Revision, Row, RunOutcome, Settlement, SpecVersion, StopReason, Target, Timestamp,
-    TokioClock, Uid, Update, WaitError, fresh_uid, new_spec,
+    Batch, Changes, Controller, Edit, EditError, Event, Expect, Handle, KindOptions, Refresh, Refusal,
+    RequestError, Resource, Revision, Row, RunOutcome, Select, Settlement, SpecVersion, StopReason, Target,
+    Timestamp, TokioClock, Uid, Update, WaitError,
 };
 
 use crate::task::{Ending, SOON, Task, Tasks, builder, key, reading, start, state_of, task};
@@ -29,10 +29,14 @@ async fn an_edit_with_a_stale_expectation_is_refused_and_names_both_versions() {
         spec_version: Some(SpecVersion(version)),
     };
     controller
-        .update_spec(key("a"), &Task::Build("x".into()), expect(1))
+        .update_spec(key("a"), &Task::Build("x".into()))
+        .expecting(expect(1))
         .await
         .unwrap();
-    let stale = controller.update_spec(key("a"), &Task::Rest, expect(1)).await;
+    let stale = controller
+        .update_spec(key("a"), &Task::Rest)
+        .expecting(expect(1))
+        .await;
     assert_eq!(
         refusal(stale),
         Refusal::StaleSpec {
@@ -42,10 +46,10 @@ async fn an_edit_with_a_stale_expectation_is_refused_and_names_both_versions() {
         }
     );
     let other = Expect {
-        uid: Some(fresh_uid()),
+        uid: Some(Resource::fresh_uid()),
         spec_version: None,
     };
-    let other = controller.delete(key("a"), Delete::Reconciled, other).await;
+    let other = controller.delete(key("a")).expecting(other).await;
     assert!(matches!(refusal(other), Refusal::OtherUid { found, .. } if found == uid));
     assert_eq!(
         controller.get(key("a")).unwrap().spec::<Task>().unwrap(),
@@ -62,7 +66,7 @@ async fn unknown_names_ambiguous_names_and_shutdown_are_distinct_errors() {
         .unwrap();
     let mut twin = task("twin", &Task::Rest);
     controller.create(twin.clone()).await.unwrap();
-    (twin.kind, twin.uid) = ("other".into(), fresh_uid());
+    (twin.kind, twin.uid) = ("other".into(), Resource::fresh_uid());
     controller.create(twin).await.unwrap();
     let name = |name: &str| Target::Name(name.into());
     let Err(RequestError::Refused(unknown)) = controller.reconcile(name("nobody")).await else {
@@ -94,10 +98,7 @@ async fn a_rename_keeps_the_uid_and_frees_the_old_name() {
         .await
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
-    controller
-        .rename(key("before"), "After", Expect::default())
-        .await
-        .unwrap();
+    controller.rename(key("before"), "After").await.unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
     assert!(controller.get(key("before")).is_err());
     let after = controller.get(key("AFTER")).unwrap();
@@ -111,7 +112,7 @@ async fn swapped_names_show_whole_to_readers() {
     let a = controller.create(task("a", &Task::Rest)).await.unwrap();
     let b = controller.create(task("b", &Task::Rest)).await.unwrap();
     let edits = vec![Edit::rename(key("a"), "b"), Edit::rename(key("b"), "a")];
-    controller.apply(Batch { edits }).await.unwrap();
+    controller.edit(Batch { edits }).await.unwrap();
     assert_eq!(controller.get(key("a")).unwrap().uid, b);
     assert_eq!(controller.get(key("b")).unwrap().uid, a);
 }
@@ -123,19 +124,16 @@ async fn hidden_resources_are_listed_only_when_asked_for_and_waits_count_them() 
     hidden.hidden = true;
     controller.create(hidden).await.unwrap();
     controller.create(task("shown", &Task::Rest)).await.unwrap();
-    assert_eq!(controller.list(Hidden::Leave).resources.len(), 1);
-    assert_eq!(controller.list(Hidden::Show).resources.len(), 2);
+    assert_eq!(controller.list(Select::new().with_deleted()).resources.len(), 1);
+    assert_eq!(controller.list(Select::all()).resources.len(), 2);
     controller.wait_until_idle(SOON).await.unwrap();
     assert_eq!(state_of(&controller, "hidden").as_deref(), Some("x"));
     let show = Update {
         hidden: Some(false),
         ..Update::default()
     };
-    controller
-        .update(key("hidden"), show, Expect::default())
-        .await
-        .unwrap();
-    assert_eq!(controller.list(Hidden::Leave).resources.len(), 2);
+    controller.update(key("hidden"), show).await.unwrap();
+    assert_eq!(controller.list(Select::new().with_deleted()).resources.len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -182,7 +180,7 @@ async fn a_refresh_raises_its_counter_and_runs_again() {
 /// The rows that a listing and what came after it add up to.
 async fn follow(handle: Handle, stop_at: Revision) -> BTreeMap<Uid, Arc<Row>> {
     loop {
-        let listing = handle.list(Hidden::Show);
+        let listing = handle.list(Select::all());
         let mut rows: BTreeMap<_, _> = listing
             .resources
             .into_iter()
@@ -212,7 +210,7 @@ async fn follow(handle: Handle, stop_at: Revision) -> BTreeMap<Uid, Arc<Row>> {
 }
 
 async fn now(controller: &Controller) -> BTreeMap<Uid, Arc<Row>> {
-    let listing = controller.list(Hidden::Show);
+    let listing = controller.list(Select::all());
     listing
         .resources
         .into_iter()
@@ -230,20 +228,17 @@ async fn a_watch_from_a_listing_converges() {
         if number < 10 {
             controller.create(task(&name, &spec)).await.unwrap();
         } else if number % 7 == 0 {
-            controller
-                .delete(key(&name), Delete::Reconciled, Expect::default())
-                .await
-                .unwrap();
+            controller.delete(key(&name)).await.unwrap();
             controller.create(task(&name, &spec)).await.unwrap();
         } else {
             controller
-                .update(key(&name), new_spec(&spec).unwrap(), Expect::default())
+                .update(key(&name), Resource::new_spec(&spec).unwrap())
                 .await
                 .unwrap();
         }
     }
     controller.wait_until_idle(SOON).await.unwrap();
-    let last = controller.list(Hidden::Show).revision;
+    let last = controller.list(Select::all()).revision;
     assert!(last >= Revision(60));
     early.await.unwrap();
     assert_eq!(follow(controller.handle(), last).await, now(&controller).await);
@@ -256,11 +251,8 @@ async fn a_watcher_that_falls_too_far_behind_is_told_so_and_lists_again() {
     controller.create(task("large", &Task::Rest)).await.unwrap();
     for number in 0..48 {
         let text = format!("{number}{}", "x".repeat(1 << 20));
-        let spec = new_spec(&Task::Fail(text)).unwrap();
-        controller
-            .update(key("large"), spec, Expect::default())
-            .await
-            .unwrap();
+        let spec = Resource::new_spec(&Task::Fail(text)).unwrap();
+        controller.update(key("large"), spec).await.unwrap();
     }
     assert_eq!(watch.next().await, Some(Event::Lagged));
     assert_eq!(watch.next().await, None);
@@ -275,7 +267,7 @@ async fn a_watcher_that_falls_too_far_behind_is_told_so_and_lists_again() {
         Some(Event::Lagged),
         "that is a revision of another catalog"
     );
-    let last = controller.list(Hidden::Show).revision;
+    let last = controller.list(Select::all()).revision;
     assert_eq!(follow(controller.handle(), last).await, now(&controller).await);
 }
 
@@ -287,7 +279,7 @@ async fn a_watch_ends_when_the_controller_does() {
         .await
         .unwrap();
     let handle = controller.handle();
-    let mut watch = handle.watch(handle.list(Hidden::Show).revision);
+    let mut watch = handle.watch(handle.list(Select::all()).revision);
     drop(controller);
     while let Some(event) = watch.next().await {
         assert_ne!(event, Event::Lagged);

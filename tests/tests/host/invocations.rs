@@ -2,7 +2,7 @@
 
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
-    Hidden, KindOptions, RequestError, RunOutcome, RunResult, Settled, Standing, Why, Work,
+    KindOptions, RequestError, RunOutcome, RunResult, Select, Settled, Standing, Why, Work,
 };
 
 use crate::task::{Ending, SOON, Task, Tasks, builder, key, reading, start, state_of, task};
@@ -121,7 +121,7 @@ async fn kinds_without_a_reconciler_and_bytes_that_cannot_be_read_are_listed_and
         controller.create(new).await.unwrap();
     }
     controller.wait_until_idle(SOON).await.unwrap();
-    let before = controller.list(Hidden::Show);
+    let before = controller.list(Select::all());
     controller.shutdown(SOON).await.unwrap();
 
     let controller = start(store).await;
@@ -137,7 +137,7 @@ async fn kinds_without_a_reconciler_and_bytes_that_cannot_be_read_are_listed_and
         .unwrap();
     assert_eq!(foreign.status.standing, Standing::Settled(Settled::Unsupported));
     for (now, then) in controller
-        .list(Hidden::Show)
+        .list(Select::all())
         .resources
         .iter()
         .zip(&before.resources)

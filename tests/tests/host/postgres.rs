@@ -6,7 +6,7 @@ use std::time::Duration;
 use sqlx::postgres::{PgPool, PgPoolOptions};
 use watershed_controller::store::postgres::{PostgresStore, WhenHeld};
 use watershed_controller::store::{Store, StoreError, TablePrefix};
-use watershed_controller::{Controller, EditError, Expect, Refusal, Revision, ShutdownError, StartError};
+use watershed_controller::{Controller, EditError, Refusal, Revision, ShutdownError, StartError};
 use watershed_tests::postgres::Server;
 
 use crate::durability::restarts_where_it_was;
@@ -116,9 +116,7 @@ async fn a_holder_that_stood_still_starts_and_writes_nothing_when_it_goes_on() {
             first.wait_until_idle(SOON).await.unwrap();
             stand_still.send(()).unwrap();
             goes_on.recv().unwrap();
-            let write = first
-                .update_spec(key("a"), &Task::Build("late".into()), Expect::default())
-                .await;
+            let write = first.update_spec(key("a"), &Task::Build("late".into())).await;
             (write.map(drop), first.run().await)
         })
     });
@@ -181,7 +179,7 @@ async fn readers_elsewhere_hear_of_commits() {
         .await
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
-    let idle = controller.list(watershed_controller::Hidden::Show).revision;
+    let idle = controller.list(watershed_controller::Select::all()).revision;
     loop {
         let seen = tokio::time::timeout(SOON, revisions.next())
             .await

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
-    Batch, Context, Controller, Delete, Edit, Error, Expect, Hidden, Key, KindOptions, Message, NewResource,
-    Outcome, Parents, Reconciler, Ref, RefView, Timestamp, TokioClock, Uid, Update, Work, json_message,
-    new_spec, state_of,
+    Batch, Context, Controller, Delete, Edit, Error, Key, KindOptions, Message, NewResource, Outcome,
+    Parents, Reconciler, Ref, RefView, Resource, Select, Timestamp, TokioClock, Uid, Update, Work,
+    json_message,
 };
 
 use crate::task::SOON;
@@ -71,7 +71,11 @@ impl Reconciler for Digests {
             () = tokio::time::sleep(Duration::from_millis(context.spec().takes_ms)) => {}
         }
         self.end(&context);
-        let parent = |view: &RefView| view.target.as_ref().and_then(|row| state_of::<Digest>(row).ok()?);
+        let parent = |view: &RefView| {
+            view.target
+                .as_ref()
+                .and_then(|row| Resource::state_of::<Digest>(row).ok()?)
+        };
         let parents = context
             .refs()
             .iter()
@@ -181,7 +185,7 @@ impl World {
             }
             _ => {
                 self.wanted.get_mut(&name).unwrap().0 = text.text.clone();
-                Edit::update(key, new_spec(&text).unwrap())
+                Edit::update(key, Resource::new_spec(&text).unwrap())
             }
         }
     }
@@ -209,7 +213,7 @@ async fn run(seed: u64) -> Vec<String> {
     for _ in 0..STEPS {
         let edit = world.edit();
         controller
-            .apply(Batch::from(edit))
+            .edit(Batch::from(edit))
             .await
             .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
         match world.random.random_range(0..10) {
@@ -227,7 +231,7 @@ async fn run(seed: u64) -> Vec<String> {
         .await
         .unwrap_or_else(|e| panic!("seed {seed}: {e}"));
     let found = controller
-        .list(Hidden::Show)
+        .list(Select::all())
         .resources
         .into_iter()
         .map(|resource| {
@@ -249,7 +253,7 @@ async fn run(seed: u64) -> Vec<String> {
 async fn start(store: &MemoryStore, reconciler: &Digests, seed: u64) -> Controller {
     let mut options = KindOptions::new("text");
     if seed % 2 == 1 {
-        options.parents = Parents::Changed;
+        options = options.parents(Parents::Changed);
     }
     let builder = Controller::builder()
         .store(store.clone())
@@ -294,10 +298,7 @@ async fn a_forced_delete_gives_up_on_the_reconciler_and_says_so() {
     let uid = Uid(Uuid::from_u128(1));
     let new = NewResource::new(uid, "text", "long", text.encode().unwrap());
     controller.create(new).await.unwrap();
-    controller
-        .delete(uid, Delete::Forced, Expect::default())
-        .await
-        .unwrap();
+    controller.delete_with(uid, Delete::Forced).await.unwrap();
     assert!(controller.get(uid).is_err());
     controller.wait_until_idle(SOON).await.unwrap();
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
-use watershed_controller::{Delete, Event, Expect, Handle, Hidden, Resource, Row, Uid};
+use watershed_controller::{Event, Handle, Resource, Row, Select, Uid};
 
 use crate::task::{Task, key, start, task};
 
@@ -74,12 +74,8 @@ async fn write(handle: &Handle, models: &Models, name: &str, random: &mut SmallR
     let spec = Task::Build(number.to_string());
     let written = match (is_there, there) {
         (false, _) => handle.create(task(name, &spec)).await,
-        (true, true) => handle.update_spec(key(name), &spec, Expect::default()).await,
-        (true, false) => {
-            handle
-                .delete(key(name), Delete::Reconciled, Expect::default())
-                .await
-        }
+        (true, true) => handle.update_spec(key(name), &spec).await,
+        (true, false) => handle.delete(key(name)).await,
     };
     written.unwrap();
     model.acknowledged.store(number, Ordering::SeqCst);
@@ -97,7 +93,7 @@ fn read(handle: &Handle, models: &Models, random: &mut SmallRng) {
         .values()
         .map(|model| model.acknowledged.load(Ordering::SeqCst))
         .collect();
-    let listing = handle.list(Hidden::Show);
+    let listing = handle.list(Select::all());
     let live = listing
         .resources
         .iter()
@@ -113,7 +109,7 @@ fn read(handle: &Handle, models: &Models, random: &mut SmallRng) {
 /// Follows the catalog until it is told that all is written and has seen the last revision.
 async fn follow(handle: Handle, done: Arc<AtomicU64>) -> BTreeMap<Uid, Arc<Row>> {
     'listing: loop {
-        let listing = handle.list(Hidden::Show);
+        let listing = handle.list(Select::all());
         let (mut rows, mut reached) = (BTreeMap::new(), listing.revision);
         rows.extend(
             listing
@@ -169,7 +165,7 @@ async fn eight_threads(store: impl Store, writes: usize) {
         .await
         .unwrap();
     controller.wait_until_idle(DEADLINE).await.unwrap();
-    let listing = controller.list(Hidden::Show);
+    let listing = controller.list(Select::all());
     done.store(listing.revision.0, Ordering::SeqCst);
     let now: BTreeMap<_, _> = listing
         .resources

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use watershed_controller::store::Store;
 use watershed_controller::{
-    Builder, Context, Controller, Delete, Error, Expect, Key, KindOptions, NewResource, Outcome, Reconciler,
-    Ref, Refusal, Work, declare, json_message,
+    Builder, Context, Controller, Error, Key, KindOptions, NewResource, Outcome, Reconciler, Ref, Refusal,
+    Resource, Work, json_message,
 };
 
 /// Longer than anything here takes; in virtual time where nothing else would happen.
@@ -80,7 +80,7 @@ impl Reconciler for Tasks {
             }
             Task::DeleteItself => {
                 let controller = context.controller();
-                let deleted = controller.delete(context.uid(), Delete::Reconciled, Expect::default());
+                let deleted = controller.delete(context.uid());
                 deleted
                     .await
                     .map_err(|e| Error::permanent("delete", e.to_string()))?;
@@ -142,7 +142,7 @@ pub(crate) fn key(name: &str) -> Key {
 }
 
 pub(crate) fn task(name: &str, task: &Task) -> NewResource {
-    declare("task", name, task).expect("tasks have bytes")
+    Resource::declare("task", name, task).expect("tasks have bytes")
 }
 
 pub(crate) fn reading(name: &str, spec: &Task, parents: &[&str]) -> NewResource {

@@ -92,11 +92,9 @@ impl SchedulerModel {
         let mut rng = SmallRng::seed_from_u64(seed);
         let kinds = kinds(&mut rng);
         let places = rng.random_range(1..=3);
-        let limits = Limits {
-            concurrency: places,
-            promote_after: Duration::from_secs(1 << 30),
-            ..Limits::default()
-        };
+        let limits = Limits::default()
+            .concurrency(places)
+            .promote_after(Duration::from_secs(1 << 30));
         let now = Now {
             wall: Timestamp(1_000_000),
             mono: Mono(0),

@@ -241,12 +241,10 @@ impl World {
         let mut rng = SmallRng::seed_from_u64(seed);
         let taste = Taste::draw(seed, &mut rng);
         let kinds = kinds(&mut rng, &taste);
-        let limits = Limits {
-            concurrency: rng.random_range(1..=6),
-            drain_limit: Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }),
-            starvation_slack: Duration::ZERO,
-            ..Limits::default()
-        };
+        let limits = Limits::default()
+            .concurrency(rng.random_range(1..=6))
+            .drain_limit(Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }))
+            .starvation_slack(Duration::ZERO);
         let now = Now {
             wall: Timestamp(1_000_000),
             mono: Mono(0),

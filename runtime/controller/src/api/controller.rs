@@ -59,12 +59,12 @@ pub const DROP_GRACE: Duration = Duration::from_secs(10);
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, declare};
+/// use watershed_controller::{Controller, Key, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 ///
 /// // A handle for another task does not keep the controller running, and reads go on when it has stopped.
@@ -166,7 +166,7 @@ impl Drop for Controller {
 /// Describes a controller before it starts.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -182,19 +182,19 @@ impl Drop for Controller {
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::store::MemoryStore;
-/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost};
+/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let mut options = KindOptions::new("page");
-/// options.concurrency = Some(4);
-/// options.resync = Some(Duration::from_secs(3600));
+/// options = options.concurrency(4);
+/// options = options.resync(Duration::from_secs(3600));
 ///
 /// let controller = Controller::builder()
 ///     .instance("shop")
 ///     .store(MemoryStore::new())
 ///     .clock(SystemClock::new())
-///     .limits(Limits { concurrency: 16, ..Limits::default() })
+///     .limits(Limits::default().concurrency(16))
 ///     .on_lease_lost(OnLeaseLost::Stop)
 ///     .kind(options, Pages)
 ///     .start()
@@ -258,9 +258,10 @@ impl Builder {
         self
     }
 
-    /// Registers a kind. The formats in `options` are set to those of the reconciler's messages.
+    /// Registers a kind: its name alone, or with [options](crate::KindOptions).
     #[must_use]
-    pub fn kind<R: Reconciler>(mut self, mut options: KindOptions, reconciler: R) -> Self {
+    pub fn kind<R: Reconciler>(mut self, options: impl Into<crate::KindOptions>, reconciler: R) -> Self {
+        let mut options = options.into().0;
         options.spec_format = R::Spec::FORMAT;
         options.state_format = R::State::FORMAT;
         self.types.push((TypeId::of::<R>(), options.kind.clone()));
@@ -377,6 +378,7 @@ impl Builder {
                 .get_or_insert_with(|| uuid::Uuid::now_v7().as_u64_pair().1);
         }
         let (commands, commands_in) = mpsc::channel(COMMANDS);
+        let runners = Arc::new(self.runners);
         let (forgotten, forgotten_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
         let shared = Arc::new(Shared {
@@ -391,6 +393,7 @@ impl Builder {
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             kinds: self.types,
+            runners: Arc::clone(&runners),
             wake_up: Notify::new(),
             stopped: OnceLock::new(),
         });
@@ -400,7 +403,7 @@ impl Builder {
             store: self.store,
             limits,
             kinds: self.kinds,
-            runners: Arc::new(self.runners),
+            runners,
             clock,
             shared,
             on_lease_lost: self.on_lease_lost,
@@ -457,10 +460,7 @@ mod tests {
         assert!(one.is_some() && one != other);
         let simulated = Controller::builder().clock(TokioClock::starting_at(Timestamp(0)));
         assert_eq!(jitter(simulated), None);
-        let chosen = Limits {
-            jitter: Some(7),
-            ..Limits::default()
-        };
+        let chosen = Limits::default().jitter(7);
         assert_eq!(jitter(Controller::builder().limits(chosen)), Some(7));
     }
 }

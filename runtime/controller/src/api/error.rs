@@ -50,13 +50,13 @@ pub enum StartError {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, EditError, KindOptions, Refusal, declare};
+/// use watershed_controller::{Controller, EditError, KindOptions, Refusal, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
-/// let second = controller.create(declare("page", "Home", &Page("hi".into()))?).await;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
+/// let second = controller.create(Resource::declare("page", "Home", &Page("hi".into()))?).await;
 /// assert!(matches!(second, Err(EditError::Refused(Refusal::NameTaken { .. }))));
 /// # Ok(())
 /// # }
@@ -69,6 +69,9 @@ pub enum EditError {
     /// The spec has no bytes.
     #[error(transparent)]
     Encode(#[from] Arc<EncodeError>),
+    /// The edit was carried out; the wait for what comes of it has ended without that.
+    #[error("the edit was carried out")]
+    Wait(#[source] WaitError),
 }
 
 impl From<EncodeError> for EditError {
@@ -80,7 +83,7 @@ impl From<EncodeError> for EditError {
 /// The reason why a request (reconcile, refresh, nudge, cancel) was not recorded.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -94,7 +97,7 @@ impl From<EncodeError> for EditError {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, Key, KindOptions, Refusal, RequestError};
+/// use watershed_controller::{Controller, Key, KindOptions, Refusal, RequestError, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -114,7 +117,7 @@ pub enum RequestError {
 /// The reason why a wait ended without what it waited for.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -129,7 +132,7 @@ pub enum RequestError {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, WaitError};
+/// use watershed_controller::{Controller, Key, KindOptions, WaitError, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -185,7 +188,7 @@ const STATE_CODE: &str = "state";
 /// The reason why the history of a resource could not be read.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -199,7 +202,7 @@ const STATE_CODE: &str = "state";
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, HistoryError, Key, KindOptions};
+/// use watershed_controller::{Controller, HistoryError, Key, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -222,7 +225,7 @@ pub enum HistoryError {
 /// The reason why a check could not be made.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -236,7 +239,7 @@ pub enum HistoryError {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, KindOptions};
+/// use watershed_controller::{Controller, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -258,7 +261,7 @@ pub enum CheckError {
 /// The reason why a shutdown was not in order. The controller has stopped all the same.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -273,7 +276,7 @@ pub enum CheckError {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, ShutdownError};
+/// use watershed_controller::{Controller, KindOptions, ShutdownError, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

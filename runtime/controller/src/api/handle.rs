@@ -9,14 +9,15 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 use watershed_core::{
-    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Expect, Explanation, HistoryRow, Key,
-    Kind, Name, NewResource, Refusal, Revision, StopReason, Target, Uid, Update,
+    Answer, Applied, Batch, Call, CallId, Compared, Consistency, Edit, Explanation, HistoryRow, Key, Kind,
+    Name, NewResource, Refusal, Revision, StopReason, Target, Update,
 };
 
-use crate::api::error::{CheckError, EditError, HistoryError, RequestError, WaitError};
+use crate::api::edit::{BatchRequest, EditRequest};
+use crate::api::error::{CheckError, HistoryError, RequestError, WaitError};
 use crate::api::message::Message;
-use crate::api::request::{Forget, Promise, Request, within};
-use crate::api::resource::{Resource, new_spec};
+use crate::api::request::{Forget, Promise, Request, Waits, within};
+use crate::api::resource::Resource;
 use crate::api::select::Select;
 use crate::event_loop::call::{Caller, Command, Reply, RequestReply};
 use crate::event_loop::shared::Shared;
@@ -56,26 +57,26 @@ use crate::store::Lease;
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Delete, Expect, Hidden, Key, KindOptions, Refresh, declare};
+/// use watershed_controller::{Controller, Expect, KindOptions, Refresh, Resource, RunOutcome, Select};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// let home = Key::new("page", "home");
-/// let uid = controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// let uid = controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 ///
 /// // An edit can say what it expects; a stale one is refused, and nothing has changed.
-/// let seen = controller.get(home.clone())?;
+/// let seen = controller.get("page/home")?;
 /// let expect = Expect { uid: Some(uid), spec_version: Some(seen.spec_version) };
-/// controller.update_spec(home.clone(), &Page("hi".into()), expect).await?;
-/// assert!(controller.update_spec(home.clone(), &Page("ho".into()), expect).await.is_err());
+/// controller.update_spec("page/home", &Page("hi".into())).expecting(expect).await?;
+/// assert!(controller.update_spec("page/home", &Page("ho".into())).expecting(expect).await.is_err());
 ///
-/// controller.rename(home, "start", Expect::default()).await?;
-/// controller.refresh(uid, Refresh::Plain).await?.settled(Duration::from_secs(10)).await?;
-/// assert_eq!(controller.list(Hidden::Leave).resources.len(), 1);
+/// // It can be awaited further: to the outcome of the run that it asks for, or until all below has settled.
+/// let outcome = controller.rename("page/home", "start").outcome(Duration::from_secs(10)).await?;
+/// assert!(matches!(outcome, RunOutcome::Done { .. }));
+/// controller.refresh("start", Refresh::Plain).await?.settled(None).await?;
+/// assert_eq!(controller.list(Select::new()).resources.len(), 1);
 ///
-/// controller.delete(uid, Delete::Reconciled, Expect::default()).await?;
-/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// controller.delete("start").settled(None).await?;
 /// assert!(controller.get(uid).is_err());
 /// # Ok(())
 /// # }
@@ -93,7 +94,7 @@ pub struct Handle {
 pub enum Delete {
     /// Its reconciler removes what it made; the resource goes when that is done.
     #[default]
-    Reconciled,
+    Graceful,
     /// At once, giving up on the reconciler; its history says so.
     Forced,
 }
@@ -117,7 +118,7 @@ pub enum Refresh {
 pub struct Listing {
     /// The revision; [`Handle::watch`] from here, applied over the listing, converges.
     pub revision: Revision,
-    /// In order of kind and name. Resources whose delete is unfinished are among them, with their mark.
+    /// In order of kind and name. Those whose delete is unfinished, if they were asked for, have their mark.
     pub resources: Vec<Resource>,
 }
 
@@ -125,69 +126,82 @@ pub struct Listing {
 /// still.
 const CHECK_LOOKS: u32 = 5;
 
-/// Edits.
+/// Edits. Each is carried out when it is awaited, and can be awaited further: to the outcome of the run that it asks for,
+/// or until everything below has settled. See [`EditRequest`].
 impl Handle {
-    /// Creates a resource; made by [`declare`](crate::declare), for instance. Returns its uid, which is an earlier
-    /// one if the deletion of a resource of that name is not finished.
-    pub async fn create(&self, new: NewResource) -> Result<Uid, EditError> {
-        self.edit(Edit::create(new)).await
+    /// Creates a resource; made by [`Resource::declare`], for instance. Its uid is an earlier one if the deletion of a
+    /// resource of that name is not finished.
+    pub fn create(&self, new: NewResource) -> EditRequest<'_> {
+        EditRequest::new(self, Ok(Edit::create(new)))
+    }
+
+    /// Creates a resource, or gives the one of its kind and name all of its columns: whichever is right when the call is
+    /// carried out. What it does not say, refs and labels for instance, is taken away.
+    pub fn apply(&self, new: NewResource) -> EditRequest<'_> {
+        EditRequest::new(self, Ok(Edit::apply(new)))
     }
 
     /// Gives some columns new values.
-    pub async fn update(
-        &self,
-        target: impl Into<Target>,
-        update: Update,
-        expect: Expect,
-    ) -> Result<Uid, EditError> {
-        self.edit(Edit::update(target, update).expecting(expect)).await
+    pub fn update(&self, target: impl Into<Target>, update: Update) -> EditRequest<'_> {
+        EditRequest::new(self, Ok(Edit::update(target, update)))
     }
 
     /// Gives a resource a new spec.
-    pub async fn update_spec<S: Message>(
-        &self,
-        target: impl Into<Target>,
-        spec: &S,
-        expect: Expect,
-    ) -> Result<Uid, EditError> {
-        self.update(target, new_spec(spec)?, expect).await
+    pub fn update_spec<S: Message>(&self, target: impl Into<Target>, spec: &S) -> EditRequest<'_> {
+        let update = Resource::new_spec(spec);
+        EditRequest::new(self, update.map(|update| Edit::update(target, update)))
     }
 
     /// Gives a resource another name; its reconciler moves what it made.
-    pub async fn rename(
-        &self,
-        target: impl Into<Target>,
-        name: impl Into<Name>,
-        expect: Expect,
-    ) -> Result<Uid, EditError> {
-        self.edit(Edit::rename(target, name).expecting(expect)).await
+    ///
+    /// A name that another resource is about to give up, because its own rename or delete is unfinished, can be had: the
+    /// rename runs, and the reconcile that follows it waits for the name. A rename that was cancelled is tried again, as
+    /// one that has failed.
+    pub fn rename(&self, target: impl Into<Target>, name: impl Into<Name>) -> EditRequest<'_> {
+        EditRequest::new(self, Ok(Edit::rename(target, name)))
     }
 
-    /// Deletes a resource.
-    pub async fn delete(
-        &self,
-        target: impl Into<Target>,
-        how: Delete,
-        expect: Expect,
-    ) -> Result<Uid, EditError> {
+    /// Deletes a resource: its reconciler removes what it made, and the resource goes when that is done.
+    pub fn delete(&self, target: impl Into<Target>) -> EditRequest<'_> {
+        self.delete_with(target, Delete::default())
+    }
+
+    /// Deletes a resource in this way.
+    pub fn delete_with(&self, target: impl Into<Target>, how: Delete) -> EditRequest<'_> {
         let edit = match how {
-            Delete::Reconciled => Edit::delete(target),
+            Delete::Graceful => Edit::delete(target),
             Delete::Forced => Edit::force_delete(target),
         };
-        self.edit(edit.expecting(expect)).await
+        EditRequest::new(self, Ok(edit))
     }
 
     /// Carries out several edits, all or none, with nothing scheduled in between.
-    pub async fn apply(&self, batch: Batch) -> Result<Applied, EditError> {
+    pub fn edit(&self, batch: impl Into<Batch>) -> BatchRequest<'_> {
+        BatchRequest::new(self, batch.into())
+    }
+
+    pub(crate) async fn carry_out(&self, batch: Batch) -> Result<Applied, Refusal> {
+        self.shared.check_specs(&batch)?;
         match self.call(Call::Apply(batch)).await? {
             Answer::Applied(applied) => Ok(applied),
             other => unreachable!("a batch was answered by {other:?}"),
         }
     }
 
-    async fn edit(&self, edit: Edit) -> Result<Uid, EditError> {
-        let applied = self.apply(edit.into()).await?;
-        Ok(applied.uids.first().copied().ok_or(Refusal::OutcomeUnknown)?)
+    pub(crate) async fn carry_out_and_follow(&self, batch: Batch) -> Result<(Applied, Waits), Refusal> {
+        self.shared.check_specs(&batch)?;
+        match self.follow(Call::ApplyAndAwait(batch)).await? {
+            (Answer::Applied(applied), waits) => Ok((applied, waits)),
+            (other, _) => unreachable!("a batch was answered by {other:?}"),
+        }
+    }
+
+    /// Refuses what would wait inside an invocation, before anything is carried out.
+    pub(crate) fn refuse_inside(&self) -> Result<(), Refusal> {
+        if self.by.is_some() {
+            return Err(Refusal::FromInside);
+        }
+        Ok(())
     }
 }
 
@@ -217,7 +231,8 @@ impl Handle {
         self.done(Call::NudgeAll).await
     }
 
-    /// Cancels the running invocation, and what is pending for this resource alone.
+    /// Cancels the running invocation, and what is pending for this resource alone. A delete that is under way is found by
+    /// the uid of its resource alone, for the name may be another's by now.
     pub async fn cancel(&self, target: impl Into<Target>) -> Result<(), RequestError> {
         self.done(Call::Cancel(target.into())).await
     }
@@ -256,6 +271,14 @@ impl Handle {
     }
 
     async fn request(&self, call: Call) -> Result<Request, RequestError> {
+        match self.follow(call).await? {
+            (Answer::Recorded(uid), waits) => Ok(Request { uid, waits }),
+            (other, _) => unreachable!("a request was answered by {other:?}"),
+        }
+    }
+
+    /// Sends a call that has several answers, and returns with the first.
+    async fn follow(&self, call: Call) -> Result<(Answer, Waits), Refusal> {
         let (recorded, is_recorded) = oneshot::channel();
         let (outcome, outcome_of) = oneshot::channel();
         let (settled, is_settled) = oneshot::channel();
@@ -269,13 +292,14 @@ impl Handle {
             id,
             shared: Arc::clone(&self.shared),
         };
-        Ok(Request {
-            uid: is_recorded.await.map_err(|_| Refusal::OutcomeUnknown)??,
+        let first = answered(is_recorded).await?;
+        let waits = Waits {
             outcome: Promise::Awaited(outcome_of),
             settled: Promise::Awaited(is_settled),
             inside: self.by.is_some(),
             _forget: forget,
-        })
+        };
+        Ok((first, waits))
     }
 }
 
@@ -287,8 +311,7 @@ impl Handle {
     }
 
     /// The resources that are selected, at one revision; a batch shows whole or not at all.
-    pub fn list(&self, select: impl Into<Select>) -> Listing {
-        let select = select.into();
+    pub fn list(&self, select: Select) -> Listing {
         let (revision, mut resources) = self.shared.view.list(|row| select.keeps_row(row));
         resources.retain(|found| select.keeps_status(&found.row, &found.status));
         Listing { revision, resources }
@@ -310,7 +333,8 @@ impl Handle {
         self.shared.changes.watch(from, &self.shared.view)
     }
 
-    /// The newest entries of a resource's history, newest first, at most `limit`.
+    /// The newest entries of a resource's history, newest first, at most `limit`. Runs that found nothing to do leave none:
+    /// they are counted in the resource's row.
     pub async fn history(
         &self,
         target: impl Into<Target>,
@@ -383,7 +407,7 @@ impl Handle {
     /// Waits until every resource is settled: nothing runs and nothing is pending. Does not wait for times.
     ///
     /// Cancel-safe.
-    pub async fn wait_until_idle(&self, deadline: Duration) -> Result<(), WaitError> {
+    pub async fn wait_until_idle(&self, deadline: impl Into<Option<Duration>>) -> Result<(), WaitError> {
         within(deadline, async {
             let (reply, answer) = oneshot::channel();
             let id = self.send(Call::WaitUntilIdle, Reply::Once(reply)).await?;
@@ -403,11 +427,9 @@ impl Handle {
         &self,
         key: Key,
         mut predicate: impl FnMut(Option<&Resource>) -> bool,
-        deadline: Duration,
+        deadline: impl Into<Option<Duration>>,
     ) -> Result<Option<Resource>, WaitError> {
-        if self.by.is_some() {
-            return Err(Refusal::FromInside.into());
-        }
+        self.refuse_inside()?;
         let target = Target::Key(key);
         within(deadline, async {
             loop {

@@ -2,8 +2,10 @@
 
 pub(crate) mod clock;
 pub(crate) mod controller;
+pub(crate) mod edit;
 pub(crate) mod error;
 pub(crate) mod handle;
+pub(crate) mod kind;
 pub mod message;
 pub(crate) mod reconciler;
 pub(crate) mod request;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use watershed_core::{CallId, Refusal, RunOutcome, Settlement, Uid};
+use watershed_core::{Answer, Applied, CallId, Refusal, RunOutcome, Settlement, Uid};
 
 use crate::api::error::WaitError;
 use crate::event_loop::shared::Shared;
@@ -28,12 +28,12 @@ use crate::event_loop::shared::Shared;
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, RunOutcome, declare};
+/// use watershed_controller::{Controller, Key, KindOptions, RunOutcome, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 ///
 /// let mut request = controller.reconcile(Key::new("page", "home")).await?;
 /// let outcome = request.outcome(Duration::from_secs(10)).await?;
@@ -45,10 +45,7 @@ use crate::event_loop::shared::Shared;
 #[derive(Debug)]
 pub struct Request {
     pub(crate) uid: Uid,
-    pub(crate) outcome: Promise<RunOutcome>,
-    pub(crate) settled: Promise<Settlement>,
-    pub(crate) inside: bool,
-    pub(crate) _forget: Forget,
+    pub(crate) waits: Waits,
 }
 
 impl Request {
@@ -58,18 +55,76 @@ impl Request {
     }
 
     /// Waits for the first run that started after the request and completed; cancelled ones are passed over. Where
-    /// none can come, the outcome says why.
+    /// none can come, the outcome says why. After an edit it is the first run that saw the edit; after a delete
+    /// [`RunOutcome::Deleted`], or the failure of the first attempt.
     ///
-    /// Cancel-safe, and can be asked again: also after a [`WaitError::Deadline`], and after the outcome was seen.
-    pub async fn outcome(&mut self, deadline: Duration) -> Result<RunOutcome, WaitError> {
+    /// At most until the deadline, or [`DEFAULT_DEADLINE`] if it is none. Cancel-safe, and can be asked again: also after
+    /// a [`WaitError::Deadline`], and after the outcome was seen.
+    pub async fn outcome(&mut self, deadline: impl Into<Option<Duration>>) -> Result<RunOutcome, WaitError> {
+        match self.waits.outcome(deadline.into()).await? {
+            Answer::Outcome(outcome) => Ok(outcome),
+            Answer::Outcomes(outcomes) => Ok(outcomes.into_iter().next().ok_or(Refusal::OutcomeUnknown)?),
+            _ => Err(Refusal::OutcomeUnknown.into()),
+        }
+    }
+
+    /// Waits until the resource and its descendants at the time of the request have each settled once after it; after a
+    /// delete, until the resource has left the catalog, however often that is tried.
+    ///
+    /// Deadline, cancel safety and repetition are as for [`outcome`](Self::outcome).
+    pub async fn settled(&mut self, deadline: impl Into<Option<Duration>>) -> Result<Settlement, WaitError> {
+        self.waits.settled(deadline.into()).await
+    }
+}
+
+/// A batch that was carried out, see [`BatchRequest::follow`](crate::BatchRequest::follow). Dropping it takes nothing
+/// back.
+#[derive(Debug)]
+pub struct AppliedBatch {
+    pub(crate) applied: Applied,
+    pub(crate) waits: Waits,
+}
+
+impl AppliedBatch {
+    /// The revision with the batch in it, and the resources of its edits.
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// Waits for the outcomes of the resources of all edits, in the order of the edits, each as [`Request::outcome`].
+    pub async fn outcomes(
+        &mut self,
+        deadline: impl Into<Option<Duration>>,
+    ) -> Result<Vec<RunOutcome>, WaitError> {
+        match self.waits.outcome(deadline.into()).await? {
+            Answer::Outcomes(outcomes) => Ok(outcomes),
+            Answer::Outcome(outcome) => Ok(vec![outcome; self.applied.uids.len()]),
+            _ => Err(Refusal::OutcomeUnknown.into()),
+        }
+    }
+
+    /// Waits for the resources of all edits as [`Request::settled`].
+    pub async fn settled(&mut self, deadline: impl Into<Option<Duration>>) -> Result<Settlement, WaitError> {
+        self.waits.settled(deadline.into()).await
+    }
+}
+
+/// The answers to a request that are still to come.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    pub(crate) outcome: Promise<Answer>,
+    pub(crate) settled: Promise<Settlement>,
+    pub(crate) inside: bool,
+    pub(crate) _forget: Forget,
+}
+
+impl Waits {
+    async fn outcome(&mut self, deadline: Option<Duration>) -> Result<Answer, WaitError> {
         self.refuse_inside()?;
         within(deadline, self.outcome.get()).await
     }
 
-    /// Waits until the resource and its descendants at the time of the request have each settled once after it.
-    ///
-    /// Cancel-safe, and can be asked again.
-    pub async fn settled(&mut self, deadline: Duration) -> Result<Settlement, WaitError> {
+    async fn settled(&mut self, deadline: Option<Duration>) -> Result<Settlement, WaitError> {
         self.refuse_inside()?;
         within(deadline, self.settled.get()).await
     }
@@ -104,11 +159,15 @@ impl<T: Clone> Promise<T> {
     }
 }
 
+/// The longest wait of a call that names no deadline: longer than most runs, short enough for a person to notice.
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
+
 /// Waits for an answer, at most so long; `Duration::MAX` is as good as for ever.
 pub(crate) async fn within<T>(
-    deadline: Duration,
+    deadline: impl Into<Option<Duration>>,
     answer: impl Future<Output = Result<T, Refusal>>,
 ) -> Result<T, WaitError> {
+    let deadline = deadline.into().unwrap_or(DEFAULT_DEADLINE);
     match tokio::time::timeout(deadline, answer).await {
         Ok(answer) => answer.map_err(WaitError::Refused),
         Err(_) => Err(WaitError::Deadline(deadline)),

@@ -27,12 +27,12 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, Settled, Standing, declare};
+/// use watershed_controller::{Controller, Key, KindOptions, Settled, Standing, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 ///
 /// let home = controller.get(Key::new("page", "home"))?;
@@ -54,12 +54,85 @@ pub struct Resource {
 impl Resource {
     /// Decodes the desired spec.
     pub fn spec<S: Message>(&self) -> Result<S, DecodeError> {
-        spec_of(&self.row)
+        Self::spec_of(&self.row)
     }
 
     /// Decodes the stored state; none before the first state was written.
     pub fn state<S: Message>(&self) -> Result<Option<S>, DecodeError> {
-        state_of(&self.row)
+        Self::state_of(&self.row)
+    }
+
+    /// Decodes the spec of a row.
+    ///
+    /// See [`Context`](crate::Context) for an example.
+    pub fn spec_of<S: Message>(row: &Row) -> Result<S, DecodeError> {
+        S::decode(row.spec_format, &row.spec)
+    }
+
+    /// Decodes the state of a row; none before the first state was written.
+    ///
+    /// See [`Context`](crate::Context) for an example.
+    pub fn state_of<S: Message>(row: &Row) -> Result<Option<S>, DecodeError> {
+        row.state
+            .as_deref()
+            .map(|bytes| S::decode(row.state_format, bytes))
+            .transpose()
+    }
+
+    /// Makes the declaration of a resource with a [`fresh_uid`](Self::fresh_uid) and this spec, for
+    /// [`Handle::create`](crate::Handle::create) and [`Handle::apply`](crate::Handle::apply); its fields say the rest.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use watershed_controller::{Ref, Resource, RetryPolicy, json_message};
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Page(String);
+    /// json_message!(Page, format = 1);
+    ///
+    /// let index = Resource::declare("page", "index", &Page("all".into()))?;
+    /// let mut index = index.with_refs([Ref::completed("page", "home")]);
+    /// index.hidden = true;
+    /// // It is tried again more often than its kind says.
+    /// let index = index.with_retry(RetryPolicy::Backoff {
+    ///     base: Duration::from_secs(1),
+    ///     cap: Duration::from_secs(60),
+    ///     attempts: 100,
+    ///     reset_after: Duration::from_secs(600),
+    /// });
+    /// assert!(index.retry.is_some());
+    ///
+    /// let update = Resource::new_spec(&Page("everything".into()))?;
+    /// assert!(update.spec.is_some() && update.refs.is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn declare<S: Message>(kind: &str, name: &str, spec: &S) -> Result<NewResource, EncodeError> {
+        let mut new = NewResource::new(Self::fresh_uid(), kind, name, spec.encode()?);
+        new.spec_format = S::FORMAT;
+        Ok(new)
+    }
+
+    /// Makes an update of nothing but the spec; its fields say the rest.
+    ///
+    /// See [`declare`](Self::declare) for an example.
+    pub fn new_spec<S: Message>(spec: &S) -> Result<Update, EncodeError> {
+        Ok(Update {
+            spec: Some((spec.encode()?.into(), S::FORMAT)),
+            ..Update::default()
+        })
+    }
+
+    /// Draws a fresh identity: a UUID that sorts by the time of its making.
+    ///
+    /// Where randomness is handed in instead (seeded tests), make the [`Uid`] there.
+    ///
+    /// ```
+    /// use watershed_controller::Resource;
+    ///
+    /// assert_ne!(Resource::fresh_uid(), Resource::fresh_uid());
+    /// ```
+    pub fn fresh_uid() -> Uid {
+        Uid(uuid::Uuid::now_v7())
     }
 }
 
@@ -76,75 +149,4 @@ impl From<&Resource> for Target {
     fn from(resource: &Resource) -> Self {
         Target::Uid(resource.row.uid)
     }
-}
-
-/// Decodes the spec of a row.
-///
-/// See [`Context`](crate::Context) for an example.
-pub fn spec_of<S: Message>(row: &Row) -> Result<S, DecodeError> {
-    S::decode(row.spec_format, &row.spec)
-}
-
-/// Decodes the state of a row; none before the first state was written.
-///
-/// See [`Context`](crate::Context) for an example.
-pub fn state_of<S: Message>(row: &Row) -> Result<Option<S>, DecodeError> {
-    row.state
-        .as_deref()
-        .map(|bytes| S::decode(row.state_format, bytes))
-        .transpose()
-}
-
-/// A fresh identity: a UUID that sorts by the time of its making.
-///
-/// It draws randomness. Where that is handed in instead (seeded tests), make the [`Uid`] there.
-///
-/// ```
-/// use watershed_controller::fresh_uid;
-///
-/// assert_ne!(fresh_uid(), fresh_uid());
-/// ```
-pub fn fresh_uid() -> Uid {
-    Uid(uuid::Uuid::now_v7())
-}
-
-/// A resource to be created, with a [`fresh_uid`] and this spec; its fields say the rest.
-///
-/// ```
-/// use std::time::Duration;
-/// use watershed_controller::{Ref, RetryPolicy, declare, json_message, new_spec};
-///
-/// #[derive(serde::Serialize, serde::Deserialize)]
-/// struct Page(String);
-/// json_message!(Page, format = 1);
-///
-/// let mut index = declare("page", "index", &Page("all".into()))?.with_refs([Ref::completed("page", "home")]);
-/// index.hidden = true;
-/// // It is tried again more often than its kind says.
-/// let index = index.with_retry(RetryPolicy::Backoff {
-///     base: Duration::from_secs(1),
-///     cap: Duration::from_secs(60),
-///     attempts: 10,
-///     reset_after: Duration::from_secs(600),
-/// });
-/// assert!(index.retry.is_some());
-///
-/// let update = new_spec(&Page("everything".into()))?;
-/// assert!(update.spec.is_some() && update.refs.is_none());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn declare<S: Message>(kind: &str, name: &str, spec: &S) -> Result<NewResource, EncodeError> {
-    let mut new = NewResource::new(fresh_uid(), kind, name, spec.encode()?);
-    new.spec_format = S::FORMAT;
-    Ok(new)
-}
-
-/// An update of nothing but the spec; its fields say the rest.
-///
-/// See [`declare`] for an example.
-pub fn new_spec<S: Message>(spec: &S) -> Result<Update, EncodeError> {
-    Ok(Update {
-        spec: Some((spec.encode()?.into(), S::FORMAT)),
-        ..Update::default()
-    })
 }

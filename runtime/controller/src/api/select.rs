@@ -23,13 +23,13 @@ use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, Select, declare};
+/// use watershed_controller::{Controller, KindOptions, Select, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// let home = controller.create(declare("page", "home", &Page("hello".into()))?).await?;
-/// let mut part = declare("page", "part", &Page("part".into()))?;
+/// let home = controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
+/// let mut part = Resource::declare("page", "part", &Page("part".into()))?;
 /// part.owner = Some(home);
 /// controller.create(part).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
@@ -66,6 +66,11 @@ impl Select {
     /// All that are not hidden and not being deleted.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Everything that is stored: hidden ones and those whose delete is unfinished as well.
+    pub fn all() -> Self {
+        Self::default().with_hidden().with_deleted()
     }
 
     /// The resources of one kind.
@@ -144,27 +149,5 @@ impl Select {
         };
         self.phase.is_none_or(|wanted| wanted == phase)
             && (!self.failed || row.error.is_some() || is_unreadable)
-    }
-}
-
-/// Everything that is stored, also what is being deleted; hidden ones as it says.
-/// The resources that a listing has.
-///
-/// See [`Handle`](crate::Handle) for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Hidden {
-    /// Those that are not hidden.
-    #[default]
-    Leave,
-    /// All.
-    Show,
-}
-
-impl From<Hidden> for Select {
-    fn from(hidden: Hidden) -> Self {
-        Self {
-            hidden: hidden == Hidden::Show,
-            ..Self::new().with_deleted()
-        }
     }
 }

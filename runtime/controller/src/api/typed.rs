@@ -5,14 +5,15 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use thiserror::Error;
-use watershed_core::{Expect, Key, Kind, Name, Refusal, Revision, Row, Uid};
+use watershed_core::{Edit, Key, Kind, Name, NewResource, Revision, Row};
 
-use crate::api::error::{EditError, RequestError};
-use crate::api::handle::{Delete, Handle};
-use crate::api::message::DecodeError;
+use crate::api::edit::EditRequest;
+use crate::api::error::RequestError;
+use crate::api::handle::Handle;
+use crate::api::message::{DecodeError, EncodeError};
 use crate::api::reconciler::Reconciler;
 use crate::api::request::Request;
-use crate::api::resource::{Resource, declare, new_spec};
+use crate::api::resource::Resource;
 use crate::api::select::Select;
 use crate::read::watch::{Changes, Event, Watch};
 
@@ -33,9 +34,6 @@ impl Handle {
     }
 }
 
-/// The most attempts of [`Resources::apply`] while others create and delete the resource.
-const TRIES: usize = 16;
-
 /// The resources of one kind, see [`Handle::of`].
 ///
 /// ```
@@ -52,7 +50,6 @@ const TRIES: usize = 16;
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use std::time::Duration;
 /// use watershed_controller::{Controller, KindOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -60,15 +57,13 @@ const TRIES: usize = 16;
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
 /// let pages = controller.of::<Pages>();
 /// pages.apply("home", &Page("hello".into())).await?;
-/// pages.apply("home", &Page("hi".into())).await?; // It is there already, and gets another spec.
-/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// pages.apply("home", &Page("hi".into())).settled(None).await?; // It is there already, and gets another spec.
 ///
 /// let home = pages.get("home")?;
 /// assert_eq!((home.spec, home.state), (Page("hi".into()), Some(Page("hi".into()))));
 /// assert_eq!(pages.list()?.len(), 1);
 ///
-/// pages.delete("home").await?;
-/// controller.wait_until_idle(Duration::from_secs(10)).await?;
+/// pages.delete("home").settled(None).await?;
 /// assert!(pages.get("home").is_err());
 /// # Ok(())
 /// # }
@@ -180,37 +175,33 @@ impl<R: Reconciler> Resources<R> {
         listing.resources.into_iter().map(Typed::read).collect()
     }
 
-    /// Creates a resource, or gives the one of that name this spec: whichever is right when the call is carried out.
+    /// Makes the declaration of a resource of this kind, for [`Handle::create`] and [`Handle::apply`]: its fields say what
+    /// is beside the spec.
     ///
     /// # Errors
-    /// As [`Handle::create`] and [`Handle::update`].
-    pub async fn apply(&self, name: impl Into<Name>, spec: &R::Spec) -> Result<Uid, EditError> {
-        let key = self.key(name);
-        for _ in 0..TRIES {
-            let update = self
-                .handle
-                .update(key.clone(), new_spec(spec)?, Expect::default());
-            match update.await {
-                Err(EditError::Refused(Refusal::Unknown(_))) => {}
-                other => return other,
-            }
-            let new = declare(key.kind.as_str(), key.name.as_str(), spec)?;
-            match self.handle.create(new).await {
-                // Somebody else was quicker.
-                Err(EditError::Refused(Refusal::NameTaken { .. })) => {}
-                other => return other,
-            }
-        }
-        Err(Refusal::Contradiction(key).into())
+    /// If the spec has no bytes.
+    pub fn declare(&self, name: &str, spec: &R::Spec) -> Result<NewResource, EncodeError> {
+        Resource::declare(self.kind.as_str(), name, spec)
     }
 
-    /// Deletes a resource by its reconciler.
-    ///
-    /// # Errors
-    /// If there is none of that name.
-    pub async fn delete(&self, name: impl Into<Name>) -> Result<Uid, EditError> {
-        let how = Delete::Reconciled;
-        self.handle.delete(self.key(name), how, Expect::default()).await
+    /// Creates a resource with this spec, as [`Handle::create`].
+    pub fn create(&self, name: &str, spec: &R::Spec) -> EditRequest<'_> {
+        EditRequest::new(&self.handle, self.declare(name, spec).map(Edit::create))
+    }
+
+    /// Creates a resource with this spec and nothing else, or makes the one of that name such, as [`Handle::apply`].
+    pub fn apply(&self, name: &str, spec: &R::Spec) -> EditRequest<'_> {
+        EditRequest::new(&self.handle, self.declare(name, spec).map(Edit::apply))
+    }
+
+    /// Gives a resource another spec and leaves its other columns alone, as [`Handle::update_spec`].
+    pub fn update(&self, name: impl Into<Name>, spec: &R::Spec) -> EditRequest<'_> {
+        self.handle.update_spec(self.key(name), spec)
+    }
+
+    /// Deletes a resource by its reconciler, as [`Handle::delete`].
+    pub fn delete(&self, name: impl Into<Name>) -> EditRequest<'_> {
+        self.handle.delete(self.key(name))
     }
 
     /// Asks for a reconcile, as [`Handle::reconcile`].

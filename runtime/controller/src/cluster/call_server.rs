@@ -67,19 +67,29 @@ impl CallServer {
 
     /// A call as the loop takes it; one that is not understood is answered at once.
     fn command(&self, taken: &ClaimedCall, out: &mpsc::UnboundedSender<Answers>) -> Option<Command> {
-        let Ok(call) = serde_json::from_str::<Call>(&taken.call) else {
-            let mut given = Answers {
-                id: taken.id,
-                done: true,
-                ..Answers::default()
-            };
-            record(&Answer::Refused(Refusal::NotUnderstood), &mut given);
-            let _ = out.send(given);
-            return None;
+        let call = serde_json::from_str::<Call>(&taken.call)
+            .map_err(|_| Refusal::NotUnderstood)
+            .and_then(|call| self.checked(call));
+        let call = match call {
+            Ok(call) => call,
+            Err(refusal) => {
+                let mut given = Answers {
+                    id: taken.id,
+                    done: true,
+                    ..Answers::default()
+                };
+                record(&Answer::Refused(refusal), &mut given);
+                let _ = out.send(given);
+                return None;
+            }
         };
         let is_request = matches!(
             call,
-            Call::Reconcile(_) | Call::Refresh { .. } | Call::ReconcileOnce(_)
+            Call::Reconcile(_)
+                | Call::Refresh { .. }
+                | Call::ReconcileOnce(_)
+                | Call::ApplyAndAwait(_)
+                | Call::Await(_)
         );
         let remote = RemoteReply::new(taken.id, is_request, out.clone());
         Some(Command {
@@ -89,6 +99,14 @@ impl CallServer {
             reply: Reply::Remote(Box::new(remote)),
             sent: Instant::now(),
         })
+    }
+
+    /// Refuses specs that the kinds of this process can't read; the caller's process may have other kinds.
+    fn checked(&self, call: Call) -> Result<Call, Refusal> {
+        if let Call::Apply(batch) | Call::ApplyAndAwait(batch) = &call {
+            self.shared.check_specs(batch)?;
+        }
+        Ok(call)
     }
 
     /// Callers that are gone wait for nothing any more.
@@ -108,10 +126,15 @@ impl CallServer {
 
 /// Turns a request that an earlier holder has recorded into one that is asked for again, so that nothing counts twice.
 fn resume(call: Call, first: Option<&str>) -> Call {
-    let recorded = first.and_then(|text| serde_json::from_str::<Answer>(text).ok());
-    match (recorded, call) {
+    recorded_as(first.and_then(|text| serde_json::from_str(text).ok()), call)
+}
+
+/// Turns a call whose first answer is this into one that asks for the rest.
+pub(crate) fn recorded_as(first: Option<Answer>, call: Call) -> Call {
+    match (first, call) {
         (Some(Answer::Recorded(uid)), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
         (Some(Answer::Recorded(uid)), _) => Call::Reconcile(Target::Uid(uid)),
+        (Some(Answer::Applied(applied)), Call::ApplyAndAwait(_)) => Call::Await(applied),
         (_, call) => call,
     }
 }

@@ -16,7 +16,7 @@ use watershed_core::{
     StatusUpdate, Stored, Target, Uid,
 };
 
-use crate::cluster::call_server::read;
+use crate::cluster::call_server::{read, recorded_as};
 use crate::event_loop::call::{Command, Inbox, Reply, changed};
 use crate::event_loop::shared::Shared;
 use crate::store::{Answers, Exchange, Interest, Opened, RemoteCall, StoreError, Wake};
@@ -47,8 +47,8 @@ struct PendingCall {
     reply: Reply,
     since: Instant,
     in_store: InStore,
-    /// The request stands, and its outcome is waited for.
-    recorded: Option<Uid>,
+    /// The first answer, if the request stands and its outcome is waited for.
+    recorded: Option<Answer>,
 }
 
 /// Tells whether a call has reached the store.
@@ -363,8 +363,8 @@ impl Follower {
         let mut rest = Some(reply);
         let parts = [&given.first, &given.outcome, &given.settled];
         for answer in parts.into_iter().filter_map(|part| read(part.as_deref())) {
-            if let Answer::Recorded(uid) = answer {
-                recorded = Some(uid);
+            if let Answer::Recorded(_) | Answer::Applied(_) = answer {
+                recorded = Some(answer.clone());
             }
             rest = rest.and_then(|reply| reply.answer(answer, given.revision));
         }
@@ -382,8 +382,8 @@ impl Follower {
             }
             rest => {
                 self.ids.remove(&id);
-                if let (Some(reply), Some(uid)) = (rest, recorded) {
-                    let gone = Refusal::Unknown(uid.to_string());
+                if let (Some(reply), Some(_)) = (rest, recorded) {
+                    let gone = Refusal::Unknown(given.id.to_string());
                     reply.answer(Answer::Refused(gone), given.revision);
                 }
             }
@@ -481,11 +481,7 @@ impl Follower {
             commands.push(Command {
                 id: open.id,
                 by: None,
-                call: match (open.recorded, open.call) {
-                    (Some(uid), Call::ReconcileOnce(_)) => Call::ReconcileOnce(Target::Uid(uid)),
-                    (Some(uid), _) => Call::Reconcile(Target::Uid(uid)),
-                    (None, call) => call,
-                },
+                call: recorded_as(open.recorded, open.call),
                 reply: open.reply,
                 sent: Instant::now(),
             });

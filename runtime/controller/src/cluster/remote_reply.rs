@@ -31,7 +31,7 @@ impl Open {
             return None;
         };
         let (outcome, settled) = match answer {
-            Answer::Outcome(_) => (false, settled),
+            Answer::Outcome(_) | Answer::Outcomes(_) => (false, settled),
             Answer::Settled(_) => (outcome, false),
             Answer::Refused(_) => (false, false),
             _ => (outcome, settled),
@@ -98,18 +98,24 @@ impl RemoteReply {
 
 /// Returns true if an answer says nothing but that this holder is about to go: the next one will know more.
 fn is_of_this_holder(answer: &Answer) -> bool {
-    matches!(
-        answer,
-        Answer::Refused(Refusal::ShuttingDown | Refusal::LeaseLost | Refusal::OutcomeUnknown)
-            | Answer::Outcome(RunOutcome::ShutDown | RunOutcome::LeaseLost)
-            | Answer::Settled(Settlement::ShutDown | Settlement::LeaseLost)
-    )
+    let is_no_outcome =
+        |outcome: &RunOutcome| matches!(outcome, RunOutcome::ShutDown | RunOutcome::LeaseLost);
+    match answer {
+        Answer::Refused(refusal) => matches!(
+            refusal,
+            Refusal::ShuttingDown | Refusal::LeaseLost | Refusal::OutcomeUnknown
+        ),
+        Answer::Outcome(outcome) => is_no_outcome(outcome),
+        Answer::Outcomes(outcomes) => outcomes.iter().any(is_no_outcome),
+        Answer::Settled(settlement) => *settlement != Settlement::Settled,
+        _ => false,
+    }
 }
 
 pub(crate) fn record(answer: &Answer, given: &mut Answers) {
     let text = json(answer);
     match answer {
-        Answer::Outcome(_) => given.outcome = text,
+        Answer::Outcome(_) | Answer::Outcomes(_) => given.outcome = text,
         Answer::Settled(_) => given.settled = text,
         _ => given.first = text,
     }

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use watershed_core::{
     Answer, Call, CallId, CommitError, CommitId, Epoch, InvocationId, Refusal, Returned, Revision,
-    RunOutcome, Settlement, Uid,
+    RunOutcome, Settlement,
 };
 
 use crate::cluster::remote_reply::RemoteReply;
@@ -112,7 +112,7 @@ pub(crate) async fn changed(shutdown: &mut watch::Receiver<Option<Duration>>) ->
 pub(crate) enum Reply {
     /// Calls with one answer.
     Once(oneshot::Sender<Answer>),
-    /// Requests for a reconcile, which have three.
+    /// Requests for a reconcile and awaited edits, which have three.
     Request(Box<RequestReply>),
     /// Calls of other processes, which find the answers in the store.
     Remote(Box<RemoteReply>),
@@ -120,8 +120,10 @@ pub(crate) enum Reply {
 
 #[derive(Debug)]
 pub(crate) struct RequestReply {
-    pub(crate) recorded: Option<oneshot::Sender<Result<Uid, Refusal>>>,
-    pub(crate) outcome: Option<oneshot::Sender<RunOutcome>>,
+    /// For what says that the request stands, or why it does not.
+    pub(crate) recorded: Option<oneshot::Sender<Answer>>,
+    /// For the outcome, or the outcomes of a batch.
+    pub(crate) outcome: Option<oneshot::Sender<Answer>>,
     pub(crate) settled: Option<oneshot::Sender<Settlement>>,
 }
 
@@ -218,24 +220,20 @@ impl Reply {
 impl RequestReply {
     fn answer(mut self: Box<Self>, answer: Answer) -> Option<Box<Self>> {
         match answer {
-            Answer::Recorded(uid) => send(self.recorded.take(), Ok(uid)),
+            Answer::Recorded(_) | Answer::Applied(_) => send(self.recorded.take(), answer),
             // It was recorded by an earlier holder, and what it was for has gone since.
             Answer::Refused(Refusal::Unknown(_)) if self.recorded.is_none() => {
-                send(self.outcome.take(), RunOutcome::Deleted);
+                send(self.outcome.take(), Answer::Outcome(RunOutcome::Deleted));
                 send(self.settled.take(), Settlement::Settled);
             }
-            Answer::Refused(refusal) => {
-                send(self.recorded.take(), Err(refusal));
+            Answer::Refused(_) => {
+                send(self.recorded.take(), answer);
                 return None;
             }
-            Answer::Outcome(outcome) => send(self.outcome.take(), outcome),
+            Answer::Outcome(_) | Answer::Outcomes(_) => send(self.outcome.take(), answer),
             Answer::Settled(settlement) => send(self.settled.take(), settlement),
-            Answer::Applied(_)
-            | Answer::StateWritten(_)
-            | Answer::Explained(_)
-            | Answer::Checked(_)
-            | Answer::Done => {
-                unreachable!("a request for a reconcile has no answer {answer:?}")
+            Answer::StateWritten(_) | Answer::Explained(_) | Answer::Checked(_) | Answer::Done => {
+                unreachable!("a request has no answer {answer:?}")
             }
         }
         (self.outcome.is_some() || self.settled.is_some()).then_some(self)

@@ -55,12 +55,12 @@ fn asked(shutdown: &mut watch::Receiver<Option<Duration>>) -> Option<Duration> {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use watershed_core::{Batch, Edit, Key, KindOptions, Now, Refusal, Uid, Update};
+    use watershed_core::{Batch, Edit, Key, Now, Refusal, Uid, Update};
 
     use crate::api::error::EditError;
     use crate::store::Store;
     use crate::tests::support::{Nothing, SOON, thing};
-    use crate::{Clock, Controller, Expect, Handle, ShutdownError, SystemClock};
+    use crate::{Clock, Controller, Handle, KindOptions, ShutdownError, SystemClock};
 
     use super::*;
 
@@ -86,7 +86,7 @@ mod tests {
         for round in 0..50 {
             let edits = (0..40).map(|number| Edit::create(thing(&format!("{round}-{number}"))));
             let edits = edits.collect();
-            controller.apply(Batch { edits }).await.expect("it is taken");
+            controller.edit(Batch { edits }).await.expect("it is taken");
             controller.wait_until_idle(SOON).await.expect("everything runs");
             for (queue, length) in controller.stats().waiting.queues() {
                 // The loop learns a moment later that the wait is over.
@@ -106,7 +106,7 @@ mod tests {
             tokio::spawn(async move {
                 loop {
                     let key = Key::new("thing", "thing");
-                    let update = handle.update(key, Update::default(), Expect::default());
+                    let update = handle.update(key, Update::default());
                     if let Err(error) = update.await {
                         return error;
                     }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::store::MemoryStore;
     use crate::tests::support::{Nothing, SOON, things};
-    use crate::{Builder, Controller, Hidden};
+    use crate::{Builder, Controller, Select};
 
     fn builder(store: &MemoryStore) -> Builder {
         let builder = Controller::builder().store(store.clone());
@@ -62,7 +62,7 @@ mod tests {
     async fn large() -> MemoryStore {
         let store = MemoryStore::new();
         let controller = builder(&store).start().await.expect("it starts");
-        controller.apply(things(LARGE)).await.expect("the batch is taken");
+        controller.edit(things(LARGE)).await.expect("the batch is taken");
         controller.shutdown(SOON).await.expect("it stops in order");
         store
     }
@@ -71,7 +71,10 @@ mod tests {
     async fn a_large_catalog_is_shown_whole_when_the_start_returns() {
         let store = large().await;
         let controller = builder(&store).start().await.expect("it starts");
-        assert_eq!(controller.list(Hidden::Leave).resources.len(), LARGE);
+        assert_eq!(
+            controller.list(Select::new().with_deleted()).resources.len(),
+            LARGE
+        );
         assert!(controller.get(Key::new("thing", "0")).is_ok());
         controller.shutdown(SOON).await.expect("it stops in order");
     }

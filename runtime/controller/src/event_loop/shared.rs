@@ -1,12 +1,16 @@
 //! The state that handles and the event loop share.
 
 use std::any::TypeId;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use tokio::sync::mpsc;
-use watershed_core::{Answer, CallId, HistoryRow, Kind, Publish, Refusal, StopReason, Stored, Uid};
+use watershed_core::{
+    Answer, Batch, CallId, Change, HistoryRow, Key, Kind, Publish, Refusal, StopReason, Stored, Target, Uid,
+    Update,
+};
 
 use crate::api::clock::Clock;
 use crate::event_loop::call::{Command, Inbox};
@@ -15,6 +19,7 @@ use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
+use crate::workers::invocation::Runner;
 
 /// The state that handles and the event loop share.
 pub(crate) struct Shared {
@@ -34,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) next_call: AtomicU64,
     /// The reconcilers that were registered, and for which kinds.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
+    pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
     /// Wakes the loop while this process leads.
     pub(crate) wake_up: Notify,
     /// Set when the loop has ended.
@@ -52,6 +58,41 @@ impl fmt::Debug for Shared {
 impl Shared {
     pub(crate) fn call_id(&self) -> CallId {
         CallId(self.next_call.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Refuses a batch with a spec that its kind can't read, as far as kinds are registered here.
+    pub(crate) fn check_specs(&self, batch: &Batch) -> Result<(), Refusal> {
+        batch.edits.iter().try_for_each(|edit| match &edit.change {
+            Change::Create(new) | Change::Apply(new) => {
+                self.check_spec(|| new.key(), &new.kind, (&new.spec, new.spec_format))
+            }
+            Change::Update(Update {
+                spec: Some((spec, format)),
+                ..
+            }) => match (&edit.target, self.view.get(&edit.target)) {
+                (Target::Key(key), _) => self.check_spec(|| key.clone(), &key.kind, (spec, *format)),
+                (_, Ok(found)) => self.check_spec(|| found.row.key(), &found.row.kind, (spec, *format)),
+                // The loop knows better whether it is there, and says so.
+                (_, Err(_)) => Ok(()),
+            },
+            _ => Ok(()),
+        })
+    }
+
+    fn check_spec(
+        &self,
+        key: impl FnOnce() -> Key,
+        kind: &Kind,
+        (spec, format): (&[u8], u32),
+    ) -> Result<(), Refusal> {
+        let Some(runner) = self.runners.get(kind) else {
+            return Ok(());
+        };
+        let read = runner.check_spec(format, spec);
+        read.map_err(|error| Refusal::UnreadableSpec {
+            key: key(),
+            message: error.to_string(),
+        })
     }
 
     /// Publishes to readers first, then to watchers: a change that a watcher gets can be read.

@@ -30,12 +30,12 @@ use crate::sync::AtomicU64;
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, declare};
+/// use watershed_controller::{Controller, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 ///
 /// let stats = controller.stats();

@@ -78,14 +78,14 @@ pub struct Changes {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, Event, Hidden, KindOptions, declare};
+/// use watershed_controller::{Controller, Event, KindOptions, Resource, Select};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().kind(KindOptions::new("page"), Pages).start().await?;
-/// let listing = controller.list(Hidden::Leave);
+/// let listing = controller.list(Select::new().with_deleted());
 /// let mut watch = controller.watch(listing.revision);
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 ///
 /// while let Some(event) = watch.next().await {
 ///     match event {

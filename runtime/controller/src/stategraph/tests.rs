@@ -13,7 +13,7 @@ use watershed_stategraph::{
 };
 
 use super::{GraphContext, GraphReconciler, GraphState, Renderer};
-use crate::{Controller, Delete, Expect, KindOptions, Resource, declare, json_message};
+use crate::{Controller, KindOptions, Resource, json_message};
 
 const LONG: Duration = Duration::from_secs(20);
 
@@ -134,7 +134,7 @@ impl World {
 
     async fn create(&self) {
         let menu = Menu(vec!["apple".to_owned()]);
-        let declared = declare("kitchen", "mine", &menu).unwrap();
+        let declared = Resource::declare("kitchen", "mine", &menu).unwrap();
         self.controller.create(declared).await.unwrap();
         self.controller.wait_until_idle(LONG).await.unwrap();
     }
@@ -188,11 +188,7 @@ async fn a_delete_ends_what_goes_on_in_the_background() {
     let world = World::new(true).await;
     world.has_power.store(true, Ordering::SeqCst);
     world.create().await;
-    world
-        .controller
-        .delete(World::key(), Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    world.controller.delete(World::key()).await.unwrap();
     let is_gone = |found: Option<&Resource>| found.is_none();
     world
         .controller
@@ -217,11 +213,7 @@ async fn items_wait_for_what_others_bring_and_leave_with_it() {
 
     // The external item itself is nothing that a delete would have to wait for.
     world.set_power(true).await;
-    world
-        .controller
-        .delete(World::key(), Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    world.controller.delete(World::key()).await.unwrap();
     world.controller.wait_until_idle(LONG).await.unwrap();
     assert_eq!(world.standing(), Vec::<String>::new());
     assert!(world.controller.get(World::key()).is_err());

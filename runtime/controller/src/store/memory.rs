@@ -36,14 +36,14 @@ use crate::sync::Unpoisoned;
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::store::MemoryStore;
-/// use watershed_controller::{Controller, Key, KindOptions, declare};
+/// use watershed_controller::{Controller, Key, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = MemoryStore::new();
 /// let start = || Controller::builder().store(store.clone()).kind(KindOptions::new("page"), Pages).start();
 /// let first = start().await?;
-/// first.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// first.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 /// first.shutdown(Duration::from_secs(10)).await?;
 ///
 /// let second = start().await?;

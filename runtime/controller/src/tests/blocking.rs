@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use watershed_core::{Error, Key, KindOptions, Outcome, RunOutcome};
+use watershed_core::{Error, Key, Outcome, RunOutcome};
 
 use crate::sync::Unpoisoned;
 use crate::tests::support::{Nothing, SOON, thing, things};
-use crate::{Context, Controller, Expect, Reconciler, Select, Update, declare};
+use crate::{Context, Controller, KindOptions, Reconciler, Resource, Select, Update};
 
 const ROUNDS: usize = 60;
 
@@ -92,7 +92,7 @@ impl Bench {
     /// Blocks one thread, and does everything else meanwhile.
     async fn round(&mut self, number: usize) {
         let name = format!("blocker{number}");
-        let blocker = declare("blocker", &name, &()).expect("it has bytes");
+        let blocker = Resource::declare("blocker", &name, &()).expect("it has bytes");
         self.controller.create(blocker).await.expect("it is recorded");
         self.has_begun.recv().await.expect("it begins");
         self.work(number).await;
@@ -110,17 +110,17 @@ impl Bench {
             .create(thing(&format!("x{name}")))
             .await
             .expect("recorded");
-        let nap = declare("nap", &name, &()).expect("it has bytes");
+        let nap = Resource::declare("nap", &name, &()).expect("it has bytes");
         controller.create(nap).await.expect("recorded");
         let key = Key::new("nap", name.as_str());
         let mut asked = controller.reconcile(key.clone()).await.expect("recorded");
         let outcome = asked.outcome(SOON).await.expect("it runs");
         assert!(matches!(outcome, RunOutcome::Done { .. }));
-        let updated = controller.update(key, Update::default(), Expect::default()).await;
+        let updated = controller.update(key, Update::default()).await;
         updated.expect("recorded");
         if number == 0 {
             // More rows than the loop writes itself: this commit ends in the committer's task.
-            controller.apply(things(200)).await.expect("recorded");
+            controller.edit(things(200)).await.expect("recorded");
         }
     }
 }
@@ -151,10 +151,11 @@ fn a_reconciler_that_blocks_one_of_four_threads_holds_nothing_else_up() {
 fn a_kind_that_blocks_runs_on_threads_for_that_up_to_its_bound() {
     runtime(1).block_on(async {
         let mut options = KindOptions::new("blocker").blocking();
-        options.concurrency = Some(2);
+        options = options.concurrency(2);
         let mut bench = start(options, false).await;
         for number in 0..3 {
-            let blocker = declare("blocker", &format!("blocker{number}"), &()).expect("it has bytes");
+            let blocker =
+                Resource::declare("blocker", &format!("blocker{number}"), &()).expect("it has bytes");
             bench.controller.create(blocker).await.expect("it is recorded");
         }
         // The only thread of the runtime is free.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use watershed_core::{Batch, Edit, Error, KindOptions, Outcome};
 
-use crate::{Context, Controller, Reconciler, declare};
+use crate::{Context, Controller, Reconciler, Resource};
 
 /// More rows than the loop writes itself: each commit ends in a task of its own.
 const ROWS: usize = 200;
@@ -32,15 +32,16 @@ async fn leave_in_the_middle() {
     let controller = builder.start().await.expect("it starts");
     let batch = |round: usize| {
         let name = |index: usize| format!("{round}-{index}");
-        let edit = |index| declare("text", name(index).as_str(), &Text("x".into())).expect("it has bytes");
+        let edit =
+            |index| Resource::declare("text", name(index).as_str(), &Text("x".into())).expect("it has bytes");
         let edits = (0..ROWS).map(|index| Edit::create(edit(index))).collect();
         Batch { edits }
     };
     for round in 0..8 {
         let (handle, batch) = (controller.handle(), batch(round));
-        tokio::spawn(async move { drop(handle.apply(batch).await) });
+        tokio::spawn(async move { drop(handle.edit(batch).await) });
     }
-    controller.apply(batch(8)).await.expect("it is carried out");
+    controller.edit(batch(8)).await.expect("it is carried out");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use watershed_core::{Batch, Edit, Error, NewResource, Outcome};
 
-use crate::{Context, Reconciler, declare};
+use crate::{Context, Reconciler, Resource};
 
 /// Longer than any of this takes.
 pub(crate) const SOON: Duration = Duration::from_secs(60);
@@ -23,7 +23,7 @@ impl Reconciler for Nothing {
 
 /// One of this name.
 pub(crate) fn thing(name: &str) -> NewResource {
-    declare("thing", name, &()).expect("nothing has bytes")
+    Resource::declare("thing", name, &()).expect("nothing has bytes")
 }
 
 /// So many, each called by its number.

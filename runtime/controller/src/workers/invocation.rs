@@ -7,10 +7,10 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
-use crate::api::message::DecodeError;
+use crate::api::message::{DecodeError, Message};
 use crate::api::reconciler::Reconciler;
 use crate::api::reconciler::context::{Context, InvocationChannel};
-use crate::api::resource::{spec_of, state_of};
+use crate::api::resource::Resource;
 use crate::event_loop::call::Signal;
 use crate::event_loop::shared::Shared;
 use crate::store::BoxFuture;
@@ -25,8 +25,14 @@ pub(crate) trait Runner: Send + Sync {
     /// Runs one invocation to its end, and says how that went.
     fn run(&self, start: Box<Start>, channel: Arc<InvocationChannel>) -> Run;
 
-    /// Returns true if the bytes of a row can be read.
+    /// Reads the bytes of a row.
     fn check(&self, row: &Row) -> Result<(), DecodeError>;
+
+    /// Reads the bytes of a spec that was written under this format.
+    fn check_spec(&self, format: u32, spec: &[u8]) -> Result<(), DecodeError> {
+        let _ = (format, spec);
+        Ok(())
+    }
 }
 
 /// A reconciler with its types.
@@ -79,8 +85,12 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
     }
 
     fn check(&self, row: &Row) -> Result<(), DecodeError> {
-        spec_of::<R::Spec>(row)?;
-        state_of::<R::State>(row).map(drop)
+        Resource::spec_of::<R::Spec>(row)?;
+        Resource::state_of::<R::State>(row).map(drop)
+    }
+
+    fn check_spec(&self, format: u32, spec: &[u8]) -> Result<(), DecodeError> {
+        R::Spec::decode(format, spec).map(drop)
     }
 }
 
@@ -117,8 +127,8 @@ pub(crate) async fn run<R: Reconciler>(
     channel: Arc<InvocationChannel>,
 ) -> Result<Outcome, Error> {
     let unreadable = |error: DecodeError| Error::permanent(UNREADABLE, error.to_string());
-    let spec = spec_of(&start.resource).map_err(unreadable)?;
-    let state = state_of(&start.resource).map_err(unreadable)?;
+    let spec = Resource::spec_of(&start.resource).map_err(unreadable)?;
+    let state = Resource::state_of(&start.resource).map_err(unreadable)?;
     let phase = start.phase;
     let context = Context::new(start, spec, state, channel);
     match phase {

@@ -191,14 +191,11 @@ mod tests {
     use crate::{Context, Controller, Reconciler, Resource};
 
     async fn start<R: Reconciler>(count: usize, reconciler: R) -> Controller {
-        let limits = Limits {
-            concurrency: 1_000,
-            ..Limits::default()
-        };
+        let limits = Limits::default().concurrency(1_000);
         let options = KindOptions::new("thing");
         let controller = Controller::builder().limits(limits).kind(options, reconciler);
         let controller = controller.start().await.expect("it starts");
-        controller.apply(things(count)).await.expect("the batch is taken");
+        controller.edit(things(count)).await.expect("the batch is taken");
         controller
     }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use watershed_controller::store::TablePrefix;
 use watershed_controller::store::postgres::PostgresStore;
 use watershed_controller::{
-    Batch, Controller, Delete, Edit, EditError, Event, Expect, Hidden, Refresh, Refusal, RequestError,
-    RunOutcome, Settlement, SpecVersion, StartError, WaitError, new_spec,
+    Batch, Controller, Edit, EditError, Event, Expect, Refresh, Refusal, RequestError, Resource, RunOutcome,
+    Select, Settlement, SpecVersion, StartError, WaitError,
 };
 
 use crate::server::Server;
@@ -73,11 +73,9 @@ async fn a_process_without_the_lease_edits_reads_and_waits_like_its_holder() {
     assert!(!asks.history(key("a"), 10).await.unwrap().is_empty());
     assert!(!asks.recent_history(10).await.unwrap().is_empty());
 
-    asks.delete(key("a"), Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    asks.delete(key("a")).await.unwrap();
     asks.wait_until_idle(SOON).await.unwrap();
-    assert!(asks.list(Hidden::Show).resources.is_empty());
+    assert!(asks.list(Select::all()).resources.is_empty());
     asks.shutdown(SOON).await.unwrap();
     holder.shutdown(SOON).await.unwrap();
 }
@@ -87,12 +85,12 @@ async fn refusals_come_back_as_the_same_errors() {
     let Some(server) = Server::start() else { return };
     let (holder, asks) = two(&server).await;
     asks.create(task("a", &Task::Rest)).await.unwrap();
-    let spec = new_spec(&Task::Build("x".into())).unwrap();
+    let spec = Resource::new_spec(&Task::Build("x".into())).unwrap();
     let expect = Expect {
         uid: None,
         spec_version: Some(SpecVersion(7)),
     };
-    let stale = asks.update(key("a"), spec, expect).await;
+    let stale = asks.update(key("a"), spec).expecting(expect).await;
     assert!(matches!(
         refusal(stale),
         Refusal::StaleSpec {
@@ -107,7 +105,7 @@ async fn refusals_come_back_as_the_same_errors() {
         ],
     };
     assert!(matches!(
-        refusal(asks.apply(twice).await),
+        refusal(asks.edit(twice).await),
         Refusal::NameTaken { .. }
     ));
     assert!(asks.get(key("b")).is_err(), "all or nothing");
@@ -124,7 +122,7 @@ async fn refusals_come_back_as_the_same_errors() {
 async fn watchers_of_any_process_see_every_change() {
     let Some(server) = Server::start() else { return };
     let (holder, asks) = two(&server).await;
-    let mut watch = asks.watch(asks.list(Hidden::Show).revision);
+    let mut watch = asks.watch(asks.list(Select::all()).revision);
     holder.create(task("a", &Task::Build("x".into()))).await.unwrap();
     holder
         .create(reading("b", &Task::Build("y".into()), &["a"]))
@@ -132,10 +130,7 @@ async fn watchers_of_any_process_see_every_change() {
         .unwrap();
     let built = asks.wait_until(key("b"), |found| found.is_some_and(|b| b.state.is_some()), SOON);
     assert!(built.await.unwrap().is_some());
-    holder
-        .delete(key("a"), Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    holder.delete(key("a")).await.unwrap();
     asks.wait_until(key("a"), |found| found.is_none(), SOON)
         .await
         .unwrap();
@@ -189,8 +184,8 @@ async fn calls_outlive_the_holder_that_took_them() {
             .start()
             .await
             .unwrap();
-        let rest = new_spec(&Task::Rest).unwrap();
-        next.update(key("hangs"), rest, Expect::default()).await.unwrap();
+        let rest = Resource::new_spec(&Task::Rest).unwrap();
+        next.update(key("hangs"), rest).await.unwrap();
         next
     };
     let (created, next) = tokio::join!(create, next);
@@ -216,7 +211,7 @@ async fn who_stands_by_goes_on_with_the_same_handles_when_it_holds() {
         .await
         .unwrap();
     second.create(task("b", &Task::Build("y".into()))).await.unwrap();
-    let mut watch = second.watch(second.list(Hidden::Show).revision);
+    let mut watch = second.watch(second.list(Select::all()).revision);
     assert!(first.holds_instance() && !second.holds_instance());
     first.shutdown(SOON).await.unwrap();
     second.create(task("c", &Task::Build("z".into()))).await.unwrap();

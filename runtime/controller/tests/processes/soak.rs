@@ -12,7 +12,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_controller::stats::{QueueDepth, QueueDepths};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Batch, Controller, Edit, EditError, Hidden, Limits, Refusal, Watch, new_spec};
+use watershed_controller::{Batch, Controller, Edit, EditError, Limits, Refusal, Resource, Select, Watch};
 
 use crate::task::{SOON, Task, builder, key, reading};
 
@@ -113,12 +113,12 @@ async fn fill(controller: &Controller) {
         Edit::create(reading(&format!("{number}"), &Task::Build("0".into()), &parents))
     });
     let edits = edits.collect();
-    controller.apply(Batch { edits }).await.unwrap();
+    controller.edit(Batch { edits }).await.unwrap();
 }
 
 /// Some who watch and never look.
 fn watching(controller: &Controller, count: usize) -> Vec<Watch> {
-    let watch = || controller.watch(controller.list(Hidden::Leave).revision);
+    let watch = || controller.watch(controller.list(Select::new().with_deleted()).revision);
     (0..count).map(|_| watch()).collect()
 }
 
@@ -169,13 +169,13 @@ async fn one(controller: &Controller, random: &mut SmallRng) {
     };
     let refused = match random.random_range(0..10) {
         0..=5 => {
-            let update = Edit::update(key(&name), new_spec(&spec).unwrap());
-            controller.apply(update.into()).await.err()
+            let update = Edit::update(key(&name), Resource::new_spec(&spec).unwrap());
+            controller.edit(update).await.err()
         }
         6 => {
             // Delete and create of one name are one full update; the resource goes on.
             let edits = vec![Edit::delete(key(&name)), Edit::create(reading(&name, &spec, &[]))];
-            controller.apply(Batch { edits }).await.err()
+            controller.edit(Batch { edits }).await.err()
         }
         7 => {
             let mut request = controller.reconcile(key(&name)).await.unwrap();
@@ -189,7 +189,7 @@ async fn one(controller: &Controller, random: &mut SmallRng) {
             None
         }
         _ => {
-            drop(controller.watch(controller.list(Hidden::Leave).revision));
+            drop(controller.watch(controller.list(Select::new().with_deleted()).revision));
             let _ = controller.wait_until_idle(Duration::from_millis(1)).await;
             None
         }

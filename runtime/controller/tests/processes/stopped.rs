@@ -130,7 +130,7 @@ async fn a_holder_that_stands_still_for_longer_than_its_lease_writes_nothing_and
     first.wait_for("follows");
     assert!(first.process.wait().unwrap().success());
     assert!(second.holds_instance());
-    assert!(second.list(watershed_controller::Hidden::Show).revision > epoch_before);
+    assert!(second.list(watershed_controller::Select::all()).revision > epoch_before);
     second.shutdown(SOON).await.unwrap();
 }
 

@@ -57,14 +57,14 @@ pub(crate) fn plan(graph: &Graph, batch: &Batch) -> Result<Plan, Refusal> {
     for edit in batch
         .edits
         .iter()
-        .filter(|edit| !matches!(edit.change, Change::Create(_)))
+        .filter(|edit| !matches!(edit.change, Change::Create(_) | Change::Apply(_)))
     {
         intend_change(graph, edit, &mut intents)?;
     }
     cascade(graph, batch, &mut intents)?;
     for edit in &batch.edits {
         subjects.push(match &edit.change {
-            Change::Create(new) => intend_create(graph, edit, new, &mut intents)?,
+            Change::Create(new) | Change::Apply(new) => intend_create(graph, edit, new, &mut intents)?,
             _ => Ok(resolve_for(graph, edit)?),
         });
     }
@@ -110,7 +110,7 @@ fn intend_change(graph: &Graph, edit: &Edit, intents: &mut Intents) -> Result<()
         }
         Change::Delete => intent.says_nothing_else() && agree(&mut intent.delete, &false),
         Change::ForceDelete => intent.says_nothing_else() && agree(&mut intent.delete, &true),
-        Change::Create(_) => true,
+        Change::Create(_) | Change::Apply(_) => true,
     };
     if agrees {
         Ok(())
@@ -141,25 +141,29 @@ fn check_expected(graph: &Graph, slot: Slot, expect: Expect) -> Result<(), Refus
     }
 }
 
-/// A create is a full update of what the batch deletes, takes up what is being deleted, or is new.
+/// A create is a full update of what the batch deletes, takes up what is being deleted, or is new. An apply is a full
+/// update also of what is there and stays.
 fn intend_create(
     graph: &Graph,
     edit: &Edit,
     new: &NewResource,
     intents: &mut Intents,
 ) -> Result<Result<Slot, Key>, Refusal> {
-    let key = Key {
-        kind: new.kind.clone(),
-        name: new.name.clone(),
-    };
+    let key = new.key();
     let id = graph.name_id(&new.kind, &new.name);
     let live = id.and_then(|id| graph.live(id));
+    let replaces = matches!(edit.change, Change::Apply(_));
     let stored = match live {
-        Some(live) => intents
-            .stored
-            .get(&live)
-            .is_some_and(|it| it.delete == Some(false))
-            .then_some(live),
+        Some(live) => match intents.stored.get(&live) {
+            Some(intent) => {
+                let is_said_otherwise = intent.delete.is_none() && intent.create.is_none();
+                if replaces && is_said_otherwise {
+                    return Err(Refusal::Contradiction(key));
+                }
+                (intent.delete == Some(false) || (replaces && intent.delete.is_none())).then_some(live)
+            }
+            None => replaces.then_some(live),
+        },
         None => id.and_then(|id| graph.deleted_last(id)).filter(|deleted| {
             intents
                 .stored

@@ -24,7 +24,7 @@ pub(crate) fn refuse_all(
     let mut calls: Vec<CallId> = waiting.chain(idle).collect();
     let handles = waiters.take_open();
     if !lease_lost {
-        calls.extend(handles.iter().map(|(call, _, _)| *call));
+        calls.extend(handles.iter().map(|(call, _)| *call));
     }
     calls.sort_unstable();
     calls.dedup();
@@ -39,21 +39,11 @@ pub(crate) fn refuse_all(
             answer: Answer::Refused(refusal),
         });
     }
-    for (call, outcome, settled) in handles
+    for (call, open) in handles
         .into_iter()
-        .filter(|(call, _, _)| calls.binary_search(call).is_err())
+        .filter(|(call, _)| calls.binary_search(call).is_err())
     {
-        if outcome {
-            out.push(Effect::Answer {
-                call,
-                answer: Answer::Outcome(RunOutcome::LeaseLost),
-            });
-        }
-        if settled {
-            out.push(Effect::Answer {
-                call,
-                answer: Answer::Settled(Settlement::LeaseLost),
-            });
-        }
+        let answers = open.end(&RunOutcome::LeaseLost, Settlement::LeaseLost);
+        out.extend(answers.map(|answer| Effect::Answer { call, answer }));
     }
 }

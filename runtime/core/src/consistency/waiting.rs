@@ -2,7 +2,7 @@
 
 use super::Findings;
 use super::Parts;
-use crate::graph::resource::Op;
+use crate::graph::resource::{Life, Op};
 use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::types::index::Slot;
 
@@ -100,6 +100,13 @@ impl Parts<'_> {
         for slot in self.waiters.awaited() {
             let unsettled = self.graph.get(slot).is_some_and(|it| it.is_unsettled());
             findings.ensure(unsettled, || format!("{slot:?} is waited for and has settled"));
+        }
+        for slot in self.waiters.awaited_to_go() {
+            let stays = self
+                .graph
+                .get(slot)
+                .is_some_and(|it| it.is_unsettled() || it.life() == Life::Deleted);
+            findings.ensure(stays, || format!("{slot:?} is waited for and has gone"));
         }
         findings.ensure(self.waiters.groups_add_up(), || {
             "a handle waits for more or fewer resources than it counts".into()

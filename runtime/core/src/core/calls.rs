@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Core;
 use super::applying::Applying;
+use crate::batch::door;
 use crate::batch::plan::plan;
 use crate::graph::resource::{Cancelled, Life};
 use crate::types::index::Slot;
@@ -46,6 +47,15 @@ impl Calling<'_> {
             Call::Apply(batch) => self
                 .apply(&batch, own, &cause)
                 .map(|applied| Some(Answer::Applied(applied))),
+            Call::ApplyAndAwait(batch) => {
+                let applied = self.apply(&batch, own, &cause)?;
+                self.await_batch(applied);
+                Ok(None)
+            }
+            Call::Await(applied) => {
+                self.await_batch(applied);
+                Ok(None)
+            }
             Call::Reconcile(target) => {
                 let slot = self.core.graph.resolve(&target)?;
                 Ok(self.request(slot, Why::Requested, cause))
@@ -171,6 +181,15 @@ impl Calling<'_> {
         None
     }
 
+    /// Opens the handle of a batch. From inside an invocation nothing more is answered: waiting is refused.
+    fn await_batch(&mut self, applied: Applied) {
+        let uids = applied.uids.clone();
+        self.core.answer(self.id, Answer::Applied(applied));
+        if self.by.is_none() {
+            self.core.open_batch(self.id, &uids);
+        }
+    }
+
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
         if let Some(pending) = self.core.graph[slot].pending_mut() {
@@ -218,6 +237,7 @@ impl Calling<'_> {
     }
 
     fn apply(&mut self, batch: &Batch, own: Option<Slot>, cause: &Cause) -> Result<Applied, Refusal> {
+        door::check(&self.core.graph, batch, self.core.limits.unregistered_kinds)?;
         let mut plan = plan(&self.core.graph, batch)?;
         let uids = plan.take_uids();
         Applying::carry_out(self.core, plan, own, cause);

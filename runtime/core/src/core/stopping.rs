@@ -45,12 +45,9 @@ impl Core {
         for call in self.waiters.take_idle() {
             self.answer(call, Answer::Refused(Refusal::ShuttingDown));
         }
-        for (call, outcome, settled) in self.waiters.take_open() {
-            if outcome {
-                self.answer(call, Answer::Outcome(RunOutcome::ShutDown));
-            }
-            if settled {
-                self.answer(call, Answer::Settled(Settlement::ShutDown));
+        for (call, open) in self.waiters.take_open() {
+            for answer in open.end(&RunOutcome::ShutDown, Settlement::ShutDown) {
+                self.answer(call, answer);
             }
         }
     }

@@ -9,7 +9,9 @@ use crate::graph::settling::Stops;
 use crate::schedule::barrier::rearm;
 use crate::timers::Timer;
 use crate::types::index::{NameId, Slot};
-use crate::{Answer, CallId, Cause, Error, InvocationId, Reason, Row, RunOutcome, RunResult, Settled, Why};
+use crate::{
+    Answer, CallId, Cause, Error, InvocationId, Reason, Row, RunOutcome, RunResult, Settled, Uid, Why,
+};
 
 impl Core {
     /// Asks for a live resource by a request of its own. One that cancels also has a failed rename tried at once, and
@@ -93,6 +95,13 @@ impl Core {
         let since = self.scheduler.next_invocation();
         self.waiters
             .open(&mut self.graph, &mut self.journal, (call, since), slot);
+    }
+
+    /// Makes the handle of a batch that has just been carried out.
+    pub(super) fn open_batch(&mut self, call: CallId, uids: &[Uid]) {
+        let next = self.scheduler.next_invocation();
+        self.waiters
+            .open_batch(&mut self.graph, &mut self.journal, (call, next), uids);
     }
 
     pub(super) fn begin_op(&mut self, slot: Slot) {

@@ -122,11 +122,11 @@ impl Graph {
         }
     }
 
-    /// A resource and its descendants, as far as they are unsettled.
-    pub(crate) fn unsettled_from(&mut self, slot: Slot) -> Vec<Slot> {
+    /// Resources and their descendants, as far as they are unsettled.
+    pub(crate) fn unsettled_from(&mut self, roots: &[Slot]) -> Vec<Slot> {
         let mut seen = HashSet::<Slot, FxBuildHasher>::default();
-        seen.insert(slot);
-        let mut members = vec![slot];
+        let mut members: Vec<Slot> = roots.to_vec();
+        members.retain(|root| seen.insert(*root));
         let mut next = 0;
         while let Some(member) = members.get(next).copied() {
             next += 1;

@@ -1,7 +1,10 @@
 //! Edits: those that change nothing, those by the resource's own invocation, and whom they ask.
 
 use crate::testing::{Bench, refs_edit, target};
-use crate::{Answer, Applied, Call, Edit, Key, KindOptions, Limits, Ref, SpecVersion, Uid, Update, Why};
+use crate::{
+    Answer, Applied, Call, Edit, Key, KindOptions, Limits, NewResource, Ref, Refusal, SpecVersion, Uid,
+    Update, Why,
+};
 
 fn update(bench: &mut Bench, update: Update) -> (u64, SpecVersion) {
     let before = bench.core.revision();
@@ -199,4 +202,48 @@ fn c5_an_own_spec_cancels_nothing_though_something_above_is_asked_for() {
     bench.call_by(Some(by), Call::Apply(edit.into()));
     assert!(!bench.is_cancelled("b"));
     assert_eq!(bench.row("b").refs[..], [Ref::completed("k", "a")]);
+}
+
+#[test]
+fn kinds_and_names_that_can_not_be_ones_are_refused_at_the_door() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let long = "n".repeat(crate::NAME_MAX + 1);
+    let bad = ["", "a/b", "a\nb", "\u{7f}", long.as_str()];
+    let mut refused = |edit: Edit| {
+        let call = bench.apply(vec![edit]);
+        bench.answer_to(call)
+    };
+    for text in bad {
+        let uid = crate::Uid(uuid::Uuid::from_u128(77));
+        let name = NewResource::new(uid, "k", text, *b"");
+        let kind = NewResource::new(uid, text, "n", *b"");
+        let edits = [
+            Edit::create(name.clone()),
+            Edit::apply(name),
+            Edit::create(kind),
+            Edit::rename(target("a"), text),
+        ];
+        for edit in edits {
+            let answer = refused(edit);
+            let is_refused = matches!(answer, Some(Answer::Refused(Refusal::InvalidName { .. })));
+            assert!(is_refused, "{text:?}: {answer:?}");
+        }
+    }
+    let fits = Edit::rename(target("a"), &*"n".repeat(crate::NAME_MAX));
+    assert!(matches!(refused(fits), Some(Answer::Applied(_))));
+}
+
+#[test]
+fn a_kind_that_nobody_registered_is_refused_unless_it_is_allowed() {
+    let uid = crate::Uid(uuid::Uuid::from_u128(77));
+    let new = NewResource::new(uid, "foreign", "f", *b"");
+    let mut bench = Bench::new();
+    let call = bench.apply(vec![Edit::create(new.clone())]);
+    let refusal = Refusal::UnregisteredKind("foreign".into());
+    assert_eq!(bench.answer_to(call), Some(Answer::Refused(refusal)));
+    let limits = Limits::default().unregistered_kinds();
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
+    let call = bench.apply(vec![Edit::create(new)]);
+    assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
 }

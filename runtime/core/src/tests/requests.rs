@@ -153,7 +153,8 @@ fn c18_idle_is_answered_when_all_is_settled_whatever_times_are_to_come() {
 
 #[test]
 fn a_kind_without_reconciler_is_unsupported_and_no_failed_parent() {
-    let mut bench = Bench::new();
+    let limits = Limits::default().unregistered_kinds();
+    let mut bench = Bench::with(vec![KindOptions::new("k")], limits);
     let foreign = bench.new_of("foreign", "f", &[]);
     let mut child = bench.new_resource("c", &[]);
     child.refs = [crate::Ref::completed("foreign", "f")].into();

@@ -161,6 +161,14 @@ impl NewResource {
         }
     }
 
+    /// Returns its kind and name.
+    pub fn key(&self) -> Key {
+        Key {
+            kind: self.kind.clone(),
+            name: self.name.clone(),
+        }
+    }
+
     /// The same with a policy of its own for retries, instead of that of its kind.
     #[must_use]
     pub fn with_retry(mut self, policy: RetryPolicy) -> Self {
@@ -228,6 +236,9 @@ where
 pub enum Change {
     /// A new resource. Its target is its own kind and name; [`Edit::create`] sees to that.
     Create(Box<NewResource>),
+    /// A new resource, or, where one of its kind and name is there, all of its columns for that one: what it does not
+    /// say, refs and labels for instance, is taken away. Made by [`Edit::apply`].
+    Apply(Box<NewResource>),
     /// New values for some columns.
     Update(Update),
     /// Another name.
@@ -264,14 +275,20 @@ pub struct Edit {
 impl Edit {
     /// A create.
     pub fn create(new: NewResource) -> Self {
-        let target = Target::Key(Key {
-            kind: new.kind.clone(),
-            name: new.name.clone(),
-        });
         Self {
-            target,
+            target: Target::Key(new.key()),
             expect: Expect::default(),
             change: Change::Create(Box::new(new)),
+            origin: None,
+        }
+    }
+
+    /// A create or a full update, whichever is right when it is carried out.
+    pub fn apply(new: NewResource) -> Self {
+        Self {
+            target: Target::Key(new.key()),
+            expect: Expect::default(),
+            change: Change::Apply(Box::new(new)),
             origin: None,
         }
     }
@@ -350,6 +367,12 @@ impl Edit {
 pub struct Batch {
     /// The edits.
     pub edits: Vec<Edit>,
+}
+
+impl From<Vec<Edit>> for Batch {
+    fn from(edits: Vec<Edit>) -> Self {
+        Self { edits }
+    }
 }
 
 impl From<Edit> for Batch {

@@ -255,13 +255,15 @@ pub enum Settlement {
 /// The answer to a call, released only when what it speaks of is committed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Answer {
-    /// To `Apply`.
+    /// To `Apply`, and first to `ApplyAndAwait` and `Await`.
     Applied(Applied),
     /// To `Reconcile` and `Refresh`: the request stands; `Outcome` and `Settled` follow.
     Recorded(Uid),
     /// To `Reconcile` and `Refresh`, after `Recorded`.
     Outcome(RunOutcome),
-    /// To `Reconcile` and `Refresh`, after `Recorded`.
+    /// To `ApplyAndAwait` and `Await`, after `Applied`: for each edit the outcome of the resource that it was about.
+    Outcomes(Vec<RunOutcome>),
+    /// To `Reconcile`, `Refresh`, `ApplyAndAwait` and `Await`, after their first answer.
     Settled(Settlement),
     /// To `WriteState`.
     StateWritten(StateVersion),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Key, Ref, SpecVersion, StateVersion, Timestamp, Uid};
+use crate::{Key, Kind, NameProblem, Ref, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// Classes of failed runs, by what a person can do about them and whether a retry may help.
 ///
@@ -176,6 +176,25 @@ pub enum Refusal {
     /// Two edits of one batch say different things of one resource.
     #[error("two edits of the batch contradict each other about \"{0}\"")]
     Contradiction(Key),
+    /// A new resource's kind or name, or a resource's new name, can't be one.
+    #[error("{text:?} can't be a kind or a name: it {problem}")]
+    InvalidName {
+        /// The kind or the name.
+        text: String,
+        /// The mistake.
+        problem: NameProblem,
+    },
+    /// A new resource's kind is not registered.
+    #[error("kind \"{0}\" is not registered")]
+    UnregisteredKind(Kind),
+    /// The kind of a resource can't read the spec that it would get.
+    #[error("the spec for \"{key}\" can't be read: {message}")]
+    UnreadableSpec {
+        /// The resource.
+        key: Key,
+        /// The reader's message.
+        message: String,
+    },
     /// The resource's stored bytes could not be read; it is kept untouched.
     #[error("\"{0}\" could not be read and is kept untouched")]
     Unreadable(Key),

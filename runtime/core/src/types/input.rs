@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion, Target, Uid,
+    Applied, Batch, CallId, CommitId, Epoch, Error, InvocationId, Outcome, Revision, Row, StateVersion,
+    Target, Uid,
 };
 
 /// The catalog as read from the store.
@@ -44,6 +45,11 @@ impl From<Arc<Row>> for StoredRow {
 pub enum Call {
     /// Change the catalog. Answered by `Applied` once committed.
     Apply(Batch),
+    /// Change the catalog, and wait for what comes of it. Answered by `Applied` once committed, then, in either order, by
+    /// `Outcomes` and `Settled`.
+    ApplyAndAwait(Batch),
+    /// Wait for what comes of a batch that an earlier holder of the instance has carried out; answered like it.
+    Await(Applied),
     /// Ask for a reconcile. Answered by `Recorded`, then, in either order, `Outcome` and `Settled`.
     Reconcile(Target),
     /// Raise a refresh counter and ask for a reconcile; answered like it, `Recorded` once committed.

@@ -269,10 +269,11 @@ impl KindOptions {
 /// ```
 /// use watershed_core::Limits;
 ///
-/// let small = Limits { concurrency: 2, ..Limits::default() };
+/// let small = Limits::default().concurrency(2);
 /// assert!(small.backlog > small.concurrency);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Limits {
     /// Most invocations at once, cancelled ones that have not returned included.
     pub concurrency: usize,
@@ -291,6 +292,66 @@ pub struct Limits {
     /// Spreads the waits before retries over their second half, each controller by its own number. With none waits are
     /// exact; the host then draws a number, unless its clock is simulated.
     pub jitter: Option<u64>,
+    /// True if resources of kinds that are not registered here may be created: they are listed as unsupported.
+    pub unregistered_kinds: bool,
+}
+
+impl Limits {
+    /// The same with another [`concurrency`](Self::concurrency).
+    #[must_use]
+    pub fn concurrency(mut self, most: usize) -> Self {
+        self.concurrency = most;
+        self
+    }
+
+    /// The same with another [`backlog`](Self::backlog).
+    #[must_use]
+    pub fn backlog(mut self, most: usize) -> Self {
+        self.backlog = most;
+        self
+    }
+
+    /// The same with another [`commit_patience`](Self::commit_patience).
+    #[must_use]
+    pub fn commit_patience(mut self, patience: Duration) -> Self {
+        self.commit_patience = patience;
+        self
+    }
+
+    /// The same with another [`drain_limit`](Self::drain_limit).
+    #[must_use]
+    pub fn drain_limit(mut self, limit: Duration) -> Self {
+        self.drain_limit = limit;
+        self
+    }
+
+    /// The same with another [`promote_after`](Self::promote_after).
+    #[must_use]
+    pub fn promote_after(mut self, wait: Duration) -> Self {
+        self.promote_after = wait;
+        self
+    }
+
+    /// The same with another [`starvation_slack`](Self::starvation_slack).
+    #[must_use]
+    pub fn starvation_slack(mut self, slack: Duration) -> Self {
+        self.starvation_slack = slack;
+        self
+    }
+
+    /// The same with [`jitter`](Self::jitter) by this number.
+    #[must_use]
+    pub fn jitter(mut self, number: u64) -> Self {
+        self.jitter = Some(number);
+        self
+    }
+
+    /// The same, and [`unregistered_kinds`](Self::unregistered_kinds) are taken.
+    #[must_use]
+    pub fn unregistered_kinds(mut self) -> Self {
+        self.unregistered_kinds = true;
+        self
+    }
 }
 
 impl Default for Limits {
@@ -303,6 +364,7 @@ impl Default for Limits {
             promote_after: Duration::from_secs(60),
             starvation_slack: Duration::from_secs(1),
             jitter: None,
+            unregistered_kinds: false,
         }
     }
 }

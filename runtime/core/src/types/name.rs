@@ -7,6 +7,50 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+/// The most bytes of a kind or a name: more than any file's name has, little enough for a key in every store.
+pub const NAME_MAX: usize = 512;
+
+/// The reason why a text can't be a kind or a name.
+///
+/// ```
+/// use watershed_core::{Kind, Name, NameProblem};
+///
+/// assert_eq!(Name::new("home page").problem(), None);
+/// assert_eq!(Name::new("a/b").problem(), Some(NameProblem::Slash));
+/// assert_eq!(Kind::new("").problem(), Some(NameProblem::Empty));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum NameProblem {
+    /// It has no character.
+    #[error("is empty")]
+    Empty,
+    /// It has more than [`NAME_MAX`] bytes.
+    #[error("is longer than {NAME_MAX} bytes")]
+    TooLong,
+    /// It contains `/`, which stands between a kind and a name.
+    #[error("contains a slash")]
+    Slash,
+    /// It contains a control character.
+    #[error("contains a control character")]
+    Control,
+}
+
+fn problem(text: &str) -> Option<NameProblem> {
+    if text.is_empty() {
+        Some(NameProblem::Empty)
+    } else if text.len() > NAME_MAX {
+        Some(NameProblem::TooLong)
+    } else if text.contains('/') {
+        Some(NameProblem::Slash)
+    } else if text.chars().any(char::is_control) {
+        Some(NameProblem::Control)
+    } else {
+        None
+    }
+}
+
 /// A registered type of resource, written as in project files: `model`, `project_parser`.
 ///
 /// ```
@@ -27,6 +71,11 @@ impl Kind {
     /// As written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the reason why no new resource may be of this kind; none if one may.
+    pub fn problem(&self) -> Option<NameProblem> {
+        problem(&self.0)
     }
 }
 
@@ -64,6 +113,11 @@ impl Name {
     /// As written.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// Returns the reason why no resource may get this name; none if one may.
+    pub fn problem(&self) -> Option<NameProblem> {
+        problem(&self.0)
     }
 
     /// Returns true if the two are the same letter for letter, case included.

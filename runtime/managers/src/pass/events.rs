@@ -1,6 +1,6 @@
 //! The events that a resource owns: each has its effect once.
 
-use watershed_controller::{Edit, Reconciler, Row, spec_of};
+use watershed_controller::{Edit, Reconciler, Resource, Row};
 
 use super::Pass;
 use crate::deliver::{EVENT_KIND, EVENTS_KEPT, Received};
@@ -30,7 +30,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
         for row in self.kept_events() {
             if self.kept.record.handled.contains(&row.uid) {
                 still_kept.push(row.uid);
-            } else if let Ok(received) = spec_of::<Received>(row) {
+            } else if let Ok(received) = Resource::spec_of::<Received>(row) {
                 new.push((row.uid, received.event));
             }
         }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use watershed_controller::message::{DecodeError, Message};
 use watershed_controller::{
-    Batch, Edit, EditError, Error, ErrorKind, Key, NewResource, OwnedView, Reconciler, Refusal, RetryPolicy,
-    Row, Update, Work, fresh_uid,
+    Batch, Edit, EditError, Error, ErrorKind, Key, NewResource, OwnedView, Reconciler, Refusal, Resource,
+    RetryPolicy, Row, Update, Work,
 };
 
 use super::{Blocked, Halt, PART_FAILED, Pass, failed};
@@ -186,7 +186,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
             // The record first: whoever looks at the parts finds why they were edited.
             self.save().await?;
             self.work = Work::Built;
-            match self.context.controller().apply(Batch { edits }).await {
+            match self.context.controller().edit(Batch { edits }).await {
                 Ok(_) => {}
                 Err(EditError::Refused(Refusal::InvocationCancelled)) => return Err(Halt::Cancelled),
                 Err(error) => return Err(part_error(error.to_string())),
@@ -297,9 +297,13 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
         Ok(match row {
             None if order == Order::Keep => None,
             None => {
-                let mut new =
-                    NewResource::new(fresh_uid(), part.key.kind.clone(), part.key.name.clone(), spec.0)
-                        .with_refs(part.refs.clone());
+                let mut new = NewResource::new(
+                    Resource::fresh_uid(),
+                    part.key.kind.clone(),
+                    part.key.name.clone(),
+                    spec.0,
+                )
+                .with_refs(part.refs.clone());
                 new.spec_format = spec.1;
                 new.owner = Some(self.context.uid());
                 Some(Edit::create(new))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use watershed_controller::{Hidden, Key};
+use watershed_controller::{Key, Select};
 
 use super::stand::{BEGIN, Stand};
 use super::world::{ATTEMPTS, Answer, Child, Node, World};
@@ -70,13 +70,13 @@ async fn what_is_converged_writes_nothing_and_notifies_nobody() {
         )
         .await;
     stand.idle().await;
-    let revision = stand.controller.list(Hidden::Show).revision;
+    let revision = stand.controller.list(Select::all()).revision;
     for name in ["root", "a"] {
         stand.controller.reconcile(Key::new("thing", name)).await.unwrap();
     }
     stand.idle().await;
     stand.pass(1200).await;
-    assert_eq!(stand.controller.list(Hidden::Show).revision, revision);
+    assert_eq!(stand.controller.list(Select::all()).revision, revision);
     assert_eq!(stand.world.acts().len(), 4);
 }
 
@@ -272,7 +272,7 @@ async fn a_failed_part_takes_all_parts_with_it_and_fails_its_owners() {
         "part-failed: its part \"middle\" has failed: its part \"y\" has failed: active: it is broken";
     assert_eq!(stand.error("root"), because);
     assert_eq!(stand.world.left(), ["root active"], "all parts are gone");
-    let listing = stand.controller.list(Hidden::Show).resources;
+    let listing = stand.controller.list(Select::all()).resources;
     let root = tree(&listing, stand.get("root").uid).unwrap();
     assert_eq!(
         (

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use watershed_controller::{Delete, Expect, Key, Refresh, Select, Timestamp};
+use watershed_controller::{Key, Refresh, Select, Timestamp};
 
 use super::behaviour::{active, owner};
 use super::stand::Stand;
@@ -112,11 +112,7 @@ async fn a_deleted_resource_is_torn_down_as_regular_work_and_a_new_one_of_its_na
     let node = owner(vec![Child::new("x", 1, Node::default())]);
     let first = stand.apply("root", active(), node.clone()).await;
     stand.idle().await;
-    stand
-        .controller
-        .delete(first, Delete::Reconciled, Expect::default())
-        .await
-        .unwrap();
+    stand.controller.delete(first).await.unwrap();
     tokio::time::sleep(Duration::from_secs(5)).await;
     // Other work goes on meanwhile.
     stand.apply("other", active(), Node::default()).await;
@@ -141,7 +137,7 @@ async fn things_that_belong_to_nobody_are_reported_and_left_alone() {
     let stand = Stand::new(World::default()).await;
     stand.apply("a", active(), Node::default()).await;
     stand.idle().await;
-    let stray = watershed_controller::fresh_uid();
+    let stray = watershed_controller::Resource::fresh_uid();
     stand.world.set(stray, Some("active"));
     let discovery = crate::Managed::new(super::world::Thing(stand.world.clone())).discovery();
     let found = discovery.orphans(&stand.controller).await.unwrap();

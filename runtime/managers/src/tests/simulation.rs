@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use watershed_controller::{Delete, Expect, Key, Refresh, Resource, Select, Timestamp, Uid};
+use watershed_controller::{Key, Refresh, Resource, Select, Timestamp, Uid};
 
 use super::stand::{BEGIN, Stand};
 use super::world::{ATTEMPTS, Child, Node, Trouble, World, record, tell};
@@ -56,7 +56,7 @@ fn trees_of_things_keep_every_rule_whatever_happens() {
     let first = if rounds == u64::MAX {
         0
     } else {
-        watershed_controller::fresh_uid().0.as_u64_pair().1 >> 20
+        watershed_controller::Resource::fresh_uid().0.as_u64_pair().1 >> 20
     };
     let begin = Instant::now();
     let mut played = 0;
@@ -220,11 +220,7 @@ impl Round {
         tell(|| format!("  {root} is deleted: {}", self.roots.contains(root)));
         if self.roots.remove(root) {
             let key = Key::new("thing", root);
-            let _ = self
-                .stand
-                .controller
-                .delete(key, Delete::Reconciled, Expect::default())
-                .await;
+            let _ = self.stand.controller.delete(key).await;
         } else {
             self.made = self.rows().len();
             self.create(root).await;
@@ -249,11 +245,7 @@ impl Round {
             }
             _ => wanted.desired.window = Some(Timed::once("never", "ever")),
         }
-        let _ = self
-            .stand
-            .controller
-            .update_spec(found.uid, &wanted, Expect::default())
-            .await;
+        let _ = self.stand.controller.update_spec(found.uid, &wanted).await;
     }
 
     async fn send(&mut self) {
@@ -450,11 +442,7 @@ impl Round {
     /// Everything is deleted, and nothing is left.
     async fn end(self) -> Result<(), String> {
         for root in self.rows().iter().filter(|row| row.owner.is_none()) {
-            let deleted = self
-                .stand
-                .controller
-                .delete(root.uid, Delete::Reconciled, Expect::default())
-                .await;
+            let deleted = self.stand.controller.delete(root.uid).await;
             deleted.map_err(|error| error.to_string())?;
         }
         tokio::time::sleep(Duration::from_secs(3600)).await;

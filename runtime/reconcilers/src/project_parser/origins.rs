@@ -71,7 +71,7 @@ impl Changed {
             Target::Key(_) | Target::Name(_) => None,
         };
         let after = match &edit.change {
-            Change::Create(new) => Some(new.paths.clone()),
+            Change::Create(new) | Change::Apply(new) => Some(new.paths.clone()),
             Change::Update(update) => update.paths.clone(),
             Change::Rename(_) | Change::Delete | Change::ForceDelete => None,
         };

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Controller, Hidden, Key, Resource, store::MemoryStore};
+use watershed_controller::{Controller, Key, Resource, Select, store::MemoryStore};
 use watershed_core::{Epoch, Error, InvocationId, RunResult, Uid, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
@@ -123,7 +123,7 @@ impl Site {
         };
         project_parser::declare_parser(&controller, spec).await.unwrap();
         if let Err(error) = controller.wait_until_idle(DEADLINE).await {
-            let stands = controller.list(Hidden::Show).resources;
+            let stands = controller.list(Select::all()).resources;
             let stands = stands
                 .iter()
                 .map(|one| format!("{} {:?} {:?}", one.name, one.status, one.marks));
@@ -132,7 +132,7 @@ impl Site {
         let ran = self.look(&controller, engine.is_open());
         controller.shutdown(DEADLINE).await.unwrap();
         let proof = engine.close().await.unwrap();
-        let rows = controller.list(Hidden::Show).resources;
+        let rows = controller.list(Select::all()).resources;
         let claims = rows
             .iter()
             .filter_map(|resource| crate::model::claim(&resource.row));
@@ -144,7 +144,7 @@ impl Site {
         let parser = controller
             .get(Key::new(project_parser::KIND, project_parser::NAME))
             .unwrap();
-        let resources = controller.list(Hidden::Leave).resources;
+        let resources = controller.list(Select::new().with_deleted()).resources;
         let mut works = Vec::new();
         for resource in &resources {
             let last = resource.last_run.as_ref();

@@ -34,7 +34,7 @@ pub(crate) async fn stream(
     let resumed = headers
         .get("last-event-id")
         .and_then(|id| id.to_str().ok()?.parse().ok());
-    let now = || controller.list(controller::Hidden::Leave).revision.0;
+    let now = || controller.list(controller::Select::new()).revision.0;
     let from = Revision(resumed.or(place.from).unwrap_or_else(now));
     let watch = controller.watch(from);
     let events = futures::stream::unfold(watch, async |mut watch| Some((watch.next().await?, watch)));

@@ -11,7 +11,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use watershed::Instance;
-use watershed_controller::Hidden;
+use watershed_controller::Select;
 
 use crate::{events, view};
 
@@ -73,7 +73,7 @@ async fn resources(
     State(projects): State<Projects>,
     Path(project): Path<String>,
 ) -> Result<Json<Value>, Refused> {
-    let listing = projects.find(&project)?.controller().list(Hidden::Leave);
+    let listing = projects.find(&project)?.controller().list(Select::new());
     let resources: Vec<_> = listing.resources.iter().map(|one| view::row(&one.row)).collect();
     Ok(Json(
         json!({ "revision": listing.revision.0, "resources": resources }),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use watershed_controller::{Event, Handle, Hidden, Revision};
+use watershed_controller::{Event, Handle, Revision, Select};
 
 use crate::instance::Instance;
 
@@ -33,7 +33,7 @@ pub(super) fn give_back() {
 /// Costs nothing while nothing happens.
 pub(super) async fn give_back_after_work(instance: Arc<Instance>) {
     let handle = instance.controller();
-    let mut seen = handle.list(Hidden::Leave).revision;
+    let mut seen = handle.list(Select::new()).revision;
     while let Some(revision) = work_done(handle, seen).await {
         seen = revision;
         instance.give_back_memory().await;
@@ -53,7 +53,7 @@ async fn work_done(handle: &Handle, mut seen: Revision) -> Option<Revision> {
     while let Some(happened) = event {
         match happened {
             Event::Changed(changes) => seen = changes.revision,
-            Event::Lagged => return Some(handle.list(Hidden::Leave).revision),
+            Event::Lagged => return Some(handle.list(Select::new()).revision),
             Event::Status(_) => {}
         }
         event = watch.next().now_or_never().flatten();

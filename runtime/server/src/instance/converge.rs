@@ -221,7 +221,7 @@ impl Instance {
         let (before, revision) = match control {
             Control::Own(_) => (self.found.entries.clone(), self.found.revision),
             Control::Foreign => {
-                let listing = self.controller.list(watershed_controller::Hidden::Show);
+                let listing = self.controller.list(watershed_controller::Select::all());
                 let entries = listing.resources.into_iter().map(|r| Entry {
                     row: r.row,
                     status: r.status,

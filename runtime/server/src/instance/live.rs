@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Event, Handle, Hidden, Target, Uid, Watch};
+use watershed_controller::{Event, Handle, Select, Target, Uid, Watch};
 use watershed_drivers::watch::{Anew, Seen, Subscription, Tree, WatchError, Watcher};
 use watershed_reconcilers::project_parser::folder::{is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};
@@ -159,7 +159,7 @@ impl Live {
 
     /// Learns the data files of all models, and returns a watch of the catalog from then on.
     fn learn_all(&mut self) -> Watch {
-        let listing = self.handle.list(Hidden::Show);
+        let listing = self.handle.list(Select::all());
         self.data = DataFiles::new(&self.root);
         for resource in &listing.resources {
             self.data.learn(&resource.row);

@@ -233,12 +233,10 @@ impl Runtime {
             touched: touched.clone(),
             jobs: jobs(&options),
         };
-        let limits = Limits {
-            concurrency: jobs(&options) + PARSERS,
-            // Any number will do that other processes don't have.
-            jitter: Some(uuid::Uuid::now_v7().as_u64_pair().1),
-            ..Limits::default()
-        };
+        let limits = Limits::default()
+            .concurrency(jobs(&options) + PARSERS)
+            // Resources of kinds that have no reconciler yet are listed as unsupported.
+            .unregistered_kinds();
         let builder = Controller::builder()
             .instance(INSTANCE)
             .store(store)
@@ -391,7 +389,10 @@ impl Instance {
             return Ok(());
         }
         // Without it the next start looks into the engine instead of trusting the file.
-        let rows = self.controller.list(watershed_controller::Hidden::Show).resources;
+        let rows = self
+            .controller
+            .list(watershed_controller::Select::all())
+            .resources;
         let claims = rows.iter().filter_map(|resource| model::claim(&resource.row));
         if let Err(error) = self.outputs.record_close(proof.as_ref(), claims) {
             tracing::warn!(%error, "can't record how the engine's file was left");
@@ -402,7 +403,7 @@ impl Instance {
 
     /// Returns the present state of all resources, hidden ones included.
     fn entries(&self) -> Vec<Entry> {
-        let listing = self.controller.list(watershed_controller::Hidden::Show);
+        let listing = self.controller.list(watershed_controller::Select::all());
         listing
             .resources
             .into_iter()

@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, Hidden as Listed, HistoryRow, InvocationId, Key, NoOpRun, Ref, Row,
-    Standing, StatusUpdate, Uid, Watch, Why,
+    Changes, Event as Seen, Gone, Handle, HistoryRow, InvocationId, Key, NoOpRun, Ref, Row, Select, Standing,
+    StatusUpdate, Uid, Watch, Why,
 };
 
 use self::missed::{Missed, Told};
@@ -219,7 +219,7 @@ impl Observer {
 
     /// Something was missed: what the rows say by now is told all the same.
     fn catch_up(&mut self, events: &mut Vec<Event>) {
-        let listing = self.handle.list(Listed::Show);
+        let listing = self.handle.list(Select::all());
         self.watch = self.handle.watch(listing.revision);
         let there: BTreeSet<Uid> = listing
             .resources

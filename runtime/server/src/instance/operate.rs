@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
 use watershed_controller::{
-    Controller, Handle, Hidden as Listed, RequestError, Revision, Standing, Stats, Target, Uid,
+    Controller, Handle, RequestError, Revision, Select, Standing, Stats, Target, Uid,
 };
 
 use super::{INSTANCE, Instance, OpenError};
@@ -169,7 +169,7 @@ fn operated(operation: Operation, before: &Entry, handle: &Handle, life: Life) -
 }
 
 fn listed(handle: &Handle) -> Vec<Entry> {
-    let resources = handle.list(Listed::Show).resources.into_iter();
+    let resources = handle.list(Select::all()).resources.into_iter();
     let entry = |resource: watershed_controller::Resource| Entry {
         row: resource.row,
         status: resource.status,

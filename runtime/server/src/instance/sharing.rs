@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Handle, Hidden, Target};
+use watershed_controller::{Handle, Select, Target};
 use watershed_drivers::duckdb::Engine;
 
 use super::Instance;
@@ -61,7 +61,7 @@ pub(super) async fn look_after_changes(engine: Engine, handle: Handle, leaving: 
             // The engine has gone.
             return;
         }
-        for resource in handle.list(Hidden::Show).resources {
+        for resource in handle.list(Select::all()).resources {
             // One that is gone by now needs no look; a controller that ends looks at nothing.
             let _ = handle.nudge(Target::Uid(resource.uid)).await;
         }

@@ -8,7 +8,7 @@ use watershed_core::{Error, Outcome, Uid, Work};
 
 use super::standin::{done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
-use watershed_controller::{Context, Reconciler, json_message, state_of};
+use watershed_controller::{Context, Reconciler, Resource, json_message};
 
 #[derive(Serialize, Deserialize)]
 struct Layout(u64);
@@ -62,7 +62,7 @@ impl Renderer {
                 Some(Flaw::CachesByVersionAlone) => format!("{} {}", row.name, row.state_version),
                 Some(Flaw::CachesByName) => row.name.to_string(),
             };
-            let article = state_of::<Article>(row)
+            let article = Resource::state_of::<Article>(row)
                 .ok()
                 .flatten()
                 .map_or(0, |article| article.0);

@@ -7,7 +7,7 @@ use watershed_core::{Error, ErrorKind, Key, Outcome, RefView, Uid, Work};
 
 use super::standin::{done, note};
 use super::{Fault, Kit, StandIn, World, finds, passes};
-use watershed_controller::{Context, Reconciler, json_message, state_of};
+use watershed_controller::{Context, Reconciler, Resource, json_message};
 
 #[derive(Serialize, Deserialize)]
 struct Factor(u64);
@@ -61,7 +61,7 @@ impl Reader {
             let message = format!("\"{}\" is not there", view.reference);
             Error::new(ErrorKind::Dependency(view.reference.clone()), "missing", message)
         };
-        let number = view.target.as_deref().map(state_of::<Number>);
+        let number = view.target.as_deref().map(Resource::state_of::<Number>);
         match number {
             Some(Ok(Some(number))) if !view.failed => Ok(number.0),
             _ if self.flaw == Some(Flaw::TakesMissingForWell) => {

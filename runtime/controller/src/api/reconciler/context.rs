@@ -28,7 +28,7 @@ use crate::sync::{Mutex, Unpoisoned};
 ///
 /// ```
 /// use std::time::Duration;
-/// use watershed_controller::{Context, Error, Outcome, Reconciler, json_message, state_of};
+/// use watershed_controller::{Context, Error, Outcome, Reconciler, json_message, Resource};
 ///
 /// #[derive(PartialEq, serde::Serialize, serde::Deserialize)]
 /// struct Total(u64);
@@ -44,7 +44,7 @@ use crate::sync::{Mutex, Unpoisoned};
 ///     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
 ///         let mut total = context.spec().0;
 ///         for view in context.refs() {
-///             let read = view.target.as_deref().map(state_of::<Total>).and_then(Result::ok).flatten();
+///             let read = view.target.as_deref().map(Resource::state_of::<Total>).and_then(Result::ok).flatten();
 ///             total += read.map_or(0, |read| read.0);
 ///         }
 ///         tokio::select! {

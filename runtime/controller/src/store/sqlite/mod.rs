@@ -64,7 +64,7 @@ const READERS: u32 = 2;
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use watershed_controller::store::{SqliteReader, SqliteStore};
-/// use watershed_controller::{Controller, KindOptions, declare};
+/// use watershed_controller::{Controller, KindOptions, Resource};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -72,7 +72,7 @@ const READERS: u32 = 2;
 /// let path = folder.path().join("catalog.db");
 /// let store = SqliteStore::open(&path).await?;
 /// let controller = Controller::builder().store(store).kind(KindOptions::new("page"), Pages).start().await?;
-/// controller.create(declare("page", "home", &Page("hello".into()))?).await?;
+/// controller.create(Resource::declare("page", "home", &Page("hello".into()))?).await?;
 ///
 /// // Anybody may look, also in another process.
 /// let stored = SqliteReader::new(&path).read("default").await?;

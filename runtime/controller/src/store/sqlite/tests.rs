@@ -218,17 +218,14 @@ fn a_handle_that_outlives_its_runtime_leaves_the_catalog_to_the_next_controller(
     let start = async || {
         let store = SqliteStore::open(&path).await?;
         let builder = crate::Controller::builder().store(store);
-        let builder = builder.kind(
-            watershed_core::KindOptions::new("thing"),
-            crate::tests::support::Nothing,
-        );
+        let builder = builder.kind(crate::KindOptions::new("thing"), crate::tests::support::Nothing);
         Ok::<_, StoreError>(builder.start().await.unwrap())
     };
     let first = runtime();
     let controller = first.block_on(start()).unwrap();
     let handle = controller.handle();
     first
-        .block_on(handle.create(crate::tests::support::thing("kept")))
+        .block_on(handle.create(crate::tests::support::thing("kept")).into_future())
         .unwrap();
     // No shutdown: the runtime goes with the loop in it.
     drop(first);

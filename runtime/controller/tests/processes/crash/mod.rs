@@ -72,7 +72,8 @@ async fn of_two_processes_killed_at_any_moment_both_find_what_was_acknowledged()
 }
 
 async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dyn Store>) {
-    let first = number(SEED).unwrap_or_else(|| watershed_controller::fresh_uid().0.as_u64_pair().1 >> 32);
+    let first =
+        number(SEED).unwrap_or_else(|| watershed_controller::Resource::fresh_uid().0.as_u64_pair().1 >> 32);
     let is_ci = std::env::var("WATERSHED_PROOF").is_ok_and(|proof| proof == "ci");
     let count = number("WATERSHED_CRASH_ROUNDS").unwrap_or(if is_ci { CI_ROUNDS } else { ROUNDS });
     let mut before = Model::default();
@@ -110,7 +111,7 @@ async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dy
 /// Returns the catalog, each resource built as it was declared.
 fn found(controller: &Controller) -> Model {
     let mut found = Model::default();
-    for resource in controller.list(watershed_controller::Hidden::Show).resources {
+    for resource in controller.list(watershed_controller::Select::all()).resources {
         assert!(!resource.marks.is_deleted(), "{} is still there", resource.key());
         let declared = notes::text(&resource);
         let built = resource

@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Batch, Controller, Edit, EditError, Expect, Handle, Refusal, new_spec};
+use watershed_controller::{Batch, Controller, Edit, EditError, Expect, Handle, Refusal, Resource};
 
 use super::notes::{Line, Model, Notebook, Step, apply, text};
 use super::{CATALOG, FOLDER, NUMBER, SEED, TERM, number};
@@ -142,7 +142,7 @@ impl Writer {
             };
             batch.edits.push(edit);
         }
-        self.handle.apply(batch).await.map(drop)
+        self.handle.edit(batch).await.map(drop)
     }
 
     /// An update says which version it is of: it can't be carried out twice.
@@ -155,6 +155,6 @@ impl Writer {
             uid: Some(present.uid),
             spec_version: Some(present.spec_version),
         };
-        Edit::update(key(name), new_spec(&spec).unwrap()).expecting(expect)
+        Edit::update(key(name), Resource::new_spec(&spec).unwrap()).expecting(expect)
     }
 }

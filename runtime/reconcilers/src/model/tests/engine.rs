@@ -106,7 +106,7 @@ async fn two_models_swap_their_names_without_a_build() {
     ];
     world
         .controller()
-        .apply(watershed_core::Batch { edits })
+        .edit(watershed_core::Batch { edits })
         .await
         .unwrap();
     world.settle().await;

@@ -13,10 +13,7 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{
-    Clock, Controller, Delete, Expect, Key, Now, Refresh, Resource, SystemClock, declare, new_spec,
-    store::MemoryStore,
-};
+use watershed_controller::{Clock, Controller, Key, Now, Refresh, Resource, SystemClock, store::MemoryStore};
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},
@@ -263,7 +260,7 @@ impl World {
         };
         controller.shutdown(DEADLINE).await.unwrap();
         let proof = engine.close().await.unwrap();
-        let rows = controller.list(watershed_controller::Hidden::Show).resources;
+        let rows = controller.list(watershed_controller::Select::all()).resources;
         let claims = rows.iter().filter_map(|resource| model::claim(&resource.row));
         outputs.record_close(proof.as_ref(), claims).unwrap();
     }
@@ -313,31 +310,27 @@ impl World {
         let key = Key::new(model::KIND, name);
         let spec = Proto(model.spec.clone());
         if self.controller().get(key.clone()).is_ok() {
-            let mut update = new_spec(&spec).unwrap();
+            let mut update = Resource::new_spec(&spec).unwrap();
             update.refs = Some(model.refs());
-            self.controller()
-                .update(key, update, Expect::default())
-                .await
-                .unwrap();
+            self.controller().update(key, update).await.unwrap();
         } else {
-            let new = declare(model::KIND, name, &spec).unwrap().with_refs(model.refs());
+            let new = Resource::declare(model::KIND, name, &spec)
+                .unwrap()
+                .with_refs(model.refs());
             self.controller().create(new).await.unwrap();
         }
     }
 
     pub(super) async fn rename(&self, from: &str, to: &str) {
         self.controller()
-            .rename(Key::new(model::KIND, from), to, Expect::default())
+            .rename(Key::new(model::KIND, from), to)
             .await
             .unwrap();
     }
 
     pub(super) async fn delete(&self, name: &str) {
         let key = Key::new(model::KIND, name);
-        self.controller()
-            .delete(key, Delete::Reconciled, Expect::default())
-            .await
-            .unwrap();
+        self.controller().delete(key).await.unwrap();
     }
 
     pub(super) async fn refresh(&self, name: &str) {
@@ -396,7 +389,9 @@ impl World {
     /// Waits, and tells which models built or renamed something, or failed, since this was asked last.
     pub(super) async fn works(&mut self) -> Vec<String> {
         self.settle().await;
-        let listing = self.controller().list(watershed_controller::Hidden::Leave);
+        let listing = self
+            .controller()
+            .list(watershed_controller::Select::new().with_deleted());
         let mut told = Vec::new();
         for model in listing.resources {
             let name = model.name.to_string();

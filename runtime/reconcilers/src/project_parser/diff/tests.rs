@@ -130,7 +130,7 @@ impl Catalog {
 
     fn told(&self, edit: &Edit) -> String {
         match &edit.change {
-            Change::Create(new) => format!("create {}", new.name),
+            Change::Create(new) | Change::Apply(new) => format!("create {}", new.name),
             Change::Rename(name) => format!("rename {} {name}", self.row(&edit.target).name),
             Change::Delete | Change::ForceDelete => format!("delete {}", self.row(&edit.target).name),
             Change::Update(update) => {
@@ -148,7 +148,7 @@ impl Catalog {
     }
 
     fn apply(&mut self, edit: Edit) {
-        if let Change::Create(new) = edit.change {
+        if let Change::Create(new) | Change::Apply(new) = edit.change {
             self.next = self.next.max(new.uid.0.as_u128());
             self.rows.insert(new.uid.0.as_u128(), Arc::new(row(*new)));
             return;
