@@ -1,14 +1,16 @@
-//! A controller with one kind of our own: folders. No database, no project files.
+//! A folder that is tried again until it can be made, comes back when somebody removes it, and goes when it is deleted.
+//! No database, no project files.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, Work, json_message};
+use watershed_controller::{
+    Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, RunOutcome, json_message,
+};
 
 /// The desired state: a folder at this path.
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Folder {
-    path: String,
-}
+struct Folder(PathBuf);
 
 json_message!(Folder, format = 1);
 
@@ -19,37 +21,42 @@ impl Reconciler for Folders {
     type State = ();
 
     async fn reconcile(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        if std::fs::exists(&context.spec().path).unwrap_or(false) {
+        if context.spec().0.is_dir() {
             return Ok(Outcome::unchanged());
         }
-        std::fs::create_dir(&context.spec().path).map_err(|e| Error::transient("create", e.to_string()))?;
+        std::fs::create_dir(&context.spec().0).map_err(|e| Error::transient("create", e.to_string()))?;
         Ok(Outcome::changed())
     }
 
     async fn delete(&self, context: Context<Self>) -> Result<Outcome, Error> {
-        std::fs::remove_dir(&context.spec().path).map_err(|e| Error::transient("remove", e.to_string()))?;
-        Ok(Outcome::of(Work::Dropped))
+        std::fs::remove_dir(&context.spec().0).map_err(|e| Error::transient("remove", e.to_string()))?;
+        Ok(Outcome::changed())
     }
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let path = std::env::temp_dir()
-        .join(format!("watershed-{}", std::process::id()))
-        .display()
-        .to_string();
-    let controller = Controller::builder()
-        .kind(KindOptions::new("folder"), Folders)
-        .start()
-        .await?;
-
+    let parent = std::env::temp_dir().join(format!("watershed-{}", std::process::id()));
+    let path = parent.join("mine");
+    let options = KindOptions::new("folder").resync(Duration::from_millis(200)); // Drift is found that late.
+    let controller = Controller::builder().kind(options, Folders).start().await?;
     let folders = controller.of::<Folders>();
-    folders.apply("mine", &Folder { path: path.clone() }).await?;
-    controller.wait_until_idle(Duration::from_secs(10)).await?;
-    println!("{} is there: {}", path, std::fs::exists(&path)?);
 
-    folders.delete("mine").await?;
-    controller.wait_until_idle(Duration::from_secs(10)).await?;
-    println!("{} is there: {}", path, std::fs::exists(&path)?);
+    // The folder above is missing: the run fails, and is tried again after a second, two, four, ...
+    let first = folders.apply("mine", &Folder(path.clone())).outcome(None).await?;
+    println!("the first run failed: {}", matches!(first, RunOutcome::Failed { .. }));
+    std::fs::create_dir(&parent)?;
+    let (key, waited) = (Key::new("folder", "mine"), path.clone());
+    controller.wait_until(key.clone(), move |_| waited.is_dir(), None).await?;
+    println!("{} is there", path.display());
+
+    std::fs::remove_dir(&path)?;
+    let waited = path.clone();
+    controller.wait_until(key, move |_| waited.is_dir(), None).await?;
+    println!("it is back");
+
+    folders.delete("mine").settled(None).await?;
+    println!("it is gone: {}", !path.exists());
+    std::fs::remove_dir(&parent)?;
     Ok(controller.shutdown(Duration::from_secs(1)).await?)
 }

@@ -79,13 +79,10 @@ impl Reconciler for Files {
 
 /// Ignores that a path to be removed is gone already.
 fn absent(removed: std::io::Result<()>) -> std::io::Result<()> {
-    removed.or_else(|error| {
-        if error.kind() == ErrorKind::NotFound {
-            Ok(())
-        } else {
-            Err(error)
-        }
-    })
+    match removed {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }
 
 fn failed(error: std::io::Error) -> Error {

@@ -20,10 +20,7 @@ use axum::routing::{get, put};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{
-    Controller, EditError, Event, Handle, Key, KindOptions, Ref, Refusal, Resource, RetryPolicy, Select,
-    Update,
-};
+use watershed_controller::{Controller, Event, Handle, Key, Ref, Resource, Select};
 
 use crate::kinds::{File, Files, Folders};
 
@@ -39,8 +36,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let controller = Controller::builder()
         .store(SqliteStore::open(catalog).await?)
-        .kind(options("folder"), Folders(root.into()))
-        .kind(options("file"), Files(root.into()))
+        .kind("folder", Folders(root.into()))
+        .kind("file", Files(root.into()))
         .start()
         .await?;
     let routes = Router::new()
@@ -55,18 +52,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         interrupted = tokio::signal::ctrl_c() => interrupted?,
     }
     Ok(controller.shutdown(PATIENCE).await?)
-}
-
-/// Returns options with retries, from a tenth of a second to a minute apart.
-fn options(kind: &str) -> KindOptions {
-    let mut options = KindOptions::new(kind);
-    options = options.retry(RetryPolicy::Backoff {
-        base: Duration::from_millis(100),
-        cap: Duration::from_secs(60),
-        attempts: 20,
-        reset_after: Duration::from_secs(600),
-    });
-    options
 }
 
 type Named = Path<(String, String)>;
@@ -85,23 +70,11 @@ async fn apply(
         let file: File = serde_json::from_str(&body).map_err(refused)?;
         below_root(&file.folder)?;
         // It is written once its folder is there.
-        Resource::declare(&kind, &name, &file)
-            .map_err(refused)?
-            .with_refs([Ref::completed("folder", file.folder.as_str())])
+        let new = Resource::declare(&kind, &name, &file).map_err(refused)?;
+        new.with_refs([Ref::completed("folder", file.folder.as_str())])
     };
-    let update = Update {
-        spec: Some((new.spec.clone(), new.spec_format)),
-        refs: Some(new.refs.clone()),
-        ..Update::default()
-    };
-    match handle.create(new).await {
-        Err(EditError::Refused(Refusal::NameTaken { .. })) => {
-            let key = Key::new(kind.as_str(), name.as_str());
-            handle.update(key, update).await.map_err(refused)?;
-        }
-        created => drop(created.map_err(refused)?),
-    }
-    reconcile(State(handle), Path((kind, name))).await
+    handle.apply(new).settled(PATIENCE).await.map_err(refused)?;
+    show(&handle, (kind, name))
 }
 
 /// Refuses names that lead out of the root.
@@ -112,32 +85,34 @@ fn below_root(name: &str) -> Result<(), Refused> {
     Ok(())
 }
 
-/// Waits until a resource and what is below it have settled, and shows it.
+/// Has a resource looked at again, waits until it and what is below it have settled, and shows it.
 async fn reconcile(State(handle): State<Handle>, Path((kind, name)): Named) -> Result<Json<Value>, Refused> {
     let key = Key::new(kind.as_str(), name.as_str());
-    let mut request = handle.reconcile(key.clone()).await.map_err(refused)?;
+    let mut request = handle.reconcile(key).await.map_err(refused)?;
     request.settled(PATIENCE).await.map_err(refused)?;
-    let error = handle
-        .get(key.clone())
-        .map_err(refused)?
-        .error
-        .as_ref()
-        .map(|error| error.message.clone());
-    Ok(Json(json!({ "resource": key.to_string(), "error": error })))
+    show(&handle, (kind, name))
 }
 
+fn show(handle: &Handle, (kind, name): (String, String)) -> Result<Json<Value>, Refused> {
+    let found = handle
+        .get(Key::new(kind.as_str(), name.as_str()))
+        .map_err(refused)?;
+    let error = found.row.error.as_ref().map(|error| &*error.message);
+    Ok(Json(
+        json!({ "resource": found.row.key().to_string(), "error": error }),
+    ))
+}
+
+/// Deletes a resource, and answers when it has gone.
 async fn remove(State(handle): State<Handle>, Path((kind, name)): Named) -> Result<StatusCode, Refused> {
     let key = Key::new(kind.as_str(), name.as_str());
-    handle.delete(key).await.map_err(refused)?;
-    Ok(StatusCode::ACCEPTED)
+    handle.delete(key).settled(PATIENCE).await.map_err(refused)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn list(State(handle): State<Handle>) -> Json<Value> {
     let listing = handle.list(Select::new());
-    let resources = listing
-        .resources
-        .iter()
-        .map(|resource| resource.key().to_string());
+    let resources = listing.resources.iter().map(|found| found.row.key().to_string());
     Json(json!({ "revision": listing.revision.0, "resources": Vec::from_iter(resources) }))
 }
 

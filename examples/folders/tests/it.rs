@@ -106,7 +106,7 @@ fn what_is_put_is_on_the_disk_and_stays_so_over_a_kill() {
 
     assert_eq!(server.call("DELETE", "/file/other", "").0, 409);
     let watched = server.send("GET", "/watch", "");
-    assert_eq!(server.call("DELETE", "/file/today", "").0, 202);
+    assert_eq!(server.call("DELETE", "/file/today", "").0, 204);
     let mut lines = watched.lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains(r#""gone":["file/today"]"#)));
     assert_eq!(text(), None);

@@ -74,10 +74,10 @@ mod workers;
 
 pub use api::clock::{Clock, SystemClock, TokioClock};
 pub use api::controller::{Builder, Controller, DEFAULT_CALL_TIMEOUT, DROP_GRACE};
-pub use api::edit::{BatchRequest, EditRequest};
 pub use api::error::{
     CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
 };
+pub use api::handle::edit::{BatchRequest, EditRequest};
 pub use api::handle::{Delete, Handle, Listing, Refresh};
 pub use api::kind::{DEFAULT_RETRY, KindOptions};
 pub use api::message::{self, Message};

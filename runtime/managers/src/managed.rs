@@ -8,6 +8,7 @@ use watershed_controller::{
     Builder, Context, Error, Key, KindOptions, OnOwned, Outcome, Parents, Reconciler, Resource, Work,
 };
 
+use crate::deliver::EVENT_KIND;
 use crate::desired::Wanted;
 use crate::discover::Discovery;
 use crate::manager::Manager;
@@ -68,7 +69,7 @@ impl<M: Manager> Managed<M> {
         Discovery::new(Arc::clone(&self.manager))
     }
 
-    /// Registers the kind, and the kind of what is left of its deleted resources.
+    /// Registers the kind, the kind of what is left of its deleted resources, and that of events.
     #[must_use]
     pub fn register(self, builder: Builder) -> Builder {
         let mut options = KindOptions::new(teardown_kind(M::KIND));
@@ -76,6 +77,7 @@ impl<M: Manager> Managed<M> {
         options = options.retry(RETRY);
         options = options.resync(self.manager.policy().observe_every);
         let teardown = Teardown::new(Arc::clone(&self.manager));
+        let builder = builder.passive_kind(EVENT_KIND);
         builder.kind(options, teardown).kind(self.options(), self)
     }
 }

@@ -2,10 +2,10 @@
 
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
-    KindOptions, RequestError, RunOutcome, RunResult, Select, Settled, Standing, Why, Work,
+    Controller, RequestError, RunOutcome, RunResult, Select, Settled, Standing, Why, Work,
 };
 
-use crate::task::{Ending, SOON, Task, Tasks, builder, key, reading, start, state_of, task};
+use crate::task::{Ending, SOON, Task, Tasks, key, reading, start, state_of, task};
 
 #[tokio::test(start_paused = true)]
 async fn a_created_resource_is_reconciled_and_its_state_is_kept() {
@@ -106,11 +106,9 @@ async fn an_invocation_creates_resources_and_deletes_itself() {
 #[tokio::test(start_paused = true)]
 async fn kinds_without_a_reconciler_and_bytes_that_cannot_be_read_are_listed_and_left_alone() {
     let store = MemoryStore::new();
-    let controller = builder(store.clone())
-        .kind(KindOptions::new("other"), Tasks)
-        .start()
-        .await
-        .unwrap();
+    // A controller without a reconciler for them does not know what their bytes mean.
+    let builder = Controller::builder().store(store.clone()).passive_kind("task");
+    let controller = builder.kind("other", Tasks).start().await.unwrap();
     let mut odd = task("odd", &Task::Build("x".into()));
     odd.spec = b"not json".to_vec().into();
     let mut newer = task("newer", &Task::Build("x".into()));

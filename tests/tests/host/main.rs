@@ -5,6 +5,7 @@
 //! | `conformance` | one contract for all stores, over the trait |
 //! | `consistency` | the check of a running controller, and of its store |
 //! | `disk` | a disk that is full in the middle of a write |
+//! | `edits` | edits awaited to what comes of them, and refused at the door |
 //! | `interface` | the public interface: edits, requests, waits, reads, watching |
 //! | `invocations` | what a reconciler may do and what becomes of it |
 //! | `durability` | failing commits, lost leases, restarts, shutdown |
@@ -21,6 +22,7 @@ mod conformance;
 mod consistency;
 mod disk;
 mod durability;
+mod edits;
 mod faults;
 mod handover;
 mod interface;

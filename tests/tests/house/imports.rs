@@ -64,6 +64,7 @@ const PLAIN_DATA: &[&str] = &[
     "uuid",
     "hashbrown",
     "indexmap",
+    "jiff",
     "smallvec",
     "rustc-hash",
 ];

@@ -22,6 +22,7 @@ mod format;
 mod imports;
 mod openings;
 mod orchestration;
+mod programs;
 mod sources;
 mod versions;
 

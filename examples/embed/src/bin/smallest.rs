@@ -1,7 +1,6 @@
 //! The smallest program with a controller: folders that are there because they are declared.
 
-use std::time::Duration;
-use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, json_message};
+use watershed_controller::{Context, Controller, Error, Outcome, Reconciler, json_message};
 
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Folder(String);
@@ -24,8 +23,7 @@ impl Reconciler for Folders {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("expected the path of a folder")?;
-    let controller = Controller::builder().kind(KindOptions::new("folder"), Folders);
-    let controller = controller.start().await?;
-    controller.of::<Folders>().apply("mine", &Folder(path)).await?;
-    Ok(controller.wait_until_idle(Duration::from_secs(10)).await?)
+    let controller = Controller::builder().kind("folder", Folders).start().await?;
+    controller.of::<Folders>().apply("mine", &Folder(path)).settled(None).await?;
+    Ok(())
 }

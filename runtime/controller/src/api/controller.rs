@@ -20,7 +20,7 @@ use crate::cluster::participant::{Leadership, Participant, Role};
 use crate::event_loop::call::Inbox;
 use crate::event_loop::host::{OnLeaseLost, Stop};
 use crate::event_loop::initial_snapshot::InitialSnapshot;
-use crate::event_loop::shared::Shared;
+use crate::event_loop::shared::{Shared, SpecCheck};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
@@ -92,6 +92,7 @@ impl Controller {
             kinds: Vec::new(),
             runners: BTreeMap::new(),
             types: Vec::new(),
+            specs: BTreeMap::new(),
             clock: None,
             on_lease_lost: OnLeaseLost::default(),
             call_timeout: DEFAULT_CALL_TIMEOUT,
@@ -210,6 +211,7 @@ pub struct Builder {
     kinds: Vec<KindOptions>,
     runners: BTreeMap<Kind, Arc<dyn Runner>>,
     types: Vec<(TypeId, Kind)>,
+    specs: BTreeMap<Kind, SpecCheck>,
     clock: Option<Arc<dyn Clock>>,
     on_lease_lost: OnLeaseLost,
     call_timeout: Duration,
@@ -265,10 +267,23 @@ impl Builder {
         options.spec_format = R::Spec::FORMAT;
         options.state_format = R::State::FORMAT;
         self.types.push((TypeId::of::<R>(), options.kind.clone()));
+        self.specs.insert(options.kind.clone(), |format, bytes| {
+            R::Spec::decode(format, bytes).map(drop)
+        });
         self.runners.insert(
             options.kind.clone(),
             Arc::new(TypedRunner::new(reconciler, options.blocking)),
         );
+        self.kinds.push(options);
+        self
+    }
+
+    /// Registers a kind that has no reconciler here: its resources can be created, are not run, and are listed as
+    /// unsupported. It may be registered more than once.
+    #[must_use]
+    pub fn passive_kind(mut self, kind: impl Into<Kind>) -> Self {
+        let mut options = KindOptions::new(kind);
+        options.passive = true;
         self.kinds.push(options);
         self
     }
@@ -378,7 +393,6 @@ impl Builder {
                 .get_or_insert_with(|| uuid::Uuid::now_v7().as_u64_pair().1);
         }
         let (commands, commands_in) = mpsc::channel(COMMANDS);
-        let runners = Arc::new(self.runners);
         let (forgotten, forgotten_in) = mpsc::unbounded_channel();
         let (shutdown, shutdown_in) = watch::channel(None);
         let shared = Arc::new(Shared {
@@ -393,7 +407,7 @@ impl Builder {
             holds: AtomicBool::new(false),
             next_call: AtomicU64::new(1),
             kinds: self.types,
-            runners: Arc::clone(&runners),
+            specs: self.specs,
             wake_up: Notify::new(),
             stopped: OnceLock::new(),
         });
@@ -403,7 +417,7 @@ impl Builder {
             store: self.store,
             limits,
             kinds: self.kinds,
-            runners,
+            runners: Arc::new(self.runners),
             clock,
             shared,
             on_lease_lost: self.on_lease_lost,

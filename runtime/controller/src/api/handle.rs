@@ -1,5 +1,7 @@
 //! The public interface of a running controller.
 
+pub(crate) mod edit;
+
 use std::any::TypeId;
 use std::future::Future;
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use watershed_core::{
     Name, NewResource, Refusal, Revision, StopReason, Target, Update,
 };
 
-use crate::api::edit::{BatchRequest, EditRequest};
+use self::edit::{BatchRequest, EditRequest};
 use crate::api::error::{CheckError, HistoryError, RequestError, WaitError};
 use crate::api::message::Message;
 use crate::api::request::{Forget, Promise, Request, Waits, within};

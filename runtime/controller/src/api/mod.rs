@@ -2,7 +2,6 @@
 
 pub(crate) mod clock;
 pub(crate) mod controller;
-pub(crate) mod edit;
 pub(crate) mod error;
 pub(crate) mod handle;
 pub(crate) mod kind;

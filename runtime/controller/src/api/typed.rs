@@ -7,9 +7,9 @@ use std::marker::PhantomData;
 use thiserror::Error;
 use watershed_core::{Edit, Key, Kind, Name, NewResource, Revision, Row};
 
-use crate::api::edit::EditRequest;
 use crate::api::error::RequestError;
 use crate::api::handle::Handle;
+use crate::api::handle::edit::EditRequest;
 use crate::api::message::{DecodeError, EncodeError};
 use crate::api::reconciler::Reconciler;
 use crate::api::request::Request;

@@ -13,13 +13,16 @@ use watershed_core::{
 };
 
 use crate::api::clock::Clock;
+use crate::api::message::DecodeError;
 use crate::event_loop::call::{Command, Inbox};
 use crate::metrics::Metrics;
 use crate::read::view::View;
 use crate::read::watch::ChangeLog;
 use crate::store::{Catalog, Exchange, Lease, StoreError};
 use crate::sync::{AtomicBool, AtomicU64, Notify, OnceLock, RwLock, Unpoisoned};
-use crate::workers::invocation::Runner;
+
+/// Reads the bytes of a spec that was written under this format.
+pub(crate) type SpecCheck = fn(u32, &[u8]) -> Result<(), DecodeError>;
 
 /// The state that handles and the event loop share.
 pub(crate) struct Shared {
@@ -39,7 +42,8 @@ pub(crate) struct Shared {
     pub(crate) next_call: AtomicU64,
     /// The reconcilers that were registered, and for which kinds.
     pub(crate) kinds: Vec<(TypeId, Kind)>,
-    pub(crate) runners: Arc<BTreeMap<Kind, Arc<dyn Runner>>>,
+    /// The readers of the specs of these kinds.
+    pub(crate) specs: BTreeMap<Kind, SpecCheck>,
     /// Wakes the loop while this process leads.
     pub(crate) wake_up: Notify,
     /// Set when the loop has ended.
@@ -85,11 +89,10 @@ impl Shared {
         kind: &Kind,
         (spec, format): (&[u8], u32),
     ) -> Result<(), Refusal> {
-        let Some(runner) = self.runners.get(kind) else {
+        let Some(check) = self.specs.get(kind) else {
             return Ok(());
         };
-        let read = runner.check_spec(format, spec);
-        read.map_err(|error| Refusal::UnreadableSpec {
+        check(format, spec).map_err(|error| Refusal::UnreadableSpec {
             key: key(),
             message: error.to_string(),
         })

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tracing::Instrument;
 use watershed_core::{Error, ErrorKind, Outcome, Phase, Returned, Row, Start, Work};
 
-use crate::api::message::{DecodeError, Message};
+use crate::api::message::DecodeError;
 use crate::api::reconciler::Reconciler;
 use crate::api::reconciler::context::{Context, InvocationChannel};
 use crate::api::resource::Resource;
@@ -27,12 +27,6 @@ pub(crate) trait Runner: Send + Sync {
 
     /// Reads the bytes of a row.
     fn check(&self, row: &Row) -> Result<(), DecodeError>;
-
-    /// Reads the bytes of a spec that was written under this format.
-    fn check_spec(&self, format: u32, spec: &[u8]) -> Result<(), DecodeError> {
-        let _ = (format, spec);
-        Ok(())
-    }
 }
 
 /// A reconciler with its types.
@@ -87,10 +81,6 @@ impl<R: Reconciler> Runner for TypedRunner<R> {
     fn check(&self, row: &Row) -> Result<(), DecodeError> {
         Resource::spec_of::<R::Spec>(row)?;
         Resource::state_of::<R::State>(row).map(drop)
-    }
-
-    fn check_spec(&self, format: u32, spec: &[u8]) -> Result<(), DecodeError> {
-        R::Spec::decode(format, spec).map(drop)
     }
 }
 

@@ -81,6 +81,42 @@ async fn a_process_without_the_lease_edits_reads_and_waits_like_its_holder() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn edits_are_awaited_and_refused_from_any_process() {
+    let Some(server) = Server::start() else { return };
+    let (holder, asks) = two(&server).await;
+    let outcome = asks
+        .create(task("a", &Task::Build("x".into())))
+        .outcome(SOON)
+        .await;
+    assert!(matches!(outcome, Ok(RunOutcome::Done { .. })), "{outcome:?}");
+    let edits = vec![
+        Edit::apply(task("a", &Task::Build("y".into()))),
+        Edit::create(task("b", &Task::Fail("no".into()))),
+    ];
+    let outcomes = asks.edit(edits).outcomes(SOON).await.unwrap();
+    assert!(
+        matches!(
+            &outcomes[..],
+            [RunOutcome::Done { .. }, RunOutcome::Failed { .. }]
+        ),
+        "{outcomes:?}"
+    );
+    asks.delete(key("a")).settled(SOON).await.unwrap();
+    assert!(asks.get(key("a")).is_err(), "it has gone");
+    let foreign = Resource::declare("foreign", "a", &Task::Rest).unwrap();
+    assert_eq!(
+        refusal(asks.create(foreign).await),
+        Refusal::UnregisteredKind("foreign".into())
+    );
+    let mut unreadable = task("c", &Task::Rest);
+    unreadable.spec = std::sync::Arc::from(*b"{");
+    let refused = refusal(asks.create(unreadable).settled(SOON).await);
+    assert!(matches!(refused, Refusal::UnreadableSpec { .. }), "{refused}");
+    asks.shutdown(SOON).await.unwrap();
+    holder.shutdown(SOON).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn refusals_come_back_as_the_same_errors() {
     let Some(server) = Server::start() else { return };
     let (holder, asks) = two(&server).await;

@@ -37,5 +37,5 @@ fn refuse(text: &str, problem: Option<NameProblem>) -> Result<(), Refusal> {
 fn is_registered(graph: &Graph, kind: &Kind) -> bool {
     let kinds = graph.kinds();
     let found = kinds.find(kind);
-    found.is_some_and(|kind| kinds[kind].options().is_some())
+    found.is_some_and(|kind| kinds[kind].is_registered())
 }

@@ -58,7 +58,7 @@ struct Awaits {
     call: CallId,
     /// The first invocation whose outcome counts.
     since: InvocationId,
-    /// Which of the outcomes of its call it is.
+    /// The place of the outcome among those of its call.
     place: usize,
     /// True if the resource was being deleted already: settled without that being done, it is not told as deleted.
     is_delete: bool,

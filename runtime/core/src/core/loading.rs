@@ -89,7 +89,9 @@ impl Core {
             if !core.graph.register(options.clone()) {
                 return Err(OpenError::DuplicateKind(options.kind));
             }
-            core.scheduler.register(&core.graph, &options);
+            if !options.passive {
+                core.scheduler.register(&core.graph, &options);
+            }
         }
         let mut rows = stored.rows;
         // Claims on a name stand in the order of the deletes. Otherwise slots are in the order of starts, which then

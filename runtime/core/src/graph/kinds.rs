@@ -14,11 +14,18 @@ pub(crate) struct KindEntry {
     pub(super) kind: Kind,
     /// None if no reconciler of it is registered here.
     pub(super) options: Option<KindOptions>,
+    /// True if its resources may be created although none is registered.
+    is_passive: bool,
 }
 
 impl KindEntry {
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// Returns true if somebody registered it, with a reconciler or as passive.
+    pub(crate) fn is_registered(&self) -> bool {
+        self.options.is_some() || self.is_passive
     }
 
     pub(crate) fn options(&self) -> Option<&KindOptions> {
@@ -37,10 +44,15 @@ pub(crate) struct Kinds {
 
 impl Kinds {
     pub(super) fn register(&mut self, options: KindOptions) -> bool {
-        if self.by_name.contains_key(&options.kind) {
-            return false;
+        if options.passive {
+            let id = self.intern(&options.kind);
+            self[id].is_passive = true;
+            return true;
         }
         let id = self.intern(&options.kind.clone());
+        if self[id].options.is_some() {
+            return false;
+        }
         let patience = options.timed_patience;
         self.timed_patience = Some(self.timed_patience.map_or(patience, |least| least.min(patience)));
         self[id].options = Some(options);
@@ -71,6 +83,7 @@ impl Kinds {
         self.entries.push(KindEntry {
             kind: kind.clone(),
             options: None,
+            is_passive: false,
         });
         self.by_name.insert(kind.clone(), id);
         id

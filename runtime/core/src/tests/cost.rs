@@ -1,7 +1,7 @@
 //! The cost section: work grows with what is touched, never faster.
 
 use crate::testing::{Bench, target};
-use crate::{Batch, Call, Edit, Key, KindOptions, Limits, Parents};
+use crate::{Batch, Call, Edit, Key, KindOptions, Limits};
 
 fn counted(bench: &mut Bench, work: impl FnOnce(&mut Bench)) -> u64 {
     let before = bench.core.counters();

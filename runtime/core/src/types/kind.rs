@@ -225,6 +225,9 @@ pub struct KindOptions {
     pub resync: Option<Duration>,
     /// Set if the host runs its invocations where they may block their threads, see [`blocking`](Self::blocking).
     pub blocking: bool,
+    /// Set for a kind without a reconciler here: its resources can be created, are not run and stand as unsupported. Its
+    /// other options count for nothing, and it may be registered more than once.
+    pub passive: bool,
 }
 
 impl KindOptions {
@@ -249,6 +252,7 @@ impl KindOptions {
             cancel_deadline: Duration::from_secs(600),
             resync: None,
             blocking: false,
+            passive: false,
         }
     }
 

@@ -56,6 +56,25 @@ impl From<Timestamp> for SystemTime {
     }
 }
 
+#[cfg(feature = "jiff")]
+impl From<jiff::Timestamp> for Timestamp {
+    /// Rounded down to milliseconds.
+    fn from(time: jiff::Timestamp) -> Self {
+        let whole = time.as_nanosecond().div_euclid(1_000_000);
+        Timestamp(i64::try_from(whole).unwrap_or(i64::MAX))
+    }
+}
+
+#[cfg(feature = "jiff")]
+impl TryFrom<Timestamp> for jiff::Timestamp {
+    type Error = jiff::Error;
+
+    /// The same time, if it lies in the years that jiff knows.
+    fn try_from(time: Timestamp) -> Result<Self, jiff::Error> {
+        Self::from_millisecond(time.0)
+    }
+}
+
 /// Monotonic time in milliseconds since an arbitrary start. Backoff, deadlines and graces use it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Mono(pub u64);

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use watershed_core::{Applied, Batch, Edit, Expect, Refusal, RunOutcome, Settlement, Uid};
 
+use super::Handle;
 use crate::api::error::EditError;
-use crate::api::handle::Handle;
 use crate::api::message::EncodeError;
 use crate::api::request::{AppliedBatch, Request};
 
