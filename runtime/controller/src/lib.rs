@@ -5,8 +5,7 @@
 //! your reconcilers in the right order, again and again until everything is as it should be.
 //!
 //! ```
-//! use std::time::Duration;
-//! use watershed_controller::{//!     Context, Controller, Error, KindOptions, Outcome, Reconciler, json_message, //!, Resource};
+//! use watershed_controller::{Context, Controller, Error, Outcome, Reconciler, json_message};
 //!
 //! #[derive(serde::Serialize, serde::Deserialize)]
 //! struct Greeting(String);
@@ -30,12 +29,12 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let controller = Controller::builder().kind(KindOptions::new("greeting"), Greeter).start().await?;
-//! controller.create(Resource::declare("greeting", "world", &Greeting("hello".into()))?).await?;
-//! controller.wait_until_idle(Duration::from_secs(10)).await?;
+//! let controller = Controller::builder().kind("greeting", Greeter).start().await?;
+//! let greetings = controller.of::<Greeter>();
+//! greetings.apply("world", &Greeting("hello".into())).settled(None).await?;
 //!
-//! let world = controller.get("greeting/world")?;
-//! assert_eq!(world.state::<Greeting>()?.expect("it was greeted").0, "hello, world");
+//! let world = greetings.get("world")?;
+//! assert_eq!(world.state.expect("it was greeted").0, "hello, world");
 //! # Ok(())
 //! # }
 //! ```
@@ -43,7 +42,8 @@
 //! # Where to start
 //!
 //! - [`Controller::builder`] registers kinds, chooses a [`store`](store::Store) and starts; [`Handle`] has every
-//!   operation; [`Request`] is what [`Handle::reconcile`] returns.
+//!   operation, and [`Controller::of`](Handle::of) those of one kind in terms of its types; an [`EditRequest`] is
+//!   awaited to what comes of it.
 //! - [`Reconciler`] is the one trait to write, [`Context`] what it gets, [`message`] how specs and states become
 //!   bytes.
 //! - `stategraph` (feature of that name) is a reconciler for resources that stand for many things.

@@ -84,7 +84,7 @@ pub type GraphContext<R> = Context<GraphReconciler<R>>;
 /// ```
 /// # use serde_json::{Value, json};
 /// # use watershed_controller::stategraph::{GraphContext, Renderer};
-/// # use watershed_controller::{Error, json_message, Resource};
+/// # use watershed_controller::{Error, json_message};
 /// # use watershed_stategraph::{Dependency, Graph, Item, Ref};
 /// # #[derive(serde::Serialize, serde::Deserialize)]
 /// # struct Lamps(Vec<String>);
@@ -148,7 +148,7 @@ pub trait Renderer: Sized + Send + Sync + 'static {
 ///
 /// ```
 /// use serde_json::{Value, json};
-/// use watershed_controller::{Message, stategraph::GraphState, Resource};
+/// use watershed_controller::{Message, stategraph::GraphState};
 /// use watershed_stategraph::{Graph, Item, Ref};
 /// let mut house = Graph::new("house");
 /// house.insert(Item::new(Ref::parse("lamp/hall")?, json!("on")))?;

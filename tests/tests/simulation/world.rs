@@ -244,7 +244,8 @@ impl World {
         let limits = Limits::default()
             .concurrency(rng.random_range(1..=6))
             .drain_limit(Duration::from_secs(if rng.random_bool(0.2) { 3 } else { 60 }))
-            .starvation_slack(Duration::ZERO);
+            .starvation_slack(Duration::ZERO)
+            .unregistered_kinds();
         let now = Now {
             wall: Timestamp(1_000_000),
             mono: Mono(0),

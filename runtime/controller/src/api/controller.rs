@@ -167,7 +167,7 @@ impl Drop for Controller {
 /// Describes a controller before it starts.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -183,7 +183,7 @@ impl Drop for Controller {
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::store::MemoryStore;
-/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost, Resource};
+/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -83,7 +83,7 @@ impl From<EncodeError> for EditError {
 /// The reason why a request (reconcile, refresh, nudge, cancel) was not recorded.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -97,7 +97,7 @@ impl From<EncodeError> for EditError {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, Key, KindOptions, Refusal, RequestError, Resource};
+/// use watershed_controller::{Controller, Key, KindOptions, Refusal, RequestError};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -117,7 +117,7 @@ pub enum RequestError {
 /// The reason why a wait ended without what it waited for.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -132,7 +132,7 @@ pub enum RequestError {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, WaitError, Resource};
+/// use watershed_controller::{Controller, Key, KindOptions, WaitError};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -188,7 +188,7 @@ const STATE_CODE: &str = "state";
 /// The reason why the history of a resource could not be read.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -202,7 +202,7 @@ const STATE_CODE: &str = "state";
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, HistoryError, Key, KindOptions, Resource};
+/// use watershed_controller::{Controller, HistoryError, Key, KindOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -225,7 +225,7 @@ pub enum HistoryError {
 /// The reason why a check could not be made.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -239,7 +239,7 @@ pub enum HistoryError {
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, KindOptions, Resource};
+/// use watershed_controller::{Controller, KindOptions};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -261,7 +261,7 @@ pub enum CheckError {
 /// The reason why a shutdown was not in order. The controller has stopped all the same.
 ///
 /// ```
-/// # use watershed_controller::{Context, Error, Outcome, Reconciler, Resource};
+/// # use watershed_controller::{Context, Error, Outcome, Reconciler};
 /// # struct Pages;
 /// # impl Reconciler for Pages {
 /// #     type Spec = Page;
@@ -276,7 +276,7 @@ pub enum CheckError {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, ShutdownError, Resource};
+/// use watershed_controller::{Controller, KindOptions, ShutdownError};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -85,7 +85,9 @@ impl Core {
             releases: 0,
             out: Vec::new(),
         };
-        for options in kinds {
+        // Kinds that run have the first numbers, for the scheduler counts them by number.
+        let (passive, active): (Vec<_>, Vec<_>) = kinds.into_iter().partition(|options| options.passive);
+        for options in active.into_iter().chain(passive) {
             if !core.graph.register(options.clone()) {
                 return Err(OpenError::DuplicateKind(options.kind));
             }

@@ -247,3 +247,20 @@ fn a_kind_that_nobody_registered_is_refused_unless_it_is_allowed() {
     let call = bench.apply(vec![Edit::create(new)]);
     assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
 }
+
+#[test]
+fn a_passive_kind_is_taken_and_never_run() {
+    let passive = |kind: &str| {
+        let mut options = KindOptions::new(kind);
+        options.passive = true;
+        options
+    };
+    // Also in front of others, and registered twice.
+    let kinds = vec![passive("note"), KindOptions::new("k"), passive("note")];
+    let mut bench = Bench::with(kinds, Limits::default());
+    let note = bench.new_of("note", "n", &[]);
+    let call = bench.apply(vec![Edit::create(note)]);
+    assert!(matches!(bench.answer_to(call), Some(Answer::Applied(_))));
+    bench.create(&[("a", &[])]);
+    assert_eq!(bench.finish_all(), ["a"]);
+}
