@@ -239,6 +239,29 @@ fn is_virtual(renderer: &str, name: &str) -> bool {
     }
 }
 
+/// Renderers that draw a chart of other sorts.
+const CHARTS: [&str; 6] = [
+    "combo_chart",
+    "donut_chart",
+    "funnel_chart",
+    "heatmap",
+    "pie_chart",
+    "scatter_plot",
+];
+
+/// Returns true if a renderer reads a setting as names of fields. The same key of another renderer, or of one that is not
+/// known here, may hold anything.
+fn reads_setting(renderer: &str, setting: &str) -> bool {
+    match setting {
+        "measure" => renderer == "kpi",
+        "measures" => matches!(renderer, "kpi_grid" | "leaderboard" | "pivot"),
+        "dimension" | "dimensions" => renderer == "leaderboard",
+        "row_dimensions" | "col_dimensions" => renderer == "pivot",
+        "columns" => renderer == "table",
+        _ => CARTESIAN.contains(&renderer) || CHARTS.contains(&renderer),
+    }
+}
+
 /// The fields that a renderer's setting names: a colour stands for a dimension where there are axes, for a measure in a heatmap.
 fn names_of(renderer: &str, setting: &str, names: Names) -> Names {
     match (setting, renderer) {
@@ -260,19 +283,12 @@ fn is_by_value(spec: &ComponentSpec, setting: &str) -> bool {
 
 /// Lists the names of a component that its metrics view does not have.
 pub fn of_component(spec: &ComponentSpec, view: &Fields) -> Vec<Unknown> {
-    // What these draw is said in a language of its own.
-    if matches!(
-        spec.renderer.as_str(),
-        "vega_lite" | "custom_chart" | "markdown" | "image"
-    ) {
-        return Vec::new();
-    }
     let mut dimensions = view.dimensions.clone();
     dimensions.extend((!view.time.is_empty()).then(|| view.time.clone()));
     let all: Vec<String> = dimensions.iter().chain(&view.measures).cloned().collect();
     let mut unknown = Vec::new();
     for (setting, names) in SETTINGS {
-        if is_by_value(spec, setting) {
+        if !reads_setting(&spec.renderer, setting) || is_by_value(spec, setting) {
             continue;
         }
         let (what, known) = match names_of(&spec.renderer, setting, names) {
@@ -364,6 +380,9 @@ mod tests {
             ("bar_chart", "color.field", "port".into()),
             ("heatmap", "color.field", "flights".into()),
             ("vega_lite", "measure", "anything".into()),
+            ("line_chart", "measures", "anything".into()),
+            ("kpi", "dimensions", list(&["anything"])),
+            ("a_renderer_of_tomorrow", "y.field", "anything".into()),
             ("bar_chart", "color", "primary".into()),
         ] {
             assert_eq!(
