@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, Select, json_message, Resource};
+use watershed_controller::{Context, Controller, Error, KindOptions, Outcome, Reconciler, Resource, Select, json_message};
 
 /// The number of times that something was done: wanted in the spec, achieved in the state.
 #[derive(serde::Serialize, serde::Deserialize)]

@@ -4,9 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use watershed_controller::{
-    Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, RunOutcome, json_message,
-};
+use watershed_controller::{Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, RunOutcome, json_message};
 
 /// The desired state: a folder at this path.
 #[derive(serde::Serialize, serde::Deserialize)]

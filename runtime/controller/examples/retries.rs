@@ -4,8 +4,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use watershed_controller::kind::OnOwned;
 use watershed_controller::{
-    Context, Controller, Error, Key, KindOptions, OnOwned, Outcome, Reconciler, Resource, RetryPolicy, Work,
+    Context, Controller, Error, Key, KindOptions, Outcome, Reconciler, Resource, RetryPolicy, Work,
     json_message,
 };
 

@@ -53,7 +53,7 @@ async fn copy(handle: Handle, count: usize) -> BTreeMap<Uid, String> {
     }
 }
 
-fn text(row: &watershed_controller::Row) -> Option<(Uid, String)> {
+fn text(row: &watershed_controller::resource::Row) -> Option<(Uid, String)> {
     let state = watershed_controller::Resource::state_of::<Text>(row).ok()??;
     Some((row.uid, state.0))
 }

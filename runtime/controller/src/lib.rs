@@ -72,35 +72,93 @@ mod tasks;
 mod tests;
 mod workers;
 
-pub use api::clock::{Clock, SystemClock, TokioClock};
-pub use api::controller::{Builder, Controller, DEFAULT_CALL_TIMEOUT, DROP_GRACE};
-pub use api::error::{
-    CheckError, EditError, HistoryError, RequestError, SetStateError, ShutdownError, StartError, WaitError,
-};
-pub use api::handle::edit::{BatchRequest, EditRequest};
-pub use api::handle::{Delete, Handle, Listing, Refresh};
-pub use api::kind::{DEFAULT_RETRY, KindOptions};
+pub use api::controller::{Builder, Controller};
+pub use api::error::{EditError, RequestError, StartError, WaitError};
+pub use api::handle::edit::EditRequest;
+pub use api::handle::{Delete, Handle, Refresh};
+pub use api::kind::KindOptions;
 pub use api::message::{self, Message};
 pub use api::reconciler::Reconciler;
 pub use api::reconciler::context::Context;
-pub use api::request::{AppliedBatch, DEFAULT_DEADLINE, Request};
+pub use api::request::Request;
 pub use api::resource::Resource;
 pub use api::select::Select;
-pub use api::typed::{KindWatch, ReadError, Resources, Typed};
-pub use event_loop::host::OnLeaseLost;
-pub use failpoints::CRASH_POINTS;
-pub use metrics::stats::{self, Stats};
-pub use read::watch::{Changes, Event, Watch};
-
-pub use tokio_util::sync::CancellationToken;
-/// The words of the core, which this interface speaks.
+pub use api::typed::Resources;
+pub use metrics::stats;
+pub use read::watch::Event;
+/// The words of the core that every embedder speaks; the others stand in the modules below.
 pub use watershed_core::{
-    Applied, AtStart, Attempts, Batch, CHAIN_MAX, Cause, Change, Commit, CommitError, CommitId, Compared,
-    Consistency, Cut, Edit, Epoch, Error, ErrorKind, Expect, Explanation, Finding, Gone, HistoryRow,
-    InvocationId, Key, Kind, LastRun, Limits, Link, Mono, NAME_MAX, Name, NameProblem, NewResource, NoOpRun,
-    Now, Nudging, OnOwned, OnTimedAncestor, Outcome, OwnedView, Parents, Phase, Place, Pool, Priority,
-    Reason, Ref, RefView, Refreshes, Refusal, Required, RetryPolicy, Revision, Row, Rule, RunOutcome,
-    RunResult, Seen, SeenRef, Settled, Settlement, SpecVersion, Standing, StateVersion, Status, StatusUpdate,
-    StopReason, Stored, StoredRow, Subject, Target, Timestamp, Uid, Unreturned, Update, Why, WhyNot, Work,
-    Write,
+    Batch, Edit, Error, Expect, Key, Kind, Limits, Name, NewResource, Outcome, Ref, Refusal, RetryPolicy,
+    RunOutcome, Timestamp, Uid, Update, Work,
 };
+
+/// What a reconciler meets in its [`Context`], and says in its errors.
+pub mod reconciler {
+    pub use crate::api::error::SetStateError;
+    pub use tokio_util::sync::CancellationToken;
+    pub use watershed_core::{ErrorKind, OwnedView, Phase, Place, RefView, Refreshes};
+}
+
+/// The values of a kind's options, see [`KindOptions`].
+pub mod kind {
+    pub use crate::api::kind::DEFAULT_RETRY;
+    pub use watershed_core::{AtStart, Attempts, Nudging, OnOwned, OnTimedAncestor, Parents, Pool};
+}
+
+/// A resource in full: its row, its versions, its status, and the ways to name and list it.
+pub mod resource {
+    pub use crate::api::handle::Listing;
+    pub use crate::api::typed::{ReadError, Typed};
+    pub use watershed_core::{
+        LastRun, NAME_MAX, NameProblem, NoOpRun, Required, Revision, Row, Seen, SeenRef, Settled,
+        SpecVersion, Standing, StateVersion, Status, Target,
+    };
+}
+
+/// Batches, and the ends of edits and requests.
+pub mod request {
+    pub use crate::api::controller::DEFAULT_CALL_TIMEOUT;
+    pub use crate::api::handle::edit::BatchRequest;
+    pub use crate::api::request::{AppliedBatch, DEFAULT_DEADLINE};
+    pub use watershed_core::{Applied, Change, Settlement};
+}
+
+/// The runs of resources, and the reasons for them: see [`Handle::history`].
+pub mod history {
+    pub use crate::api::error::HistoryError;
+    pub use watershed_core::{
+        CHAIN_MAX, Cause, Cut, HistoryRow, InvocationId, Link, Priority, Reason, RunResult, Why,
+    };
+}
+
+/// The answers of [`Handle::explain`].
+pub mod explain {
+    pub use watershed_core::{Explanation, Subject, WhyNot};
+}
+
+/// The answers of [`Handle::check_consistency`].
+pub mod consistency {
+    pub use crate::api::error::CheckError;
+    pub use watershed_core::{Compared, Consistency, Finding, Rule};
+}
+
+/// Clocks: the machine's, tokio's for tests, and the trait for one's own.
+pub mod clock {
+    pub use crate::api::clock::{Clock, SystemClock, TokioClock};
+    pub use watershed_core::{Mono, Now};
+}
+
+/// Following a catalog: see [`Handle::watch`].
+pub mod watch {
+    pub use crate::api::typed::KindWatch;
+    pub use crate::read::watch::{Changes, Watch};
+    pub use watershed_core::{Gone, StatusUpdate};
+}
+
+/// The ends of a controller, wanted or not.
+pub mod shutdown {
+    pub use crate::api::controller::DROP_GRACE;
+    pub use crate::api::error::ShutdownError;
+    pub use crate::event_loop::host::OnLeaseLost;
+    pub use watershed_core::{StopReason, Unreturned};
+}

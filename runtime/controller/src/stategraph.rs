@@ -9,7 +9,7 @@
 //! # use std::time::Duration;
 //! # use serde_json::{Value, json};
 //! use watershed_controller::stategraph::{GraphContext, GraphReconciler, GraphState, Renderer};
-//! use watershed_controller::{Controller, Error, Key, KindOptions, json_message, Resource};
+//! use watershed_controller::{Controller, Error, Key, KindOptions, Resource, json_message};
 //! use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
 //!
 //! /// Names of lamps that are to shine.
@@ -148,7 +148,8 @@ pub trait Renderer: Sized + Send + Sync + 'static {
 ///
 /// ```
 /// use serde_json::{Value, json};
-/// use watershed_controller::{Message, stategraph::GraphState};
+/// use watershed_controller::Message;
+/// use watershed_controller::stategraph::GraphState;
 /// use watershed_stategraph::{Graph, Item, Ref};
 /// let mut house = Graph::new("house");
 /// house.insert(Item::new(Ref::parse("lamp/hall")?, json!("on")))?;
@@ -189,7 +190,7 @@ impl<V: Value> Message for GraphState<V> {
 /// # use std::time::Duration;
 /// # use serde_json::{Value, json};
 /// # use watershed_controller::stategraph::{GraphContext, GraphReconciler, Renderer};
-/// # use watershed_controller::{Controller, Error, KindOptions, json_message, Resource};
+/// # use watershed_controller::{Controller, Error, KindOptions, Resource, json_message};
 /// # use watershed_stategraph::{Context, Executor, Graph, Handler, HandlerError, Item, ItemType, Ref};
 /// # #[derive(serde::Serialize, serde::Deserialize)]
 /// # struct Lamps(Vec<String>);
@@ -353,7 +354,8 @@ impl<R: Renderer> Reconciler for GraphReconciler<R> {
 /// For tests and tools: the resource that a graph belongs to.
 ///
 /// ```
-/// use watershed_controller::{stategraph::resource_of, Resource};
+/// use watershed_controller::Resource;
+/// use watershed_controller::stategraph::resource_of;
 /// let uid = Resource::fresh_uid();
 /// assert_eq!(resource_of(&uid.to_string()), Some(uid));
 /// assert_eq!(resource_of("warehouse"), None);

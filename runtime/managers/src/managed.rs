@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::{
-    Builder, Context, Error, Key, KindOptions, OnOwned, Outcome, Parents, Reconciler, Resource, Work,
-};
+use watershed_controller::kind::{OnOwned, Parents};
+use watershed_controller::{Builder, Context, Error, Key, KindOptions, Outcome, Reconciler, Resource, Work};
 
 use crate::deliver::EVENT_KIND;
 use crate::desired::Wanted;

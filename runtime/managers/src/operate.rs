@@ -1,7 +1,8 @@
 //! The hands of operators: setting what is desired.
 
 use watershed_controller::message::{DecodeError, Message};
-use watershed_controller::{EditError, Expect, Handle, Key, RequestError, Target, Update};
+use watershed_controller::resource::Target;
+use watershed_controller::{EditError, Expect, Handle, Key, RequestError, Update};
 
 use crate::desired::{Wanted, desired_of, with_desired};
 use crate::stages::Stage;

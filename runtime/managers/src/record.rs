@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use watershed_controller::kind::Attempts;
 use watershed_controller::message::{DecodeError, EncodeError, Message};
-use watershed_controller::{Attempts, StateVersion, Timestamp, Uid};
+use watershed_controller::resource::StateVersion;
+use watershed_controller::{Timestamp, Uid};
 
 use crate::event::EventMatch;
 use crate::frame::{join, split};

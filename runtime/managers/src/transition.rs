@@ -1,7 +1,8 @@
 //! Transitions: the story of a resource, as far back as its record keeps it.
 
 use serde::{Deserialize, Serialize};
-use watershed_controller::{InvocationId, Timestamp};
+use watershed_controller::Timestamp;
+use watershed_controller::history::InvocationId;
 
 use crate::stages::Stage;
 

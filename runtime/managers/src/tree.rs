@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use watershed_controller::{Key, Resource, Row, Uid};
+use watershed_controller::resource::Row;
+use watershed_controller::{Key, Resource, Uid};
 
 use crate::deliver::EVENT_KIND;
 use crate::record::{Record, record_of};

@@ -1,7 +1,8 @@
 //! The common part of dashboards: each is a function of its spec and of what it reads, and is checked again only when
 //! one of these changed.
 
-use watershed_controller::{AtStart, Context, KindOptions, Reconciler, RetryPolicy};
+use watershed_controller::kind::AtStart;
+use watershed_controller::{Context, KindOptions, Reconciler, RetryPolicy};
 use watershed_core::{Error, Outcome, Parents, RefView, Work};
 use watershed_proto::{Fault, MetricsViewSpec, MetricsViewState};
 

@@ -44,7 +44,8 @@ mod triggers;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
-use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy, Row};
+use watershed_controller::resource::Row;
+use watershed_controller::{Context, KindOptions, Reconciler, Resource, RetryPolicy};
 use watershed_core::{Error, Nudging, Outcome, Parents};
 use watershed_drivers::olap::Tag;
 use watershed_proto::{Message, ModelSpec, ModelState};

@@ -34,8 +34,10 @@ use std::{
 };
 
 use watershed_compilers::{Health, Kind, Options, Project, Spec, Trust};
+use watershed_controller::kind::Nudging;
+use watershed_controller::resource::Listing;
 use watershed_controller::{
-    Context, EditError, Handle, Key, KindOptions, Listing, Nudging, Reconciler, Resource, RetryPolicy, Select,
+    Context, EditError, Handle, Key, KindOptions, Reconciler, Resource, RetryPolicy, Select,
 };
 use watershed_core::{Batch, Edit, Error, Outcome, Refusal, Row, Uid, Work};
 use watershed_drivers::olap::{Session, TrashLimits};

@@ -12,10 +12,10 @@ use crate::play::Play;
 use crate::script::PLACES;
 use crate::sight::Sight;
 use crate::story::{Story, text};
-use watershed_controller::Clock;
 use watershed_controller::Reconciler;
 use watershed_controller::Resource;
 use watershed_controller::Select;
+use watershed_controller::clock::Clock;
 
 /// The number of times that what has failed is tried again.
 const RETRIES: usize = 3;

@@ -18,7 +18,7 @@ use crate::things::{Thing, Things};
 use watershed_controller::Message;
 use watershed_controller::Reconciler;
 use watershed_controller::Select;
-use watershed_controller::TokioClock;
+use watershed_controller::clock::TokioClock;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{EditError, WaitError};
 

@@ -14,8 +14,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::Instant;
+use watershed_controller::reconciler::{CancellationToken, Phase};
+use watershed_controller::resource::Row;
 use watershed_controller::store::BoxFuture;
-use watershed_controller::{CancellationToken, Context, Error, Outcome, Phase, Reconciler, Row};
+use watershed_controller::{Context, Error, Outcome, Reconciler};
 
 use crate::script::Point;
 use crate::sync::lock;

@@ -10,7 +10,7 @@ use crate::probe::{Control, Probed, Pulse};
 use watershed_controller::Controller;
 use watershed_controller::Reconciler;
 use watershed_controller::StartError;
-use watershed_controller::TokioClock;
+use watershed_controller::clock::TokioClock;
 use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
 
 /// Turns that a process gets to drop what it was told to drop.

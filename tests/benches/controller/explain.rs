@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use watershed_controller::reconciler::{ErrorKind, RefView};
+use watershed_controller::resource::Standing;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
-    Context, Controller, Error, ErrorKind, Handle, Key, KindOptions, Limits, Outcome, Reconciler, RefView,
-    Standing,
+    Context, Controller, Error, Handle, Key, KindOptions, Limits, Outcome, Reconciler,
 };
 use watershed_tests::measure::{Report, Unit};
 

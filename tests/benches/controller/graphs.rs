@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
+use watershed_controller::Key;
+use watershed_controller::kind::Parents;
 use watershed_controller::store::{MemoryStore, SqliteStore};
-use watershed_controller::{Key, Parents};
 use watershed_tests::measure::{Report, Unit};
 
 use crate::world::{

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use watershed_controller::kind::Parents;
 use watershed_controller::message::{DecodeError, EncodeError};
 use watershed_controller::store::{MemoryStore, Store};
 use watershed_controller::{
-    Batch, Context, Controller, Edit, Error, KindOptions, Limits, Message, NewResource, Outcome, Parents,
-    Reconciler, Ref, Resource,
+    Batch, Context, Controller, Edit, Error, KindOptions, Limits, Message, NewResource, Outcome, Reconciler,
+    Ref, Resource,
 };
 
 /// Longer than any of this takes.

@@ -1,8 +1,9 @@
 //! The check of a running controller: its rules, and the stored catalog against the loaded one.
 
 use sqlx::{Connection, SqliteConnection};
+use watershed_controller::Refusal;
+use watershed_controller::consistency::{CheckError, Compared, Finding, Rule};
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
-use watershed_controller::{CheckError, Compared, Finding, Refusal, Rule};
 
 use crate::faults::{Fault, FaultyStore};
 use crate::task::{SOON, Task, key, reading, start, task};

@@ -8,8 +8,10 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
+use watershed_controller::consistency::Compared;
+use watershed_controller::shutdown::{ShutdownError, StopReason};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Compared, EditError, Limits, Refusal, Select, ShutdownError, StopReason};
+use watershed_controller::{EditError, Limits, Refusal, Select};
 
 use crate::task::{SOON, Task, builder, key, start, task};
 

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use watershed_controller::history::Why;
+use watershed_controller::resource::{Revision, Standing};
+use watershed_controller::shutdown::{ShutdownError, StopReason};
+use watershed_controller::store::Epoch;
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
-use watershed_controller::{
-    Controller, EditError, Epoch, Event, Limits, Refusal, Revision, Select, ShutdownError, Standing,
-    StopReason, WaitError, Why,
-};
+use watershed_controller::{Controller, EditError, Event, Limits, Refusal, Select, WaitError};
 
 use crate::faults::{Fault, FaultyStore};
 use crate::task::{Ending, SOON, Task, key, reading, start, state_of, task};

@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use watershed_controller::request::Settlement;
+use watershed_controller::resource::Settled;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
     Context, Controller, Edit, EditError, Error, Key, KindOptions, Outcome, Reconciler, Refusal, Resource,
-    RunOutcome, Select, Settled, Settlement, Timestamp, Update, WaitError,
+    RunOutcome, Select, Timestamp, Update, WaitError,
 };
 
 use crate::task::{Built, SOON, Task, Tasks, key, reading, start, state_of, task};
@@ -160,7 +162,7 @@ async fn what_could_never_run_is_refused_at_the_door() {
         "a".into(),
         controller.get("a").unwrap().row.uid.into(),
     ] {
-        let target: watershed_controller::Target = target;
+        let target: watershed_controller::resource::Target = target;
         let update = Update {
             spec: Some((Arc::clone(&unreadable.spec), 1)),
             ..Update::default()
@@ -194,7 +196,7 @@ async fn a_transient_error_is_tried_again_unless_its_kind_says_otherwise() {
     let never = KindOptions::new("once").retry(watershed_controller::RetryPolicy::Never);
     let builder = Controller::builder().kind("flaky", Flaky(AtomicUsize::new(0)));
     let builder = builder.kind(never, Tasks);
-    let clock = watershed_controller::TokioClock::starting_at(Timestamp(0));
+    let clock = watershed_controller::clock::TokioClock::starting_at(Timestamp(0));
     let controller = builder.clock(clock).start().await.unwrap();
     let began = tokio::time::Instant::now();
     controller

@@ -3,8 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use watershed_controller::Uid;
+use watershed_controller::history::HistoryRow;
 use watershed_controller::store::{BoxFuture, Catalog, MemoryStore, Opened, Store, StoreError};
-use watershed_controller::{HistoryRow, Uid};
 use watershed_core::{Commit, CommitError, Stored};
 
 /// The fault of a store's commits.

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use watershed_controller::clock::TokioClock;
+use watershed_controller::request::Settlement;
+use watershed_controller::resource::{Revision, Row, SpecVersion, Target};
+use watershed_controller::shutdown::StopReason;
 use watershed_controller::store::MemoryStore;
+use watershed_controller::watch::Changes;
 use watershed_controller::{
-    Batch, Changes, Controller, Edit, EditError, Event, Expect, Handle, KindOptions, Refresh, Refusal,
-    RequestError, Resource, Revision, Row, RunOutcome, Select, Settlement, SpecVersion, StopReason, Target,
-    Timestamp, TokioClock, Uid, Update, WaitError,
+    Batch, Controller, Edit, EditError, Event, Expect, Handle, KindOptions, Refresh, Refusal, RequestError,
+    Resource, RunOutcome, Select, Timestamp, Uid, Update, WaitError,
 };
 
 use crate::task::{Ending, SOON, Task, Tasks, builder, key, reading, start, state_of, task};

@@ -1,9 +1,9 @@
 //! Operations of reconcilers, and their effects.
 
+use watershed_controller::history::{RunResult, Why};
+use watershed_controller::resource::{Settled, Standing};
 use watershed_controller::store::MemoryStore;
-use watershed_controller::{
-    Controller, RequestError, RunOutcome, RunResult, Select, Settled, Standing, Why, Work,
-};
+use watershed_controller::{Controller, RequestError, RunOutcome, Select, Work};
 
 use crate::task::{Ending, SOON, Task, Tasks, key, reading, start, state_of, task};
 

@@ -4,9 +4,11 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use sqlx::postgres::{PgPool, PgPoolOptions};
+use watershed_controller::resource::Revision;
+use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::postgres::{PostgresStore, WhenHeld};
 use watershed_controller::store::{Store, StoreError, TablePrefix};
-use watershed_controller::{Controller, EditError, Refusal, Revision, ShutdownError, StartError};
+use watershed_controller::{Controller, EditError, Refusal, StartError};
 use watershed_tests::postgres::Server;
 
 use crate::durability::restarts_where_it_was;

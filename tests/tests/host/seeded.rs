@@ -13,11 +13,13 @@ use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
+use watershed_controller::clock::TokioClock;
+use watershed_controller::kind::Parents;
+use watershed_controller::reconciler::RefView;
 use watershed_controller::store::MemoryStore;
 use watershed_controller::{
     Batch, Context, Controller, Delete, Edit, Error, Key, KindOptions, Message, NewResource, Outcome,
-    Parents, Reconciler, Ref, RefView, Resource, Select, Timestamp, TokioClock, Uid, Update, Work,
-    json_message,
+    Reconciler, Ref, Resource, Select, Timestamp, Uid, Update, Work, json_message,
 };
 
 use crate::task::SOON;

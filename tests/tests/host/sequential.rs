@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use watershed_controller::resource::Row;
 use watershed_controller::store::{MemoryStore, SqliteStore, Store};
-use watershed_controller::{Event, Handle, Resource, Row, Select, Uid};
+use watershed_controller::{Event, Handle, Resource, Select, Uid};
 
 use crate::task::{Task, key, start, task};
 

@@ -36,3 +36,28 @@ fn the_page_about_embedding_shows_the_smallest_program_as_it_is() {
         .expect("its heading ends with a blank line");
     assert!(page.contains(code), "docs/embedding.md shows another program");
 }
+
+/// The most names at the root of the controller's library; the others stand in modules with a meaning.
+const ROOT_NAMES: usize = 40;
+
+#[test]
+fn the_root_of_the_controller_has_few_names() {
+    let lib = read(&root().join("runtime/controller/src/lib.rs"));
+    let uses = lib
+        .split("\npub use ")
+        .skip(1)
+        .filter_map(|rest| rest.split(';').next());
+    let names: Vec<&str> = uses
+        .flat_map(|list| {
+            let list = list.split_once('{').map_or(list, |(_, names)| names);
+            list.trim_end_matches('}').split(',')
+        })
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .collect();
+    assert!(
+        names.len() <= ROOT_NAMES,
+        "{} names, at most {ROOT_NAMES}: {names:?}",
+        names.len()
+    );
+}

@@ -129,7 +129,7 @@ fn dies_and_recovers(project: &Sandbox, point: &str, visits: u32, expected: &[St
 }
 
 fn points() -> impl Iterator<Item = &'static str> {
-    watershed_controller::CRASH_POINTS
+    watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)
         .copied()

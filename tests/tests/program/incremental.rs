@@ -133,7 +133,7 @@ fn dead_at_any_point_of_a_step_no_row_is_lost_or_comes_twice() {
     let undisturbed = project.copied();
     undisturbed.run(0);
     let expected = undisturbed.tables();
-    let points = watershed_controller::CRASH_POINTS
+    let points = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS);
     let mut deaths = BTreeMap::new();
@@ -218,7 +218,7 @@ fn random_data_and_random_deaths_leave_what_a_naive_reference_holds() {
     let sandbox = Sandbox::with(PROJECT);
     sandbox.run(0);
     let mut reference = Reference::of(&[(1, 1, 10), (2, 1, 20), (3, 2, 30)]);
-    let points: Vec<&str> = watershed_controller::CRASH_POINTS
+    let points: Vec<&str> = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)
         .copied()

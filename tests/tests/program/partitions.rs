@@ -198,7 +198,7 @@ fn random_files_and_random_deaths_leave_what_the_files_hold() {
     // The value in each file; a file that is gone keeps its rows in what adds.
     let mut files: BTreeMap<u64, u64> = BTreeMap::from([(2, 30), (3, 40)]);
     let mut added = files.clone();
-    let points: Vec<&str> = watershed_controller::CRASH_POINTS
+    let points: Vec<&str> = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS)
         .copied()

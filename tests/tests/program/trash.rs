@@ -331,7 +331,7 @@ fn dead_at_any_point_of_a_switch_and_of_the_way_back_nothing_is_lost() {
     project.write("models/d.sql", PROJECT[5].1);
     // What is kept of the switch goes at the end of the run.
     project.write("watershed.yaml", "trash: {size: 0}\n");
-    let points = watershed_controller::CRASH_POINTS
+    let points = watershed_controller::store::CRASH_POINTS
         .iter()
         .chain(watershed_drivers::CRASH_POINTS);
     let mut deaths = BTreeMap::new();

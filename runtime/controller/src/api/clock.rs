@@ -28,7 +28,7 @@ pub trait Clock: Send + Sync + 'static {
 /// The machine's clocks.
 ///
 /// ```
-/// use watershed_controller::{Clock, SystemClock};
+/// use watershed_controller::clock::{Clock, SystemClock};
 ///
 /// let clock = SystemClock::new();
 /// assert!(clock.now().mono <= clock.now().mono);
@@ -82,7 +82,8 @@ impl Clock for SystemClock {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Clock, Controller, KindOptions, Timestamp, TokioClock};
+/// use watershed_controller::{Controller, KindOptions, Timestamp};
+/// use watershed_controller::clock::{Clock, TokioClock};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -183,7 +183,9 @@ impl Drop for Controller {
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
 /// use watershed_controller::store::MemoryStore;
-/// use watershed_controller::{Controller, KindOptions, Limits, SystemClock, OnLeaseLost};
+/// use watershed_controller::{Controller, KindOptions, Limits};
+/// use watershed_controller::clock::SystemClock;
+/// use watershed_controller::shutdown::OnLeaseLost;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -461,7 +463,7 @@ mod tests {
     use watershed_core::Timestamp;
 
     use super::*;
-    use crate::TokioClock;
+    use crate::clock::TokioClock;
 
     fn jitter(builder: Builder) -> Option<u64> {
         let (member, _, _) = builder.member(&Stored::default(), None, Role::Candidate);

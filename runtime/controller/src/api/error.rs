@@ -202,7 +202,8 @@ const STATE_CODE: &str = "state";
 /// # #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
-/// use watershed_controller::{Controller, HistoryError, Key, KindOptions};
+/// use watershed_controller::{Controller, Key, KindOptions};
+/// use watershed_controller::history::HistoryError;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -276,7 +277,8 @@ pub enum CheckError {
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, ShutdownError};
+/// use watershed_controller::{Controller, KindOptions};
+/// use watershed_controller::shutdown::ShutdownError;
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

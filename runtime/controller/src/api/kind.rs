@@ -19,7 +19,8 @@ pub const DEFAULT_RETRY: RetryPolicy = RetryPolicy::Backoff {
 ///
 /// ```
 /// use std::time::Duration;
-/// use watershed_controller::{KindOptions, Parents};
+/// use watershed_controller::KindOptions;
+/// use watershed_controller::kind::Parents;
 ///
 /// let report = KindOptions::new("report")
 ///     .parents(Parents::Changed)

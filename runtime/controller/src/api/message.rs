@@ -164,7 +164,8 @@ pub fn from_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
 /// Implements [`Message`] for a serde type as canonical JSON.
 ///
 /// ```
-/// # use watershed_controller::{json_message, message::{DecodeError, from_json}};
+/// # use watershed_controller::json_message;
+/// # use watershed_controller::message::{DecodeError, from_json};
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Greeting {
 ///     text: String,

@@ -28,7 +28,7 @@ use crate::event_loop::shared::Shared;
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, RunOutcome, Resource};
+/// use watershed_controller::{Controller, Key, KindOptions, Resource, RunOutcome};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -77,7 +77,7 @@ impl Request {
     }
 }
 
-/// A batch that was carried out, see [`BatchRequest::follow`](crate::BatchRequest::follow). Dropping it takes nothing
+/// A batch that was carried out, see [`BatchRequest::follow`](crate::request::BatchRequest::follow). Dropping it takes nothing
 /// back.
 #[derive(Debug)]
 pub struct AppliedBatch {

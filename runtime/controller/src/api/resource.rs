@@ -27,7 +27,8 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, Key, KindOptions, Settled, Standing, Resource};
+/// use watershed_controller::{Controller, Key, KindOptions, Resource};
+/// use watershed_controller::resource::{Settled, Standing};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -23,7 +23,7 @@ use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
 /// # struct Page(String);
 /// # watershed_controller::json_message!(Page, format = 1);
 /// use std::time::Duration;
-/// use watershed_controller::{Controller, KindOptions, Select, Resource};
+/// use watershed_controller::{Controller, KindOptions, Resource, Select};
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {

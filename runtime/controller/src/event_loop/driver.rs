@@ -58,9 +58,11 @@ mod tests {
     use watershed_core::{Batch, Edit, Key, Now, Refusal, Uid, Update};
 
     use crate::api::error::EditError;
+    use crate::clock::{Clock, SystemClock};
+    use crate::shutdown::ShutdownError;
     use crate::store::Store;
     use crate::tests::support::{Nothing, SOON, thing};
-    use crate::{Clock, Controller, Handle, KindOptions, ShutdownError, SystemClock};
+    use crate::{Controller, Handle, KindOptions};
 
     use super::*;
 

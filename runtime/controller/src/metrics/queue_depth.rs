@@ -11,7 +11,7 @@ use crate::sync::AtomicU64;
 
 /// The queues inside the controller of this process.
 ///
-/// Part of [`Stats`](crate::Stats). At rest nothing waits but what is kept for watchers who come back.
+/// Part of [`Stats`](crate::stats::Stats). At rest nothing waits but what is kept for watchers who come back.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct QueueDepths {
     /// Calls on their way to the loop. At most 1,024; who calls when these are there waits outside.

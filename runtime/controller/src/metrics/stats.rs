@@ -51,7 +51,7 @@ pub struct Stats {
     /// All resources, deleted ones included whose delete is unfinished.
     pub resources: u64,
     /// Pending ones, by the priority of what asked for them, which says who starts first: see
-    /// [`Priority`](crate::Priority).
+    /// [`Priority`](crate::history::Priority).
     pub pending: BTreeMap<String, u64>,
     /// Pending ones, by the reason that they were asked for.
     pub pending_by_reason: BTreeMap<String, u64>,

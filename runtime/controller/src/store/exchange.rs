@@ -51,7 +51,7 @@ pub struct ClaimedCall {
 /// Answers to one call, by holder or for its caller; none is not given yet. Texts are JSON.
 ///
 /// ```
-/// use watershed_controller::Revision;
+/// use watershed_controller::resource::Revision;
 /// use watershed_controller::store::Answers;
 ///
 /// let id = uuid::Uuid::from_u128(1);
@@ -77,7 +77,7 @@ pub struct Answers {
 /// The commits after a revision, all of one moment.
 ///
 /// ```
-/// use watershed_controller::Revision;
+/// use watershed_controller::resource::Revision;
 /// use watershed_controller::store::exchange::Delta;
 ///
 /// let nothing = Delta { revision: Revision(7), ..Delta::default() };

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use thiserror::Error;
-use watershed_core::{Commit, CommitError, HistoryRow, Revision, Stored, Uid, Write};
+use watershed_core::{HistoryRow, Revision, Uid};
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod columns;
@@ -29,6 +29,7 @@ mod prefix;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+pub use crate::failpoints::CRASH_POINTS;
 pub use exchange::{Answers, Exchange};
 pub(crate) use exchange::{ClaimedCall, Interest, RemoteCall, Wake};
 pub use lease::Lease;
@@ -40,6 +41,9 @@ pub use postgres::{PostgresReader, PostgresStore};
 pub use prefix::TablePrefix;
 #[cfg(feature = "sqlite")]
 pub use sqlite::{SqliteReader, SqliteStore};
+
+/// The words of the core that stores speak.
+pub use watershed_core::{Commit, CommitError, CommitId, Epoch, Stored, StoredRow, Write};
 
 /// A future behind a pointer, so that the traits can be used without knowing the store.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;

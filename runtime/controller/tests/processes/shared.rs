@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use watershed_controller::request::Settlement;
+use watershed_controller::resource::SpecVersion;
 use watershed_controller::store::TablePrefix;
 use watershed_controller::store::postgres::PostgresStore;
 use watershed_controller::{
     Batch, Controller, Edit, EditError, Event, Expect, Refresh, Refusal, RequestError, Resource, RunOutcome,
-    Select, Settlement, SpecVersion, StartError, WaitError,
+    Select, StartError, WaitError,
 };
 
 use crate::server::Server;

@@ -12,7 +12,8 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use watershed_controller::stats::{QueueDepth, QueueDepths};
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{Batch, Controller, Edit, EditError, Limits, Refusal, Resource, Select, Watch};
+use watershed_controller::watch::Watch;
+use watershed_controller::{Batch, Controller, Edit, EditError, Limits, Refusal, Resource, Select};
 
 use crate::task::{SOON, Task, builder, key, reading};
 

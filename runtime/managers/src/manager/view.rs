@@ -3,7 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use watershed_controller::{CancellationToken, Epoch, Name, OwnedView, RefView, Timestamp, Uid};
+use watershed_controller::reconciler::{CancellationToken, OwnedView, RefView};
+use watershed_controller::store::Epoch;
+use watershed_controller::{Name, Timestamp, Uid};
 
 use crate::cloud::CloudEvent;
 use crate::desired::{Desired, Wanted};

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use watershed_controller::{CancellationToken, Error, ErrorKind, Reconciler, RetryPolicy};
+use watershed_controller::reconciler::{CancellationToken, ErrorKind};
+use watershed_controller::{Error, Reconciler, RetryPolicy};
 
 use super::{Blocked, Halt, Pass, STEP_FAILED, failed};
 use crate::goal::Goal;

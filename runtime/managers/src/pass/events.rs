@@ -1,6 +1,7 @@
 //! The events that a resource owns: each has its effect once.
 
-use watershed_controller::{Edit, Reconciler, Resource, Row};
+use watershed_controller::resource::Row;
+use watershed_controller::{Edit, Reconciler, Resource};
 
 use super::Pass;
 use crate::deliver::{EVENT_KIND, EVENTS_KEPT, Received};

@@ -1,6 +1,7 @@
 //! Looking: what is there wins over what is stored.
 
-use watershed_controller::{CancellationToken, Error, Reconciler};
+use watershed_controller::reconciler::CancellationToken;
+use watershed_controller::{Error, Reconciler};
 use watershed_schedule::Phase;
 
 use super::{CONFIRM_AFTER, Halt, Pass};
@@ -42,7 +43,7 @@ impl<M: Manager, R: Reconciler<State = Kept<M::Details>>> Pass<'_, M, R> {
             Ok(Observation::Unclear(why)) => Err(Halt::failed(Error::transient("observe-unclear", why))),
             Err(error) => Err(Halt::failed(Error {
                 code: "observe-unclear".into(),
-                kind: watershed_controller::ErrorKind::Transient,
+                kind: watershed_controller::reconciler::ErrorKind::Transient,
                 ..error
             })),
         }

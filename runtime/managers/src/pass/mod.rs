@@ -17,9 +17,8 @@ mod time;
 use std::sync::Arc;
 use std::time::Duration;
 
-use watershed_controller::{
-    CancellationToken, Context, Error, Name, Outcome, Reconciler, SetStateError, Timestamp, Uid, Work,
-};
+use watershed_controller::reconciler::{CancellationToken, SetStateError};
+use watershed_controller::{Context, Error, Name, Outcome, Reconciler, Timestamp, Uid, Work};
 
 use crate::cloud::CloudEvent;
 use crate::desired::Wanted;

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use watershed_controller::message::{DecodeError, Message};
+use watershed_controller::reconciler::{ErrorKind, OwnedView};
+use watershed_controller::resource::Row;
 use watershed_controller::{
-    Batch, Edit, EditError, Error, ErrorKind, Key, NewResource, OwnedView, Reconciler, Refusal, Resource,
-    RetryPolicy, Row, Update, Work,
+    Batch, Edit, EditError, Error, Key, NewResource, Reconciler, Refusal, Resource, RetryPolicy, Update, Work,
 };
 
 use super::{Blocked, Halt, PART_FAILED, Pass, failed};

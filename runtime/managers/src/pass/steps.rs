@@ -1,6 +1,8 @@
 //! Steps: which comes next, what stands in its way, and its actions one by one.
 
-use watershed_controller::{Error, Reconciler, RefView, Row, Work};
+use watershed_controller::reconciler::RefView;
+use watershed_controller::resource::Row;
+use watershed_controller::{Error, Reconciler, Work};
 
 use super::act::Tried;
 use super::{Blocked, Halt, Pass, STEP_FAILED, STEPS_MAX, failed};

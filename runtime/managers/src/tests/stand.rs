@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use watershed_controller::clock::TokioClock;
 use watershed_controller::store::MemoryStore;
-use watershed_controller::{Controller, Key, Resource, Timestamp, TokioClock, Uid};
+use watershed_controller::{Controller, Key, Resource, Timestamp, Uid};
 
 use super::world::{Node, Thing, World, record};
 use crate::{Desired, Managed, Record, Wanted, desired_of};
@@ -81,7 +82,7 @@ impl Stand {
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        watershed_controller::Clock::now(&self.clock).wall
+        watershed_controller::clock::Clock::now(&self.clock).wall
     }
 
     /// Seconds since the beginning.

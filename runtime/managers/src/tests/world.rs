@@ -9,7 +9,8 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
-use watershed_controller::{Epoch, Error, Handle, Key, Resource, Timestamp, Uid, json_message};
+use watershed_controller::store::Epoch;
+use watershed_controller::{Error, Handle, Key, Resource, Timestamp, Uid, json_message};
 
 use crate::goal::Allowed;
 use crate::record::{Record, record_of};

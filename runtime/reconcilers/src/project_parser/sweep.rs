@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Resource, message::Message};
+use watershed_controller::Resource;
+use watershed_controller::message::Message;
 use watershed_drivers::olap::{Failure, Guard};
 use watershed_proto::ModelSpec;
 

@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Controller, Key, Resource, Select, store::MemoryStore};
+use watershed_controller::store::MemoryStore;
+use watershed_controller::{Controller, Key, Resource, Select};
 use watershed_core::{Epoch, Error, InvocationId, RunResult, Uid, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},

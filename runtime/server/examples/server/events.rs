@@ -8,7 +8,9 @@ use axum::response::IntoResponse;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures::StreamExt as _;
 use serde_json::json;
-use watershed_controller::{self as controller, Changes, Revision};
+use watershed_controller as controller;
+use watershed_controller::resource::Revision;
+use watershed_controller::watch::Changes;
 
 use crate::routes::Projects;
 use crate::view;

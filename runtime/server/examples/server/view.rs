@@ -1,7 +1,8 @@
 //! The JSON that callers get: an interface of the embedder's own, so that it changes when the embedder wants.
 
 use serde_json::{Value, json};
-use watershed_controller::{Row, RunOutcome};
+use watershed_controller::RunOutcome;
+use watershed_controller::resource::Row;
 
 /// One resource.
 pub(crate) fn row(row: &Row) -> Value {

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use watershed_controller::{Event, Handle, Revision, Select};
+use watershed_controller::resource::Revision;
+use watershed_controller::{Event, Handle, Select};
 
 use crate::instance::Instance;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use watershed_controller::ShutdownError;
+use watershed_controller::shutdown::ShutdownError;
 use watershed_drivers::volume::{Bytes, Volume};
 
 use super::failure::Failure;

@@ -1,7 +1,8 @@
 //! Letting through what is held because it loses rows.
 
 use futures::future::join_all;
-use watershed_controller::{Refresh, Request, RequestError, Target};
+use watershed_controller::resource::Target;
+use watershed_controller::{Refresh, Request, RequestError};
 use watershed_reconcilers::model::HELD_CODE;
 
 use super::Instance;

@@ -1,7 +1,9 @@
 //! The check that the controller and its catalog hold together.
 
+use watershed_controller::Limits;
+use watershed_controller::consistency::{CheckError, Compared as Found, Consistency, Finding, Rule};
+use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
-use watershed_controller::{CheckError, Compared as Found, Consistency, Finding, Limits, Revision, Rule};
 use watershed_core::{Core, Now, Stored};
 
 use super::Instance;

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use watershed_compilers::{Health, Project, Resource, ResourceKey, Severity, Spec};
-use watershed_controller::{Error, ErrorKind, Key, Place, Ref, Row, SpecVersion, Timestamp, Uid};
+use watershed_controller::reconciler::{ErrorKind, Place};
+use watershed_controller::resource::{Row, SpecVersion};
+use watershed_controller::{Error, Key, Ref, Timestamp, Uid};
 use watershed_drivers::olap::TrashLimits;
 use watershed_reconcilers::project_parser::compilation::{self, Compilation};
 use watershed_reconcilers::project_parser::diff::labels;

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Refresh, RequestError, Settled, Standing, Target, Uid, WaitError, WhyNot};
+use watershed_controller::explain::WhyNot;
+use watershed_controller::resource::{Settled, Standing, Target};
+use watershed_controller::{Refresh, RequestError, Uid, WaitError};
 
 use super::Instance;
 use super::observer::Observer;

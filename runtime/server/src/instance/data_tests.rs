@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Key, Row};
+use watershed_controller::Key;
+use watershed_controller::resource::Row;
 use watershed_drivers::olap::Olap;
 use watershed_proto::{Message, ModelSpec};
 use watershed_reconcilers::model::data_tests::Tests;

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
+use watershed_controller::history::HistoryRow;
+use watershed_controller::resource::Revision;
 use watershed_controller::store::SqliteReader;
-use watershed_controller::{HistoryRow, Revision};
 use watershed_core::Stored;
 use watershed_drivers::duckdb::{Access, Engine};
 use watershed_reconcilers::secrets::Secrets;

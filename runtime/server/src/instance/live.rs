@@ -15,7 +15,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Event, Handle, Select, Target, Uid, Watch};
+use watershed_controller::resource::Target;
+use watershed_controller::watch::Watch;
+use watershed_controller::{Event, Handle, Select, Uid};
 use watershed_drivers::watch::{Anew, Seen, Subscription, Tree, WatchError, Watcher};
 use watershed_reconcilers::project_parser::folder::{is_ignored, is_project_file};
 use watershed_reconcilers::project_parser::touched::{Scope, Touched};

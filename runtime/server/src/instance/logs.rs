@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use tokio::sync::broadcast::{self, error::RecvError};
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{HistoryRow, Uid};
+use watershed_controller::Uid;
+use watershed_controller::history::HistoryRow;
 
 use super::{Instance, read};
 use crate::documents::{LogLine, LogsDocument};

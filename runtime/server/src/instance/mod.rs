@@ -52,10 +52,10 @@ use std::time::Duration;
 use crate::sync::Unpoisoned;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
+use watershed_controller::resource::Revision;
+use watershed_controller::shutdown::ShutdownError;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{
-    Controller, EditError, Handle, Limits, Request, Revision, ShutdownError, StartError,
-};
+use watershed_controller::{Controller, EditError, Handle, Limits, Request, StartError};
 use watershed_drivers::duckdb::{self, Access};
 use watershed_drivers::sandbox::Sandbox;
 use watershed_drivers::watch::{WatchError, Watcher};

@@ -13,10 +13,10 @@ mod missed;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use watershed_controller::{
-    Changes, Event as Seen, Gone, Handle, HistoryRow, InvocationId, Key, NoOpRun, Ref, Row, Select, Standing,
-    StatusUpdate, Uid, Watch, Why,
-};
+use watershed_controller::history::{HistoryRow, InvocationId, Why};
+use watershed_controller::resource::{NoOpRun, Row, Standing};
+use watershed_controller::watch::{Changes, Gone, StatusUpdate, Watch};
+use watershed_controller::{Event as Seen, Handle, Key, Ref, Select, Uid};
 
 use self::missed::{Missed, Told};
 use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time, Work};
@@ -83,7 +83,7 @@ impl Observer {
     pub(crate) fn new(
         handle: Handle,
         before: &[Entry],
-        revision: watershed_controller::Revision,
+        revision: watershed_controller::resource::Revision,
         hidden: Hidden,
     ) -> Self {
         let watch = handle.watch(revision);
@@ -313,7 +313,7 @@ impl Observer {
         known.told = Some(id);
         known.awaited.take_if(|awaited| *awaited <= run.id);
         known.runs = run.runs_total;
-        let last = run.as_last_run(None, watershed_controller::StateVersion::default());
+        let last = run.as_last_run(None, watershed_controller::resource::StateVersion::default());
         let finished = Event::ResourceFinished {
             at: Time::from_millis(last.ended_at.0),
             resource: known.name.clone(),
@@ -499,7 +499,7 @@ impl Observer {
                 invocation: *invocation,
                 reason,
                 at,
-                deletes: *phase == watershed_controller::Phase::Delete,
+                deletes: *phase == watershed_controller::reconciler::Phase::Delete,
             });
         }
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use watershed_controller::resource::{Revision, Standing, Target};
+use watershed_controller::stats::Stats;
 use watershed_controller::store::SqliteStore;
-use watershed_controller::{
-    Controller, Handle, RequestError, Revision, Select, Standing, Stats, Target, Uid,
-};
+use watershed_controller::{Controller, Handle, RequestError, Select, Uid};
 
 use super::{INSTANCE, Instance, OpenError};
 use crate::documents::{OperateDocument, Operated, Operation, Phase, ProcessStats, StatsDocument, Time};

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Row, Timestamp, Uid};
+use watershed_controller::resource::Row;
+use watershed_controller::{Timestamp, Uid};
 use watershed_drivers::olap::{OutputKind, TrashLimits};
 use watershed_proto::{Message, ModelSpec, ModelState};
 use watershed_reconcilers::forecast::{EditKind, Step, View, Work, forecast};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use watershed_controller::{HistoryRow, Row, Uid};
+use watershed_controller::Uid;
+use watershed_controller::history::HistoryRow;
+use watershed_controller::resource::Row;
 
 use crate::documents::{
     Command, Diagnostic, HistoryRun, Reason, ResourceDocument, ResourceName, RunDocument, Time,

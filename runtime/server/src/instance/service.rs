@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{HistoryError, HistoryRow, Refresh};
+use watershed_controller::Refresh;
+use watershed_controller::history::{HistoryError, HistoryRow};
 
 use super::converge::{Control, Reach, Stop, Which, Wish, done};
 use super::read::{Reading, Shown};

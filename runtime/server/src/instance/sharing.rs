@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Handle, Select, Target};
+use watershed_controller::resource::Target;
+use watershed_controller::{Handle, Select};
 use watershed_drivers::duckdb::Engine;
 
 use super::Instance;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use watershed_controller::Stats;
+use watershed_controller::stats::Stats;
 use watershed_controller::stats::{Page, seconds};
 
 use super::document::Project;

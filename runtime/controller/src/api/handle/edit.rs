@@ -91,7 +91,7 @@ impl<'a> EditRequest<'a> {
     /// Carries the edit out and waits for the outcome of the run that it asks for, see [`Request::outcome`]. Where it
     /// asks for none, because it changes nothing or the resource is paused, [`RunOutcome::NotRun`] says so.
     ///
-    /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::DEFAULT_DEADLINE) if it is none.
+    /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::request::DEFAULT_DEADLINE) if it is none.
     ///
     /// # Errors
     /// [`EditError::Wait`] if the edit was carried out and its outcome did not come in time.
@@ -103,7 +103,7 @@ impl<'a> EditRequest<'a> {
 
     /// Carries the edit out and waits until the resource and its descendants have settled, see [`Request::settled`].
     ///
-    /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::DEFAULT_DEADLINE) if it is none.
+    /// The deadline counts from the commit; [`DEFAULT_DEADLINE`](crate::request::DEFAULT_DEADLINE) if it is none.
     ///
     /// # Errors
     /// [`EditError::Wait`] if the edit was carried out and all had not settled in time.

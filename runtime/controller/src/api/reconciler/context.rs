@@ -28,7 +28,7 @@ use crate::sync::{Mutex, Unpoisoned};
 ///
 /// ```
 /// use std::time::Duration;
-/// use watershed_controller::{Context, Error, Outcome, Reconciler, json_message, Resource};
+/// use watershed_controller::{Context, Error, Outcome, Reconciler, Resource, json_message};
 ///
 /// #[derive(PartialEq, serde::Serialize, serde::Deserialize)]
 /// struct Total(u64);

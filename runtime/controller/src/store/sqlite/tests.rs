@@ -237,7 +237,7 @@ fn a_handle_that_outlives_its_runtime_leaves_the_catalog_to_the_next_controller(
     let history = second.block_on(handle.history("kept", 1));
     assert!(matches!(
         history,
-        Err(crate::HistoryError::Store(StoreError::Closed))
+        Err(crate::history::HistoryError::Store(StoreError::Closed))
     ));
 }
 

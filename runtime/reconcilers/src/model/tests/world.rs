@@ -13,7 +13,9 @@ use std::{
 
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
-use watershed_controller::{Clock, Controller, Key, Now, Refresh, Resource, SystemClock, store::MemoryStore};
+use watershed_controller::clock::{Clock, Now, SystemClock};
+use watershed_controller::store::MemoryStore;
+use watershed_controller::{Controller, Key, Refresh, Resource};
 use watershed_core::{Epoch, Error, InvocationId, Ref, RunResult, Work};
 use watershed_drivers::{
     duckdb::{ByHand, Engine, Options},

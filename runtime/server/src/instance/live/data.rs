@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use watershed_controller::{Row, Uid};
+use watershed_controller::Uid;
+use watershed_controller::resource::Row;
 use watershed_drivers::watch::Tree;
 use watershed_proto::{Message as _, ModelSpec, ModelState};
 use watershed_reconcilers::model::{self, pattern::Pattern};

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use watershed_controller::{Event as Seen, Handle, HistoryRow, InvocationId, Uid};
+use watershed_controller::history::{HistoryRow, InvocationId};
+use watershed_controller::{Event as Seen, Handle, Uid};
 
 use crate::documents::{Ended, Event, LastRun, Outcome, Reason, ResourceName, Time};
 use crate::report::resource;
