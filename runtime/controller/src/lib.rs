@@ -92,7 +92,7 @@ pub use watershed_core::{
     RunOutcome, Timestamp, Uid, Update, Work,
 };
 
-/// What a reconciler meets in its [`Context`], and says in its errors.
+/// The inputs of a reconciler's [`Context`], and the words of its errors.
 pub mod reconciler {
     pub use crate::api::error::SetStateError;
     pub use tokio_util::sync::CancellationToken;
