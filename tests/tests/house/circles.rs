@@ -1,56 +1,27 @@
 //! Modules import one another in one direction: no circle but that of a parent and its children.
 //!
 //! The graph is read from paths (`crate::`, `super::`, `self::`) in declarations of use and in code; a name that a module
-//! passes on with `pub use` leads to the module that defines it. The core has no circle. For each other crate,
-//! `circles.txt` holds the number of modules that are on one; it may only fall (`WATERSHED_BLESS=1` lowers it).
+//! passes on with `pub use` leads to the module that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::{env, fs};
 
 use crate::code::{code_of, is_name, without_tests, words};
-use crate::{files, list, metadata, read, root, text};
-
-/// The bounds, relative to the repository.
-const BOUNDS: &str = "tests/tests/house/circles.txt";
-
-/// Crates without any circle, whatever the bounds say.
-const WITHOUT: &[&str] = &["watershed-core"];
+use crate::{files, list, metadata, read, text};
 
 /// A module's path within its crate; the root's is empty.
 type Module = Vec<String>;
 
 #[test]
 fn modules_import_one_another_in_one_direction() {
-    let bounds = bounds();
-    let mut lowered = String::from("# crate, modules on circles\n");
     let mut wrong = String::new();
     for package in list(&metadata(&["--no-deps"]), "packages") {
-        let name = text(package, "name");
         let folder = Path::new(text(package, "manifest_path")).with_file_name("src");
-        let circles = circles(&Source::of_crate(&folder));
-        let count: usize = circles.iter().map(BTreeSet::len).sum();
-        let bound = bounds.get(name).copied().unwrap_or_default();
-        let bound = if WITHOUT.contains(&name) { 0 } else { bound };
-        if count > bound {
-            let _ = writeln!(wrong, "{name}: {count} modules on circles, at most {bound}:");
-            for circle in &circles {
-                let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-                let _ = writeln!(wrong, "    {}", modules.join(", "));
-            }
-        } else if count < bound && env::var_os("WATERSHED_BLESS").is_none() {
-            let _ = writeln!(
-                wrong,
-                "{name}: {count}, not {bound}: lower the bound (WATERSHED_BLESS=1 does)"
-            );
+        for circle in circles(&Source::of_crate(&folder)) {
+            let modules: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+            let _ = writeln!(wrong, "{}: {}", text(package, "name"), modules.join(", "));
         }
-        if count.min(bound) > 0 {
-            let _ = writeln!(lowered, "{name} {}", count.min(bound));
-        }
-    }
-    if env::var_os("WATERSHED_BLESS").is_some() {
-        fs::write(root().join(BOUNDS), lowered).expect("the bounds can be written");
     }
     assert!(
         wrong.is_empty(),
@@ -103,17 +74,6 @@ fn circles_are_found_through_groups_parents_and_names_that_are_passed_on() {
         ("b.rs", "#[cfg(test)]\nmod tests {\n    use crate::a::Y;\n}\n"),
     ];
     assert!(found(&tests).is_empty());
-}
-
-/// The bound of each crate that has one.
-fn bounds() -> BTreeMap<String, usize> {
-    let text = read(&root().join(BOUNDS));
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let bound = |line: &str| {
-        let (name, count) = line.split_once(' ')?;
-        Some((name.to_owned(), count.parse().ok()?))
-    };
-    lines.filter_map(bound).collect()
 }
 
 /// The paths that one module names.

@@ -11,6 +11,7 @@
 
 mod answer;
 mod connection;
+mod handle;
 mod shape;
 mod statement;
 mod text;

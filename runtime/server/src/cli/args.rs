@@ -9,7 +9,7 @@ use clap_complete::engine::ArgValueCompleter;
 mod kept;
 mod rows;
 
-use super::completions::complete_names;
+use super::candidates::complete_names;
 use super::values::{Limit, Size, Variable, Wait};
 use crate::socket::Selection;
 pub(super) use kept::{Backup, Consent, Empty, Restore, RestoreBackup, Trash, TrashAction};

@@ -9,6 +9,7 @@ use clap_complete::engine::CompletionCandidate;
 use clap_complete::env::Shells;
 
 use super::args::{Cli, Completions, Shared};
+use super::candidates::find_names_by;
 use super::console::Console;
 use super::failure::Failure;
 use super::project::Location;
@@ -26,6 +27,7 @@ pub(super) fn answer() -> bool {
         return false;
     };
     ASKS.get_or_init(|| shell);
+    find_names_by(names_like);
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(super::command).var(ASKED);
     asked
@@ -48,7 +50,7 @@ pub(super) fn run(console: &mut Console, args: &Completions) -> Result<Exit, Fai
 
 /// Names of the project's resources that begin as typed. The files say them, so nothing is locked or waited for; what
 /// goes wrong completes nothing.
-pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+fn names_like(typed: &OsStr) -> Vec<CompletionCandidate> {
     // Bash takes what it is given into the line as it is, and hands it back so.
     let is_bash = ASKS.get().is_some_and(|shell| shell == "bash");
     let typed = typed.to_string_lossy().to_lowercase();

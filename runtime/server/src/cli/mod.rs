@@ -2,6 +2,7 @@
 
 mod args;
 mod backup;
+mod candidates;
 mod care;
 mod compile;
 mod completions;

@@ -2,7 +2,7 @@
 
 use libduckdb_sys as ffi;
 
-use super::statement::Statement;
+use super::handle::Prepared;
 use super::vector::Vector;
 use super::{RawError, Shape, text};
 use crate::olap::Value;
@@ -11,7 +11,7 @@ use crate::olap::Value;
 pub(in crate::duckdb) struct Answer<'c> {
     raw: ffi::duckdb_result,
     columns: Vec<(String, Shape)>,
-    _statement: Statement<'c>,
+    _statement: Prepared<'c>,
 }
 
 impl<'c> Answer<'c> {
@@ -22,7 +22,7 @@ impl<'c> Answer<'c> {
     pub(super) unsafe fn new(
         raw: ffi::duckdb_result,
         state: ffi::duckdb_state,
-        statement: Statement<'c>,
+        statement: Prepared<'c>,
     ) -> Result<Self, RawError> {
         let mut answer = Self {
             raw,

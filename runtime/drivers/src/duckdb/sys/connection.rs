@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use libduckdb_sys as ffi;
 
+use super::handle::OpenConnection;
 use super::statement::Statement;
 use super::{Answer, Param, RawError, text};
 use crate::sync::Unpoisoned;
@@ -100,28 +101,24 @@ impl Drop for Config {
 
 /// A connection: one transaction at a time.
 pub(in crate::duckdb) struct Connection {
-    raw: ffi::duckdb_connection,
+    open: OpenConnection,
     interrupt: Arc<Interrupt>,
     /// Kept open as long as the connection is: dropped after it.
     database: Arc<Database>,
 }
 
-// SAFETY: rule 3; the handle is not bound to the thread that made it.
-unsafe impl Send for Connection {}
-
 impl Connection {
     /// Connects to an open database.
     pub(in crate::duckdb) fn new(database: &Arc<Database>) -> Result<Self, RawError> {
-        let mut raw = ptr::null_mut();
-        // SAFETY: the database is open; rule 1.
-        if unsafe { ffi::duckdb_connect(database.raw, &mut raw) } != ffi::DuckDBSuccess {
+        // SAFETY: the database is open, and is dropped after the connection.
+        let Some(open) = (unsafe { OpenConnection::new(database.raw) }) else {
             return Err(RawError(
                 "Connection Error: the engine makes no further connection".to_owned(),
             ));
-        }
-        let interrupt = Arc::new(Interrupt(Mutex::new(raw)));
+        };
+        let interrupt = Arc::new(Interrupt(Mutex::new(open.raw())));
         Ok(Self {
-            raw,
+            open,
             interrupt,
             database: Arc::clone(database),
         })
@@ -140,25 +137,19 @@ impl Connection {
     /// Prepares one statement as people write it (the engine may make several of it, as for PIVOT: all but the last
     /// are run at once).
     pub(in crate::duckdb) fn prepare(&self, sql: &str) -> Result<Statement<'_>, RawError> {
-        Statement::prepare(self, sql)
+        Statement::prepare(&self.open, sql)
     }
 
     /// Prepares and runs; the answer is whole in memory.
     pub(in crate::duckdb) fn run(&self, sql: &str, params: &[Param<'_>]) -> Result<Answer<'_>, RawError> {
         self.prepare(sql)?.run(params)
     }
-
-    pub(super) fn raw(&self) -> ffi::duckdb_connection {
-        self.raw
-    }
 }
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        let mut open = self.interrupt.0.lock().unpoisoned();
-        *open = ptr::null_mut();
-        // SAFETY: rule 1, and no interrupt can be under way: its lock is held, and it is null from now on.
-        unsafe { ffi::duckdb_disconnect(&mut self.raw) };
+        // No interrupt comes any more when the connection is closed, which is next.
+        *self.interrupt.0.lock().unpoisoned() = ptr::null_mut();
     }
 }
 

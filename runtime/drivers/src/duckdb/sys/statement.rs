@@ -1,12 +1,12 @@
 //! Prepared statements.
 
-use std::marker::PhantomData;
 use std::mem;
 use std::ptr;
 
 use libduckdb_sys as ffi;
 
-use super::{Answer, Connection, RawError, text};
+use super::handle::{OpenConnection, Prepared};
+use super::{Answer, RawError, text};
 
 /// A value for a `?` in a statement.
 #[derive(Debug, Clone, Copy)]
@@ -25,12 +25,11 @@ pub(in crate::duckdb) enum StatementKind {
 
 /// A prepared statement.
 pub(in crate::duckdb) struct Statement<'c> {
-    raw: ffi::duckdb_prepared_statement,
-    _connection: PhantomData<&'c Connection>,
+    prepared: Prepared<'c>,
 }
 
 impl<'c> Statement<'c> {
-    pub(super) fn prepare(connection: &'c Connection, sql: &str) -> Result<Self, RawError> {
+    pub(super) fn prepare(connection: &'c OpenConnection, sql: &str) -> Result<Self, RawError> {
         let extracted = Extracted::new(connection, sql)?;
         for index in 0..extracted.count.saturating_sub(1) {
             extracted.prepare(connection, index)?.run(&[])?;
@@ -44,7 +43,7 @@ impl<'c> Statement<'c> {
     /// Returns the purpose of the statement.
     pub(in crate::duckdb) fn kind(&self) -> StatementKind {
         // SAFETY: the handle is live.
-        match unsafe { ffi::duckdb_prepared_statement_type(self.raw) } {
+        match unsafe { ffi::duckdb_prepared_statement_type(self.prepared.raw) } {
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_SELECT => StatementKind::Select,
             ffi::duckdb_statement_type_DUCKDB_STATEMENT_TYPE_EXPLAIN => StatementKind::Explain,
             _ => StatementKind::Other,
@@ -68,13 +67,13 @@ impl<'c> Statement<'c> {
             let state = unsafe {
                 match param {
                     Param::Text(text) => ffi::duckdb_bind_varchar_length(
-                        self.raw,
+                        self.prepared.raw,
                         index,
                         text.as_ptr().cast(),
                         text.len() as ffi::idx_t,
                     ),
                     Param::Blob(bytes) => ffi::duckdb_bind_blob(
-                        self.raw,
+                        self.prepared.raw,
                         index,
                         bytes.as_ptr().cast(),
                         bytes.len() as ffi::idx_t,
@@ -100,16 +99,9 @@ impl<'c> Statement<'c> {
         // SAFETY: a result is plain data that the call fills; zero is its empty state.
         let mut result = unsafe { mem::zeroed() };
         // SAFETY: the handle is live; the result is to be destroyed also after a failure, which `Answer` does.
-        let state = unsafe { execute(self.raw, &mut result) };
+        let state = unsafe { execute(self.prepared.raw, &mut result) };
         // SAFETY: the result was filled by the call above and belongs to nobody else.
-        unsafe { Answer::new(result, state, self) }
-    }
-}
-
-impl Drop for Statement<'_> {
-    fn drop(&mut self) {
-        // SAFETY: rule 1.
-        unsafe { ffi::duckdb_destroy_prepare(&mut self.raw) };
+        unsafe { Answer::new(result, state, self.prepared) }
     }
 }
 
@@ -120,7 +112,7 @@ struct Extracted {
 }
 
 impl Extracted {
-    fn new(connection: &Connection, sql: &str) -> Result<Self, RawError> {
+    fn new(connection: &OpenConnection, sql: &str) -> Result<Self, RawError> {
         let sql_c = text::to_c(sql)?;
         let mut raw = ptr::null_mut();
         // SAFETY: the connection is open; rule 1.
@@ -132,11 +124,8 @@ impl Extracted {
             return Ok(extracted);
         }
         // Preparing the text as a whole fails likewise, and then says where.
-        let mut whole = Statement {
-            raw: ptr::null_mut(),
-            _connection: PhantomData,
-        };
-        // SAFETY: the connection is open; rule 1, the statement's `Drop` destroys what is made here.
+        let mut whole = Prepared::empty();
+        // SAFETY: the connection is open; rule 1, its `Drop` destroys what is made here.
         let state = unsafe { ffi::duckdb_prepare(connection.raw(), sql_c.as_ptr(), &mut whole.raw) };
         match state {
             ffi::DuckDBSuccess => Err(RawError(error)),
@@ -144,18 +133,19 @@ impl Extracted {
         }
     }
 
-    fn prepare<'c>(&self, connection: &'c Connection, index: ffi::idx_t) -> Result<Statement<'c>, RawError> {
-        let mut statement = Statement {
-            raw: ptr::null_mut(),
-            _connection: PhantomData,
-        };
+    fn prepare<'c>(
+        &self,
+        connection: &'c OpenConnection,
+        index: ffi::idx_t,
+    ) -> Result<Statement<'c>, RawError> {
+        let mut prepared = Prepared::empty();
         // SAFETY: both handles are live and the index is below the count; rule 1.
         let state = unsafe {
-            ffi::duckdb_prepare_extracted_statement(connection.raw(), self.raw, index, &mut statement.raw)
+            ffi::duckdb_prepare_extracted_statement(connection.raw(), self.raw, index, &mut prepared.raw)
         };
         match state {
-            ffi::DuckDBSuccess => Ok(statement),
-            _ => Err(prepare_error(&statement, String::new())),
+            ffi::DuckDBSuccess => Ok(Statement { prepared }),
+            _ => Err(prepare_error(&prepared, String::new())),
         }
     }
 }
@@ -168,7 +158,7 @@ impl Drop for Extracted {
 }
 
 /// Returns the error of preparing a statement, or `otherwise` if it has none.
-fn prepare_error(statement: &Statement<'_>, otherwise: String) -> RawError {
+fn prepare_error(statement: &Prepared<'_>, otherwise: String) -> RawError {
     // SAFETY: the call takes null and failed statements, and stays the text's owner.
     let message = unsafe { text::copy(ffi::duckdb_prepare_error(statement.raw)) };
     RawError(if message.is_empty() { otherwise } else { message })

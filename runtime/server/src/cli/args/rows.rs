@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 
-use super::super::completions::complete_names;
+use super::super::candidates::complete_names;
 use super::super::values::Wait;
 
 /// `partitions`

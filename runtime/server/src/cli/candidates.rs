@@ -1,0 +1,23 @@
+//! The candidates of arguments that name resources.
+//!
+//! Arguments are declared without knowing how names are found, which takes a parsed command line.
+
+use std::ffi::OsStr;
+use std::sync::OnceLock;
+
+use clap_complete::engine::CompletionCandidate;
+
+/// Finds the names that begin as typed.
+pub(super) type FindNames = fn(&OsStr) -> Vec<CompletionCandidate>;
+
+static FIND_NAMES: OnceLock<FindNames> = OnceLock::new();
+
+/// Sets how names are found, when a shell asks for candidates.
+pub(super) fn find_names_by(find: FindNames) {
+    FIND_NAMES.get_or_init(|| find);
+}
+
+/// Names of the project's resources that begin as typed; none unless a shell asks for candidates.
+pub(super) fn complete_names(typed: &OsStr) -> Vec<CompletionCandidate> {
+    FIND_NAMES.get().map(|find| find(typed)).unwrap_or_default()
+}
