@@ -107,19 +107,22 @@ async fn run(project: &Path, catalog: &Path, every_ms: Option<u64>) -> Result<bo
 async fn declare_all(controller: &Controller, project: &Project) -> Result<(), Box<dyn Error>> {
     let mut known = controller.list(Select::all()).resources;
     // One whose delete a killed run left unfinished goes on being deleted, or is taken up again by its name.
-    known.retain(|resource| !resource.marks.is_deleted());
+    known.retain(|resource| !resource.row.marks.is_deleted());
     for resource in &known {
-        let name = resource.name.to_string();
+        let name = resource.row.name.to_string();
         match project.sites.get(&name) {
             Some(site) if resource.spec::<Site>()? != *site => {
-                controller.update_spec(resource.uid, site).await?;
+                controller.update_spec(resource.row.uid, site).await?;
             }
             Some(_) => {}
-            None => drop(controller.delete(resource.uid).await?),
+            None => drop(controller.delete(resource.row.uid).await?),
         }
     }
     for (name, site) in &project.sites {
-        if !known.iter().any(|resource| resource.name.to_string() == *name) {
+        if !known
+            .iter()
+            .any(|resource| resource.row.name.to_string() == *name)
+        {
             controller.create(Resource::declare(KIND, name, site)?).await?;
         }
     }
@@ -130,9 +133,9 @@ async fn declare_all(controller: &Controller, project: &Project) -> Result<(), B
 fn report(controller: &Controller) -> bool {
     let mut is_well = true;
     for resource in controller.list(Select::all()).resources {
-        if let Some(error) = &resource.error {
+        if let Some(error) = &resource.row.error {
             is_well = false;
-            eprintln!("site \"{}\": {}", resource.name, error.message);
+            eprintln!("site \"{}\": {}", resource.row.name, error.message);
         }
     }
     is_well

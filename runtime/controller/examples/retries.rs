@@ -76,13 +76,17 @@ pub(crate) async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .await?;
     controller.wait_until_idle(Duration::from_secs(10)).await?;
     let refused = controller.get(key.clone())?;
-    println!("{}", refused.error.as_ref().map_or("", |error| &*error.message));
+    println!(
+        "{}",
+        refused.row.error.as_ref().map_or("", |error| &*error.message)
+    );
 
     // An edit forgets the failures and asks at once; what fails then is tried again by itself.
     controller
         .update_spec(key.clone(), &Address("localhost:80".into()))
         .await?;
-    let reached = |found: Option<&watershed_controller::Resource>| found.is_some_and(|it| it.state.is_some());
+    let reached =
+        |found: Option<&watershed_controller::Resource>| found.is_some_and(|it| it.row.state.is_some());
     let found = controller
         .wait_until(key.clone(), reached, Duration::from_secs(10))
         .await?;

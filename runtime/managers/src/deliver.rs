@@ -77,11 +77,11 @@ impl EventDoor {
     async fn store(&self, event: &CloudEvent, target: &Resource) -> Result<(), EditError> {
         // Sources are URIs of any length, and names are neither with slashes nor long.
         let identity = blake3::hash(event.identity().as_bytes()).to_hex();
-        let name = format!("{identity} {}", target.uid);
+        let name = format!("{identity} {}", target.row.uid);
         if self.handle.get(Key::new(EVENT_KIND, name.as_str())).is_err() {
             let received = Received { event: event.clone() };
             let mut new = Resource::declare(EVENT_KIND, &name, &received)?;
-            new.owner = Some(target.uid);
+            new.owner = Some(target.row.uid);
             new.hidden = true;
             match self.handle.create(new).await {
                 // It was stored meanwhile.
@@ -90,18 +90,18 @@ impl EventDoor {
             }
         }
         // Also for one that came before: it may not have been told. One that is gone needs nothing.
-        let _ = self.handle.nudge(target.uid).await;
+        let _ = self.handle.nudge(target.row.uid).await;
         Ok(())
     }
 }
 
 /// Returns true if a rule of the resource, or a step of it that waits, is for the event.
 fn is_concerned(resource: &Resource, event: &CloudEvent) -> bool {
-    let name = resource.name.as_str();
-    let by_rule = desired_of(&resource.spec)
+    let name = resource.row.name.as_str();
+    let by_rule = desired_of(&resource.row.spec)
         .is_ok_and(|desired| desired.on_events.iter().any(|rule| rule.on.matches(event, name)));
     let by_step = || {
-        let record = resource.state.as_deref().map(record_of)?.ok()?;
+        let record = resource.row.state.as_deref().map(record_of)?.ok()?;
         let current = record.current?;
         Some(match current.awaiting {
             Some(awaiting) => awaiting.event.matches(event, name),

@@ -57,7 +57,7 @@ impl<M: Manager> Discovery<M> {
         let left = handle.list(select(teardown_kind(M::KIND))).resources;
         let of_left = left
             .iter()
-            .filter_map(|row| Some(Resource::spec_of::<Remains<M>>(row).ok()?.uid));
-        live.iter().map(|row| row.uid).chain(of_left).collect()
+            .filter_map(|row| Some(Resource::spec_of::<Remains<M>>(&row.row).ok()?.uid));
+        live.iter().map(|row| row.row.uid).chain(of_left).collect()
     }
 }

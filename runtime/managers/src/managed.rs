@@ -118,7 +118,7 @@ impl<M: Manager> Reconciler for Managed<M> {
         let controller = context.controller();
         match controller.get(Key::new(kind, context.name().clone())) {
             // It was created by a run that did not live to say so.
-            Ok(found) if found.spec == new.spec => {}
+            Ok(found) if found.row.spec == new.spec => {}
             // What is left of an earlier one goes first.
             Ok(_) => {
                 return Err(failed(format!(

@@ -35,22 +35,25 @@ pub enum SetError {
 /// [`SetError::Owned`] for a part, and as its other variants say.
 pub async fn set_desired(handle: &Handle, key: Key, stage: Stage) -> Result<Stage, SetError> {
     let found = handle.get(Target::Key(key.clone()))?;
-    if let Some(owner) = found.owner.and_then(|owner| handle.get(owner).ok()) {
+    if let Some(owner) = found.row.owner.and_then(|owner| handle.get(owner).ok()) {
         return Err(SetError::Owned {
             part: key,
             owner: owner.key(),
         });
     }
-    let mut desired = desired_of(&found.spec)?;
+    let mut desired = desired_of(&found.row.spec)?;
     let before = std::mem::replace(&mut desired.stage, stage);
     let update = Update {
-        spec: Some((with_desired(&found.spec, desired)?.into(), Wanted::<()>::FORMAT)),
+        spec: Some((
+            with_desired(&found.row.spec, desired)?.into(),
+            Wanted::<()>::FORMAT,
+        )),
         ..Update::default()
     };
     let expect = Expect {
-        uid: Some(found.uid),
-        spec_version: Some(found.spec_version),
+        uid: Some(found.row.uid),
+        spec_version: Some(found.row.spec_version),
     };
-    handle.update(found.uid, update).expecting(expect).await?;
+    handle.update(found.row.uid, update).expecting(expect).await?;
     Ok(before)
 }

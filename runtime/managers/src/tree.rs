@@ -45,11 +45,15 @@ pub enum Health {
 pub fn tree(resources: &[Resource], root: Uid) -> Option<Tree> {
     let mut below: BTreeMap<Uid, Vec<&Row>> = BTreeMap::new();
     for resource in resources {
-        if let Some(owner) = resource.owner.filter(|_| resource.kind.as_str() != EVENT_KIND) {
+        if let Some(owner) = resource
+            .row
+            .owner
+            .filter(|_| resource.row.kind.as_str() != EVENT_KIND)
+        {
             below.entry(owner).or_default().push(&resource.row);
         }
     }
-    let found = resources.iter().find(|resource| resource.uid == root)?;
+    let found = resources.iter().find(|resource| resource.row.uid == root)?;
     Some(grow(&found.row, &mut below))
 }
 

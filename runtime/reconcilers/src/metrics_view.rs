@@ -93,8 +93,8 @@ fn refuse_other_engine(spec: &MetricsViewSpec, refs: &[RefView], paths: &[Arc<st
 /// Names of the models that there are, in lower case.
 fn models(context: &Context<MetricsViewReconciler>) -> Vec<String> {
     let all = context.controller().list(Select::new().with_deleted()).resources;
-    let models = all.iter().filter(|one| one.kind.as_str() == model::KIND);
-    models.map(|one| one.name.as_str().to_lowercase()).collect()
+    let models = all.iter().filter(|one| one.row.kind.as_str() == model::KIND);
+    models.map(|one| one.row.name.as_str().to_lowercase()).collect()
 }
 
 impl Reconciler for MetricsViewReconciler {

@@ -31,16 +31,16 @@ async fn ask_readers(context: &Context<MigrationReconciler>, made: &Made) {
     let controller = context.controller();
     for resource in controller.list(Select::new().with_deleted()).resources {
         let by_itself = |error: &Arc<Error>| !matches!(error.kind, ErrorKind::Dependency(_));
-        let failed = resource.error.as_ref().is_some_and(by_itself);
+        let failed = resource.row.error.as_ref().is_some_and(by_itself);
         let runs = matches!(resource.status.standing, Standing::Running { .. });
-        let asks = match resource.kind.as_str() {
+        let asks = match resource.row.kind.as_str() {
             model::KIND => failed || runs || model::reads_other(&resource.row, made),
             metrics_view::KIND => true,
             _ => false,
         };
         if asks {
             // One that is gone by now needs no look; a controller that ends looks at nothing.
-            let _ = controller.nudge(Target::Uid(resource.uid)).await;
+            let _ = controller.nudge(Target::Uid(resource.row.uid)).await;
         }
     }
 }

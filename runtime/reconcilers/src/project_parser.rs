@@ -84,7 +84,7 @@ pub fn options() -> KindOptions {
 pub async fn declare_parser(handle: &Handle, spec: ProjectParserSpec) -> Result<Uid, EditError> {
     let spec = Proto(spec);
     match handle.get(Key::new(KIND, NAME)) {
-        Ok(parser) => handle.update_spec(parser.uid, &spec).await,
+        Ok(parser) => handle.update_spec(parser.row.uid, &spec).await,
         Err(_) => {
             let mut new = Resource::declare(KIND, NAME, &spec)?;
             new.hidden = true;
@@ -268,10 +268,10 @@ impl Reconciler for ProjectParser {
         let owned = listing
             .resources
             .iter()
-            .filter(|row| row.owner == Some(context.uid()));
+            .filter(|row| row.row.owner == Some(context.uid()));
         let edits = owned
-            .filter(|row| !row.marks.is_deleted())
-            .map(|row| Edit::delete(row.uid));
+            .filter(|row| !row.row.marks.is_deleted())
+            .map(|row| Edit::delete(row.row.uid));
         let applied = controller
             .edit(Batch {
                 edits: edits.collect(),

@@ -93,8 +93,8 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
 
     fn failed_ones(&self) -> Vec<Uid> {
         let all = self.process().controller.list(Select::all()).resources;
-        let failed = all.iter().filter(|found| found.error.is_some());
-        failed.map(|found| found.uid).collect()
+        let failed = all.iter().filter(|found| found.row.error.is_some());
+        failed.map(|found| found.row.uid).collect()
     }
 
     /// Lets time pass as long as any resource has asked to be run again.
@@ -102,7 +102,7 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         let mut idle = 0;
         for _ in 0..TIMES {
             let all = self.process().controller.list(Select::all()).resources;
-            let Some(due) = all.iter().filter_map(|found| found.next_reconcile).min() else {
+            let Some(due) = all.iter().filter_map(|found| found.row.next_reconcile).min() else {
                 break;
             };
             if idle == IDLE_TIMES && self.outside.under_way().is_none() {
@@ -259,9 +259,9 @@ impl<O: Outside, R: Reconciler> Play<'_, O, R> {
         self.until_rest().await?;
         self.try_again().await?;
         let left = self.process().controller.list(Select::all()).resources;
-        if let Some(left) = left.iter().find(|found| found.kind == self.things.kind) {
-            let message = left.error.as_ref().map_or("", |error| &*error.message);
-            let finding = format!("\"{}\" can't be deleted: {message}", left.name);
+        if let Some(left) = left.iter().find(|found| found.row.kind == self.things.kind) {
+            let message = left.row.error.as_ref().map_or("", |error| &*error.message);
+            let finding = format!("\"{}\" can't be deleted: {message}", left.row.name);
             return Err(Wrong::new(What::Left, finding));
         }
         let (after, empty) = (self.outside.look(), (self.kit.fresh)().look());

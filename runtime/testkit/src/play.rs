@@ -307,7 +307,9 @@ impl<'a, O: Outside, R: Reconciler> Play<'a, O, R> {
     /// Returns the resources in the catalog that are not being deleted.
     pub(super) fn live(&self) -> Vec<Arc<Row>> {
         let resources = self.process().controller.list(Select::all()).resources;
-        let live = resources.into_iter().filter(|found| !found.marks.is_deleted());
+        let live = resources
+            .into_iter()
+            .filter(|found| !found.row.marks.is_deleted());
         live.map(|found| found.row).collect()
     }
 

@@ -77,14 +77,14 @@ async fn longest_explanation(shape: Shape) -> Duration {
     let mut number = COUNT;
     while began.elapsed() < BUSY {
         number = if number <= COUNT - 1_000 { COUNT } else { number } - 1;
-        longest = longest.max(explanation(&controller, number).await);
-        if is_settled(&controller) {
+        longest = longest.max(explanation(controller.as_ref(), number).await);
+        if is_settled(controller.as_ref()) {
             controller.reconcile(key(0)).await.expect("it is asked for");
         }
     }
     idle(&controller).await;
     for number in COUNT - 100..COUNT {
-        longest = longest.max(explanation(&controller, number).await);
+        longest = longest.max(explanation(controller.as_ref(), number).await);
     }
     finish(controller).await;
     longest

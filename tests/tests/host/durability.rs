@@ -173,7 +173,7 @@ pub(crate) async fn restarts_where_it_was(open: impl AsyncFn() -> Box<dyn Store>
         controller.history(key("a"), 10).await.unwrap().len() == 1,
         "a run without work leaves no entry"
     );
-    assert_eq!(controller.get(key("a")).unwrap().runs_total, 2);
+    assert_eq!(controller.get(key("a")).unwrap().row.runs_total, 2);
     controller.shutdown(SOON).await.unwrap();
 }
 

@@ -106,8 +106,8 @@ async fn a_rename_keeps_the_uid_and_frees_the_old_name() {
     controller.wait_until_idle(SOON).await.unwrap();
     assert!(controller.get(key("before")).is_err());
     let after = controller.get(key("AFTER")).unwrap();
-    assert_eq!((after.uid, after.name.as_str()), (uid, "After"));
-    assert!(after.marks.former_names.is_empty());
+    assert_eq!((after.row.uid, after.row.name.as_str()), (uid, "After"));
+    assert!(after.row.marks.former_names.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
@@ -117,8 +117,8 @@ async fn swapped_names_show_whole_to_readers() {
     let b = controller.create(task("b", &Task::Rest)).await.unwrap();
     let edits = vec![Edit::rename(key("a"), "b"), Edit::rename(key("b"), "a")];
     controller.edit(Batch { edits }).await.unwrap();
-    assert_eq!(controller.get(key("a")).unwrap().uid, b);
-    assert_eq!(controller.get(key("b")).unwrap().uid, a);
+    assert_eq!(controller.get(key("a")).unwrap().row.uid, b);
+    assert_eq!(controller.get(key("b")).unwrap().row.uid, a);
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,7 +177,7 @@ async fn a_refresh_raises_its_counter_and_runs_again() {
         let mut request = controller.refresh(key("a"), how).await.unwrap();
         assert!(matches!(request.outcome(SOON).await, Ok(RunOutcome::Done { .. })));
     }
-    let refreshes = controller.get(key("a")).unwrap().refreshes;
+    let refreshes = controller.get(key("a")).unwrap().row.refreshes;
     assert_eq!((refreshes.plain, refreshes.full), (1, 1));
 }
 
@@ -188,7 +188,7 @@ async fn follow(handle: Handle, stop_at: Revision) -> BTreeMap<Uid, Arc<Row>> {
         let mut rows: BTreeMap<_, _> = listing
             .resources
             .into_iter()
-            .map(|resource| (resource.uid, resource.row))
+            .map(|resource| (resource.row.uid, resource.row))
             .collect();
         let mut watch = handle.watch(listing.revision);
         let mut reached = listing.revision;
@@ -218,7 +218,7 @@ async fn now(controller: &Controller) -> BTreeMap<Uid, Arc<Row>> {
     listing
         .resources
         .into_iter()
-        .map(|resource| (resource.uid, resource.row))
+        .map(|resource| (resource.row.uid, resource.row))
         .collect()
 }
 
@@ -307,7 +307,7 @@ async fn stats_say_what_runs_waits_and_failed() {
     controller
         .wait_until(
             key("fails"),
-            |found| found.is_some_and(|it| it.error.is_some()),
+            |found| found.is_some_and(|it| it.row.error.is_some()),
             SOON,
         )
         .await

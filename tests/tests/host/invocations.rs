@@ -38,6 +38,7 @@ async fn c9_a_panic_is_the_error_of_its_invocation_and_the_controller_goes_on() 
     let error = controller
         .get(key("bad"))
         .unwrap()
+        .row
         .error
         .clone()
         .expect("it failed");
@@ -99,7 +100,7 @@ async fn an_invocation_creates_resources_and_deletes_itself() {
         .unwrap();
     controller.wait_until_idle(SOON).await.unwrap();
     let made = controller.get(key("made")).unwrap();
-    assert_eq!(made.last_run.as_ref().unwrap().reason.why, Why::Created);
+    assert_eq!(made.row.last_run.as_ref().unwrap().reason.why, Why::Created);
     assert!(matches!(controller.get(itself), Err(RequestError::Refused(_))));
 }
 

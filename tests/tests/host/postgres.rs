@@ -223,7 +223,11 @@ async fn a_catalog_of_each_earlier_version_is_migrated_and_keeps_its_rows() {
         let found = next.get(key("a")).unwrap();
         assert_eq!(state_of(&next, "a").as_deref(), Some("x"));
         assert_eq!(
-            (found.retry.clone(), found.attempts, found.unready.clone()),
+            (
+                found.row.retry.clone(),
+                found.row.attempts,
+                found.row.unready.clone()
+            ),
             (None, 0, None)
         );
         next.shutdown(SOON).await.unwrap();

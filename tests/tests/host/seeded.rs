@@ -241,7 +241,7 @@ async fn run(seed: u64) -> Vec<String> {
                 .state::<Digest>()
                 .unwrap()
                 .unwrap_or_else(|| panic!("seed {seed}: no state"));
-            (resource.name.to_string(), state.0)
+            (resource.row.name.to_string(), state.0)
         });
     assert_eq!(
         found.collect::<BTreeMap<_, _>>(),

@@ -98,9 +98,9 @@ fn read(handle: &Handle, models: &Models, random: &mut SmallRng) {
     let live = listing
         .resources
         .iter()
-        .filter(|resource| !resource.marks.is_deleted());
+        .filter(|resource| !resource.row.marks.is_deleted());
     let found: BTreeMap<String, u64> = live
-        .map(|resource| (resource.name.to_string(), number(resource)))
+        .map(|resource| (resource.row.name.to_string(), number(resource)))
         .collect();
     for ((name, model), acknowledged) in models.iter().zip(acknowledged) {
         model.check(name, acknowledged, found.get(name).copied());
@@ -116,7 +116,7 @@ async fn follow(handle: Handle, done: Arc<AtomicU64>) -> BTreeMap<Uid, Arc<Row>>
             listing
                 .resources
                 .into_iter()
-                .map(|resource| (resource.uid, resource.row)),
+                .map(|resource| (resource.row.uid, resource.row)),
         );
         let mut watch = handle.watch(listing.revision);
         loop {
@@ -171,7 +171,7 @@ async fn eight_threads(store: impl Store, writes: usize) {
     let now: BTreeMap<_, _> = listing
         .resources
         .into_iter()
-        .map(|resource| (resource.uid, resource.row))
+        .map(|resource| (resource.row.uid, resource.row))
         .collect();
     assert_eq!(follower.await.unwrap(), now);
     controller.shutdown(DEADLINE).await.unwrap();

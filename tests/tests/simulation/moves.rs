@@ -351,9 +351,17 @@ impl World {
     fn cancel(&mut self) -> Check {
         let target = self.taste.clone().live_target(&mut self.rng, &self.catalog);
         let id = self.next_call();
-        match self.catalog.resolve(&target) {
+        // By its uid, what is being deleted is found as well; only a delete that runs is cancelled.
+        let deleted = match &target {
+            Target::Uid(uid) => self.catalog.items.contains_key(uid).then_some(*uid),
+            Target::Key(_) | Target::Name(_) => None,
+        };
+        match self.catalog.resolve(&target).or(deleted) {
             None => {
                 self.calls.insert(id, Expected::Refused);
+            }
+            Some(uid) if !self.catalog.is_live(uid) && !self.running.values().any(|run| run.uid == uid) => {
+                self.calls.insert(id, Expected::Done);
             }
             Some(uid) => {
                 self.calls.insert(id, Expected::Done);

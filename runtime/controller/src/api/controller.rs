@@ -1,9 +1,10 @@
 //! Starting and stopping a controller.
 
+mod operations;
+
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ pub const DROP_GRACE: Duration = Duration::from_secs(10);
 
 /// A running controller. It ends when this is dropped, or in order by [`shutdown`](Self::shutdown).
 ///
-/// Everything else is done through the [`Handle`] that it derefs to, of which any number can be cloned.
+/// Everything else it does as the [`Handle`] for other tasks does, of which any number can be cloned.
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -71,7 +72,7 @@ pub const DROP_GRACE: Duration = Duration::from_secs(10);
 /// let handle = controller.handle();
 /// controller.shutdown(Duration::from_secs(10)).await?;
 /// assert!(handle.stopped().is_some());
-/// assert!(handle.get(Key::new("page", "home"))?.state.is_some());
+/// assert!(handle.get("home")?.row.state.is_some());
 /// # Ok(())
 /// # }
 /// ```
@@ -143,14 +144,6 @@ impl Controller {
             }
             _ => Ok(()),
         }
-    }
-}
-
-impl Deref for Controller {
-    type Target = Handle;
-
-    fn deref(&self) -> &Handle {
-        &self.handle
     }
 }
 

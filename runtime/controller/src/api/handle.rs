@@ -68,7 +68,7 @@ use crate::store::Lease;
 ///
 /// // An edit can say what it expects; a stale one is refused, and nothing has changed.
 /// let seen = controller.get("page/home")?;
-/// let expect = Expect { uid: Some(uid), spec_version: Some(seen.spec_version) };
+/// let expect = Expect { uid: Some(uid), spec_version: Some(seen.row.spec_version) };
 /// controller.update_spec("page/home", &Page("hi".into())).expecting(expect).await?;
 /// assert!(controller.update_spec("page/home", &Page("ho".into())).expecting(expect).await.is_err());
 ///
@@ -342,7 +342,7 @@ impl Handle {
         target: impl Into<Target>,
         limit: u32,
     ) -> Result<Vec<HistoryRow>, HistoryError> {
-        let uid = self.shared.view.get(&target.into())?.uid;
+        let uid = self.shared.view.get(&target.into())?.row.uid;
         Ok(self.shared.history(uid, limit).await?)
     }
 

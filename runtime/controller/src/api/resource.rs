@@ -1,15 +1,14 @@
 //! A resource as readers get it.
 
-use std::ops::Deref;
 use std::sync::Arc;
 
-use watershed_core::{NewResource, Row, Status, Target, Uid, Update};
+use watershed_core::{Key, Kind, Name, NewResource, Row, Status, Target, Uid, Update};
 
 use crate::api::message::{DecodeError, EncodeError, Message};
 
 /// One resource whole: its committed row, and where it stood when it was read.
 ///
-/// The columns of the [`Row`] are reached directly, by deref.
+/// The columns are those of its [`Row`].
 ///
 /// ```
 /// # use watershed_controller::{Context, Error, Outcome, Reconciler};
@@ -37,7 +36,7 @@ use crate::api::message::{DecodeError, EncodeError, Message};
 /// controller.wait_until_idle(Duration::from_secs(10)).await?;
 ///
 /// let home = controller.get(Key::new("page", "home"))?;
-/// assert_eq!(home.name.as_str(), "home"); // A column of its row.
+/// assert_eq!((home.key().to_string(), home.row.runs_total), ("page/home".into(), 1));
 /// assert_eq!(home.spec::<Page>()?, Page("hello".into()));
 /// assert_eq!(home.state::<Page>()?, Some(Page("hello".into())));
 /// assert!(matches!(home.status.standing, Standing::Settled(Settled::Idle)));
@@ -53,6 +52,26 @@ pub struct Resource {
 }
 
 impl Resource {
+    /// Returns its kind and name.
+    pub fn key(&self) -> Key {
+        self.row.key()
+    }
+
+    /// Returns its identity.
+    pub fn uid(&self) -> Uid {
+        self.row.uid
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &Name {
+        &self.row.name
+    }
+
+    /// Returns its kind.
+    pub fn kind(&self) -> &Kind {
+        &self.row.kind
+    }
+
     /// Decodes the desired spec.
     pub fn spec<S: Message>(&self) -> Result<S, DecodeError> {
         Self::spec_of(&self.row)
@@ -134,14 +153,6 @@ impl Resource {
     /// ```
     pub fn fresh_uid() -> Uid {
         Uid(uuid::Uuid::now_v7())
-    }
-}
-
-impl Deref for Resource {
-    type Target = Row;
-
-    fn deref(&self) -> &Row {
-        &self.row
     }
 }
 

@@ -308,7 +308,7 @@ impl Follower {
         });
         let changed = |row: &&Arc<Row>| {
             view.get(&Target::Uid(row.uid))
-                .map_or(true, |seen| seen.revision != row.revision)
+                .map_or(true, |seen| seen.row.revision != row.revision)
         };
         let rows = stored.rows.iter().map(|entry| &entry.row).filter(changed);
         let rows: Vec<Arc<Row>> = rows.cloned().collect();

@@ -102,7 +102,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn callers_who_never_rest_do_not_keep_the_loop_from_stopping() {
         let controller = start_in_memory().await;
-        create(&controller, "thing").await.expect("it is taken");
+        create(controller.as_ref(), "thing").await.expect("it is taken");
         let calling = (0..3).map(|_| {
             let handle = controller.handle();
             tokio::spawn(async move {
@@ -177,10 +177,10 @@ mod tests {
         };
         let controller = start(crate::store::MemoryStore::new(), clock).await;
         is_broken.store(true, Ordering::SeqCst);
-        let error = create(&controller, "thing").await.expect_err("it panics");
+        let error = create(controller.as_ref(), "thing").await.expect_err("it panics");
         let unknown = EditError::Refused(Refusal::OutcomeUnknown).to_string();
         assert_eq!(error.to_string(), unknown);
         assert!(matches!(controller.run().await, Err(ShutdownError::Panicked)));
-        assert!(create(&controller, "thing").await.is_err());
+        assert!(create(controller.as_ref(), "thing").await.is_err());
     }
 }

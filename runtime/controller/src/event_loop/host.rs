@@ -330,7 +330,9 @@ impl Host {
         if let Call::Nudge(target) = &call
             && self.core.is_serving()
             && let Ok(resource) = self.shared.view.get(target)
-            && !self.debouncer.admit(now.mono, resource.uid, &resource.kind)
+            && !self
+                .debouncer
+                .admit(now.mono, resource.row.uid, &resource.row.kind)
         {
             reply.answer(Answer::Done, self.shared.view.revision());
             return;

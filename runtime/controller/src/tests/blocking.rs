@@ -100,7 +100,7 @@ impl Bench {
         let waited = self.controller.wait_until_idle(SOON).await;
         waited.expect("it ends");
         let ended = self.controller.get(Key::new("blocker", name.as_str()));
-        assert_eq!(ended.expect("it is there").error, None, "round {number}");
+        assert_eq!(ended.expect("it is there").row.error, None, "round {number}");
     }
 
     async fn work(&self, number: usize) {

@@ -44,13 +44,13 @@ async fn a_process_without_the_lease_edits_reads_and_waits_like_its_holder() {
     assert!(holder.holds_instance() && !asks.holds_instance());
     let uid = asks.create(task("a", &Task::Build("x".into()))).await.unwrap();
     assert_eq!(
-        asks.get(key("a")).unwrap().uid,
+        asks.get(key("a")).unwrap().row.uid,
         uid,
         "it sees what was acknowledged"
     );
     asks.wait_until_idle(SOON).await.unwrap();
     // What is acknowledged stands in the store, from where the holder's own readers have it a moment later.
-    assert_eq!(holder.get(key("a")).unwrap().uid, uid);
+    assert_eq!(holder.get(key("a")).unwrap().row.uid, uid);
     assert_eq!(
         state_of(&asks, "a").as_deref(),
         Some("x"),
@@ -65,9 +65,9 @@ async fn a_process_without_the_lease_edits_reads_and_waits_like_its_holder() {
 
     let mut refresh = asks.refresh(key("a"), Refresh::Full).await.unwrap();
     refresh.outcome(SOON).await.unwrap();
-    assert_eq!(asks.get(key("a")).unwrap().refreshes.full, 1);
+    assert_eq!(asks.get(key("a")).unwrap().row.refreshes.full, 1);
     asks.pause(key("a")).await.unwrap();
-    assert!(asks.get(key("a")).unwrap().paused);
+    assert!(asks.get(key("a")).unwrap().row.paused);
     asks.resume(key("a")).await.unwrap();
     asks.nudge(key("a")).await.unwrap();
     let explained = asks.explain(key("a")).await.unwrap();
@@ -166,7 +166,11 @@ async fn watchers_of_any_process_see_every_change() {
         .create(reading("b", &Task::Build("y".into()), &["a"]))
         .await
         .unwrap();
-    let built = asks.wait_until(key("b"), |found| found.is_some_and(|b| b.state.is_some()), SOON);
+    let built = asks.wait_until(
+        key("b"),
+        |found| found.is_some_and(|b| b.row.state.is_some()),
+        SOON,
+    );
     assert!(built.await.unwrap().is_some());
     holder.delete(key("a")).await.unwrap();
     asks.wait_until(key("a"), |found| found.is_none(), SOON)
@@ -231,7 +235,11 @@ async fn calls_outlive_the_holder_that_took_them() {
     let outcome = request.outcome(SOON).await.unwrap();
     assert!(matches!(outcome, RunOutcome::Done { .. }), "{outcome:?}");
     refresh.settled(SOON).await.unwrap();
-    assert_eq!(next.get(key("hangs")).unwrap().refreshes.plain, 1, "counted once");
+    assert_eq!(
+        next.get(key("hangs")).unwrap().row.refreshes.plain,
+        1,
+        "counted once"
+    );
     next.shutdown(SOON).await.unwrap();
 }
 
@@ -311,7 +319,7 @@ async fn one_process_serves_two_hundred_instances_over_eight_connections() {
     }
     for (holder, asks) in &instances {
         holder.wait_until_idle(SOON).await.unwrap();
-        let built = asks.wait_until(key("a"), |a| a.is_some_and(|a| a.state.is_some()), SOON);
+        let built = asks.wait_until(key("a"), |a| a.is_some_and(|a| a.row.state.is_some()), SOON);
         built.await.unwrap();
     }
     for (holder, _) in instances {

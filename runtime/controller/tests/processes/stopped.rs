@@ -124,7 +124,7 @@ async fn a_holder_that_stands_still_for_longer_than_its_lease_writes_nothing_and
         took_over < TERM * 2,
         "{took_over:?}: one lease time, and what a loaded machine takes"
     );
-    let epoch_before = second.get(key("second")).unwrap().revision;
+    let epoch_before = second.get(key("second")).unwrap().row.revision;
     first.signal("-CONT");
     // Whatever it was about to write is refused, by itself or by the store; then it asks the new holder.
     first.wait_for("follows");

@@ -9,7 +9,8 @@ use crate::batch::plan::plan;
 use crate::graph::resource::{Cancelled, Life};
 use crate::types::index::Slot;
 use crate::{
-    Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Reason, Refusal, StateVersion, Why,
+    Answer, Applied, Batch, Call, CallId, Cause, Effect, InvocationId, Reason, Refusal, StateVersion, Target,
+    Why,
 };
 
 impl Core {
@@ -83,7 +84,11 @@ impl Calling<'_> {
                 Ok(Some(Answer::Done))
             }
             Call::Cancel(target) => {
-                let slot = self.core.graph.resolve(&target)?;
+                // The name of what is being deleted may be another's by now.
+                let slot = match target {
+                    Target::Uid(_) => self.core.graph.resolve_with_deleted(&target)?,
+                    Target::Key(_) | Target::Name(_) => self.core.graph.resolve(&target)?,
+                };
                 self.cancel(slot);
                 Ok(Some(Answer::Done))
             }
@@ -192,7 +197,11 @@ impl Calling<'_> {
 
     /// Cancels what runs, and what is pending for this resource alone.
     fn cancel(&mut self, slot: Slot) {
+        let is_live = self.core.graph[slot].is_live();
         if let Some(pending) = self.core.graph[slot].pending_mut() {
+            if !is_live {
+                return; // a delete that has not begun is not given up
+            }
             pending.cancel();
             self.core.graph.enqueue(slot);
         } else {

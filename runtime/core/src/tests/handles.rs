@@ -224,3 +224,25 @@ fn an_apply_creates_a_resource_or_replaces_all_of_its_columns() {
         [Answer::Refused(crate::Refusal::Contradiction(_))]
     ));
 }
+
+#[test]
+fn a_cancel_finds_a_delete_that_runs_by_its_uid() {
+    let mut bench = Bench::new();
+    bench.settled(&[("a", &[])]);
+    let uid = bench.row("a").uid;
+    bench.delete("a");
+    let by_name = bench.call(Call::Cancel(target("a")));
+    assert!(matches!(
+        bench.answer_to(by_name),
+        Some(Answer::Refused(crate::Refusal::Unknown(_)))
+    ));
+    let running = bench.running("a").invocation;
+    let by_uid = bench.call(Call::Cancel(uid.into()));
+    assert_eq!(bench.answer_to(by_uid), Some(Answer::Done));
+    assert_eq!(bench.cancelled, [running]);
+    bench.finish("a");
+    assert!(bench.starts().len() == 1, "it is tried again later");
+    bench.pass(Duration::from_secs(5));
+    bench.finish("a");
+    assert!(bench.rows.is_empty());
+}

@@ -141,7 +141,7 @@ async fn an_unclear_look_changes_nothing_and_is_repeated() {
     stand.apply("a", active(), Node::default()).await;
     stand.idle().await;
     assert_eq!(stand.error("a"), "observe-unclear: fog");
-    assert!(stand.get("a").state.is_none());
+    assert!(stand.get("a").row.state.is_none());
     stand.pass(4).await;
     assert_eq!(stand.stage("a"), "active");
 }
@@ -273,7 +273,7 @@ async fn a_failed_part_takes_all_parts_with_it_and_fails_its_owners() {
     assert_eq!(stand.error("root"), because);
     assert_eq!(stand.world.left(), ["root active"], "all parts are gone");
     let listing = stand.controller.list(Select::all()).resources;
-    let root = tree(&listing, stand.get("root").uid).unwrap();
+    let root = tree(&listing, stand.get("root").row.uid).unwrap();
     assert_eq!(
         (
             root.worst().key.name.as_str(),
@@ -313,7 +313,7 @@ async fn others_go_on_beside_a_failed_part_until_all_have_failed() {
         ("active".into(), String::new())
     );
     stand.world.answer("z", "active", &[Answer::Permanent]);
-    let z = stand.get("z").uid;
+    let z = stand.get("z").row.uid;
     stand.world.set(z, Some("prepared"));
     stand.controller.nudge(z).await.unwrap();
     stand.pass(1).await;
@@ -359,7 +359,7 @@ async fn parts_go_up_through_gates_and_down_in_reverse_with_the_owner_last() {
         .collect();
     assert_eq!(order[order.len() - 3..], ["y gone", "x gone", "root gone"]);
     assert_eq!(stand.world.left(), Vec::<String>::new());
-    let refused = set_desired(&stand.controller, Key::new("thing", "x"), "active".into()).await;
+    let refused = set_desired(stand.controller.as_ref(), Key::new("thing", "x"), "active".into()).await;
     assert!(matches!(refused, Err(SetError::Owned { owner, .. }) if owner.name.as_str() == "root"));
     stand.check();
 }

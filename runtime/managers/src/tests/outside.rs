@@ -13,7 +13,7 @@ use crate::{CloudEvent, Desired, EventDoor, EventMatch, Reason, Rule, teardown_k
 #[tokio::test(start_paused = true)]
 async fn an_event_sets_what_is_desired_once_and_until_an_edit() {
     let stand = Stand::new(World::default()).await;
-    let door = EventDoor::new((*stand.controller).clone(), ["thing"]);
+    let door = EventDoor::new(stand.controller.handle(), ["thing"]);
     let rule = Rule::sets(EventMatch::of("lab.*"), "done");
     stand.apply("a", active().on_event(rule), Node::default()).await;
     stand.idle().await;
@@ -56,7 +56,7 @@ async fn an_event_sets_what_is_desired_once_and_until_an_edit() {
 #[tokio::test(start_paused = true)]
 async fn a_step_waits_for_its_event_and_fails_without_it() {
     let stand = Stand::new(World::default()).await;
-    let door = EventDoor::new((*stand.controller).clone(), ["thing"]);
+    let door = EventDoor::new(stand.controller.handle(), ["thing"]);
     let wait = Answer::Await(Duration::from_secs(60));
     stand.world.answer("a", "active", &[wait.clone(), wait.clone()]);
     stand.apply("a", active(), Node::default()).await;
@@ -70,7 +70,7 @@ async fn a_step_waits_for_its_event_and_fails_without_it() {
     );
     let result = |id: &str, subject: &str| CloudEvent::new(id, "/engine", "world.result").about(subject);
     assert_eq!(door.deliver(&result("1", "b")).await.unwrap(), 0);
-    stand.world.set(stand.get("a").uid, Some("active"));
+    stand.world.set(stand.get("a").row.uid, Some("active"));
     assert_eq!(door.deliver(&result("1", "a")).await.unwrap(), 1);
     stand.pass(1).await;
     assert_eq!(stand.stage("a"), "active");
@@ -119,7 +119,7 @@ async fn a_deleted_resource_is_torn_down_as_regular_work_and_a_new_one_of_its_na
     stand.apply("root", active(), node).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(stand.stage("other"), "active");
-    let why = stand.get("root").unready.clone().unwrap();
+    let why = stand.get("root").row.unready.clone().unwrap();
     assert_eq!(&*why, "an earlier one of its name is being torn down");
     assert_eq!(stand.world.stage(first), Some("active"));
     stand.restart().await;
@@ -140,7 +140,7 @@ async fn things_that_belong_to_nobody_are_reported_and_left_alone() {
     let stray = watershed_controller::Resource::fresh_uid();
     stand.world.set(stray, Some("active"));
     let discovery = crate::Managed::new(super::world::Thing(stand.world.clone())).discovery();
-    let found = discovery.orphans(&stand.controller).await.unwrap();
+    let found = discovery.orphans(stand.controller.as_ref()).await.unwrap();
     assert_eq!(found.iter().map(|one| one.uid).collect::<Vec<_>>(), [Some(stray)]);
     stand.pass(1000).await;
     assert_eq!(stand.world.stage(stray), Some("active"));

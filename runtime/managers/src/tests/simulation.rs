@@ -245,19 +245,19 @@ impl Round {
             }
             _ => wanted.desired.window = Some(Timed::once("never", "ever")),
         }
-        let _ = self.stand.controller.update_spec(found.uid, &wanted).await;
+        let _ = self.stand.controller.update_spec(found.row.uid, &wanted).await;
     }
 
     async fn send(&mut self) {
         let Some(target) = self.any() else { return };
         let event = if self.sent.is_empty() || self.below(3) > 0 {
             let kind = ["world.done", "world.result", "world.result"][self.below(3)];
-            CloudEvent::new(self.sent.len().to_string(), "/sim", kind).about(target.name.as_str())
+            CloudEvent::new(self.sent.len().to_string(), "/sim", kind).about(target.row.name.as_str())
         } else {
             let at = self.below(self.sent.len());
             self.sent[at].clone()
         };
-        let door = EventDoor::new((*self.stand.controller).clone(), ["thing"]);
+        let door = EventDoor::new(self.stand.controller.handle(), ["thing"]);
         let _ = door.deliver(&event).await;
         self.sent.push(event);
     }
@@ -266,11 +266,11 @@ impl Round {
         let Some(target) = self.any() else { return };
         let handle = &self.stand.controller;
         match self.random.random_range(0..5) {
-            0 => drop(handle.reconcile(target.uid).await),
-            1 => drop(handle.retry(target.uid).await),
-            2 => drop(handle.refresh(target.uid, Refresh::Plain).await),
-            3 => drop(handle.cancel(target.uid).await),
-            _ => drop(handle.nudge(target.uid).await),
+            0 => drop(handle.reconcile(target.row.uid).await),
+            1 => drop(handle.retry(target.row.uid).await),
+            2 => drop(handle.refresh(target.row.uid, Refresh::Plain).await),
+            3 => drop(handle.cancel(target.row.uid).await),
+            _ => drop(handle.nudge(target.row.uid).await),
         }
     }
 
@@ -288,28 +288,28 @@ impl Round {
                 .map_or(0, |current| current.attempts.count);
             let is_forced = record.current.as_ref().is_some_and(|current| current.force);
             if attempts > ATTEMPTS && !is_forced {
-                return Err(format!("{} has had {attempts} attempts", row.name));
+                return Err(format!("{} has had {attempts} attempts", row.row.name));
             }
             let handled: BTreeSet<Uid> = record.handled.iter().copied().collect();
             if handled.len() != record.handled.len() {
-                return Err(format!("an event counted twice for {}", row.name));
+                return Err(format!("an event counted twice for {}", row.row.name));
             }
             if record.goal.as_str() != "gone" && record.window.is_some_and(|window| window.end <= now) {
-                let last = row.last_run.as_ref().map_or(Timestamp(0), |run| run.ended_at);
-                if record.window.is_some_and(|window| window.end < last) && row.error.is_none() {
+                let last = row.row.last_run.as_ref().map_or(Timestamp(0), |run| run.ended_at);
+                if record.window.is_some_and(|window| window.end < last) && row.row.error.is_none() {
                     return Err(format!(
                         "the goal of {} after its end is {}",
-                        row.name, record.goal
+                        row.row.name, record.goal
                     ));
                 }
             }
             if let Some(window) = record.window {
-                let before = self.windows.insert(row.uid, window);
+                let before = self.windows.insert(row.row.uid, window);
                 if before.is_some_and(|before| window.end < before.end && now < before.deadline) {
-                    return Err(format!("the end of {} moved back", row.name));
+                    return Err(format!("the end of {} moved back", row.row.name));
                 }
             } else {
-                self.windows.remove(&row.uid);
+                self.windows.remove(&row.row.uid);
             }
         }
         Ok(())
@@ -320,14 +320,19 @@ impl Round {
         self.stand.world.trouble(Trouble::default());
         // Whoever was stopped by a cancel goes on.
         for row in self.rows() {
-            let _ = self.stand.controller.reconcile(row.uid).await;
+            let _ = self.stand.controller.reconcile(row.row.uid).await;
         }
         for _ in 0..8 {
             tokio::time::sleep(Duration::from_secs(1200)).await;
             let left = Select::kind(teardown_kind("thing")).with_hidden();
             let left = self.stand.controller.list(left).resources;
-            for row in self.rows().iter().chain(&left).filter(|row| row.error.is_some()) {
-                let _ = self.stand.controller.retry(row.uid).await;
+            for row in self
+                .rows()
+                .iter()
+                .chain(&left)
+                .filter(|row| row.row.error.is_some())
+            {
+                let _ = self.stand.controller.retry(row.row.uid).await;
             }
             self.check()?;
         }
@@ -337,12 +342,13 @@ impl Round {
         self.check_rest()?;
         // A run that fails leaves its error anew, so of what has failed nothing is said.
         let fine = |rows: Vec<Resource>| -> BTreeMap<_, _> {
-            let fine = rows.into_iter().filter(|row| row.error.is_none());
-            fine.map(|row| (row.name.to_string(), row.revision)).collect()
+            let fine = rows.into_iter().filter(|row| row.row.error.is_none());
+            fine.map(|row| (row.row.name.to_string(), row.row.revision))
+                .collect()
         };
         let before = fine(self.rows());
         for row in self.rows() {
-            let _ = self.stand.controller.nudge(row.uid).await;
+            let _ = self.stand.controller.nudge(row.row.uid).await;
         }
         tokio::time::sleep(Duration::from_secs(3600)).await;
         self.stand.idle().await;
@@ -357,28 +363,29 @@ impl Round {
         let (rows, now) = (self.rows(), self.stand.now());
         for row in &rows {
             let Some(record) = record(row) else {
-                return Err(format!("{} was never looked at", row.name));
+                return Err(format!("{} was never looked at", row.row.name));
             };
             let is_refused = row
+                .row
                 .error
                 .as_ref()
                 .is_some_and(|error| &*error.code == "bad-window");
             let has_arrived = record.own == record.goal;
             if !has_arrived && !is_refused {
-                let error = row.error.as_ref().map(|error| error.message.clone());
+                let error = row.row.error.as_ref().map(|error| error.message.clone());
                 return Err(format!(
                     "{} rests at {} with the goal {}: {error:?}, unready {:?}",
-                    row.name, record.own, record.goal, row.unready
+                    row.row.name, record.own, record.goal, row.row.unready
                 ));
             }
-            let there = self.stand.world.stage(row.uid);
+            let there = self.stand.world.stage(row.row.uid);
             let expected = Some(record.own.as_str()).filter(|_| !record.stages.is_nothing(&record.own));
             // Of a pipeline that was cut short the thing may show more.
             if there != expected && record.current.is_none() {
-                return Err(format!("{} says {expected:?} and is {there:?}", row.name));
+                return Err(format!("{} says {expected:?} and is {there:?}", row.row.name));
             }
             if record.window.is_some_and(|window| window.deadline <= now) && there.is_some() {
-                return Err(format!("{} outlived its deadline", row.name));
+                return Err(format!("{} outlived its deadline", row.row.name));
             }
             self.check_parts(row, &rows)?;
         }
@@ -390,24 +397,24 @@ impl Round {
         let (Some(own), Ok(wanted)) = (record(row), row.spec::<Wanted<Node>>()) else {
             return Ok(());
         };
-        if row.error.is_some() || own.failure.is_some() {
+        if row.row.error.is_some() || own.failure.is_some() {
             return Ok(());
         }
         for child in &wanted.spec.parts {
-            let found = rows.iter().find(|other| other.name.as_str() == child.name);
+            let found = rows.iter().find(|other| other.row.name.as_str() == child.name);
             let part = found.and_then(record);
             let is_gone = part.as_ref().is_none_or(|part| part.stages.is_nothing(&part.own));
             let is_wanted = !own.stages.is_nothing(&own.goal);
             if !is_wanted && !is_gone {
                 return Err(format!(
                     "{} is there, and {} is {}",
-                    child.name, row.name, own.own
+                    child.name, row.row.name, own.own
                 ));
             }
             let is_free = part
                 .as_ref()
                 .is_some_and(|part| part.told.is_none() && part.failure.is_none());
-            let desired = found.and_then(|found| desired_of(&found.spec).ok());
+            let desired = found.and_then(|found| desired_of(&found.row.spec).ok());
             let allowed = desired.as_ref().map(|desired| desired.allowed);
             if is_wanted && own.goal.as_str() != "prepared" && is_free && allowed != Some(crate::Allowed::All)
             {
@@ -429,7 +436,7 @@ impl Round {
         let is_closed = |other: &&Child| {
             let found = rows
                 .iter()
-                .find(|row| row.name.as_str() == other.name)
+                .find(|row| row.row.name.as_str() == other.name)
                 .and_then(record);
             found.is_none_or(|record| record.stages.is_before(&record.stage, &"active".into()))
         };
@@ -441,8 +448,8 @@ impl Round {
 
     /// Everything is deleted, and nothing is left.
     async fn end(self) -> Result<(), String> {
-        for root in self.rows().iter().filter(|row| row.owner.is_none()) {
-            let deleted = self.stand.controller.delete(root.uid).await;
+        for root in self.rows().iter().filter(|row| row.row.owner.is_none()) {
+            let deleted = self.stand.controller.delete(root.row.uid).await;
             deleted.map_err(|error| error.to_string())?;
         }
         tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -459,7 +466,7 @@ impl Round {
                     "in the end {} with {:?}, error {:?}, {:?}",
                     row.key(),
                     record(&row),
-                    row.error,
+                    row.row.error,
                     row.status
                 )
             });
@@ -475,7 +482,7 @@ impl Round {
         let kind = teardown_kind("thing");
         let stuck = rows
             .iter()
-            .find(|row| row.kind == kind || row.kind.as_str() == "thing");
+            .find(|row| row.row.kind == kind || row.row.kind.as_str() == "thing");
         stuck.map_or(Ok(()), |row| {
             Err(format!("{} is still in the catalog", row.key()))
         })

@@ -68,14 +68,14 @@ impl Stand {
     }
 
     pub(super) fn error(&self, name: &str) -> String {
-        let error = self.get(name).error.clone();
+        let error = self.get(name).row.error.clone();
         error.map_or_else(String::new, |error| format!("{}: {}", error.code, error.message))
     }
 
     /// Changes what is desired of a resource.
     pub(super) async fn wish(&self, name: &str, change: impl FnOnce(&mut Desired)) {
         let found = self.get(name);
-        let mut desired = desired_of(&found.spec).unwrap();
+        let mut desired = desired_of(&found.row.spec).unwrap();
         change(&mut desired);
         let node = found.spec::<Wanted<Node>>().unwrap().spec;
         self.apply(name, desired, (*node).clone()).await;
@@ -103,6 +103,6 @@ async fn start(world: &World, store: &MemoryStore, clock: TokioClock) -> Control
         .start()
         .await
         .unwrap();
-    world.watch((*controller).clone());
+    world.watch(controller.handle());
     controller
 }

@@ -328,7 +328,7 @@ impl World {
         let is_recorded = |found: &Option<Resource>| {
             let record = found
                 .as_ref()
-                .and_then(|row| record_of(row.state.as_deref()?).ok());
+                .and_then(|row| record_of(row.row.state.as_deref()?).ok());
             record.and_then(|record| record.current).is_some_and(|current| {
                 current.under_way
                     && current.action == view.action()
@@ -345,20 +345,20 @@ impl World {
         let up = step.to.as_str() != "gone";
         let record = live
             .as_ref()
-            .and_then(|row| record_of(row.state.as_deref()?).ok());
+            .and_then(|row| record_of(row.row.state.as_deref()?).ok());
         let is_over = |at: Option<Timestamp>| at.is_some_and(|at| at <= view.now());
         if up && is_over(record.and_then(|record| record.window).map(|window| window.end)) {
             say("a step after the end of the window");
         }
-        if let Some(row) = live.filter(|row| !row.marks.is_deleted()) {
-            let desired = desired_of(&row.spec).unwrap();
+        if let Some(row) = live.filter(|row| !row.row.marks.is_deleted()) {
+            let desired = desired_of(&row.row.spec).unwrap();
             if up && is_over(desired.cleanup_by) {
                 say("a step after the cleanup deadline");
             }
             if up && index(&step.to) > 1 && desired.allowed != Allowed::All {
                 say("beyond what is allowed");
             }
-            if let Some(owner) = row.owner.and_then(|uid| handle.get(uid).ok()) {
+            if let Some(owner) = row.row.owner.and_then(|uid| handle.get(uid).ok()) {
                 if up && index(&step.to) > 1 && !self.gates_are_open(&owner, view.name(), &handle) {
                     say("a gate was ignored");
                 }
@@ -366,7 +366,7 @@ impl World {
                     desired.allowed == Allowed::Gone && !view.force() && desired.stage.as_str() != "gone";
                 if !up
                     && is_ordered
-                    && !owner.marks.is_deleted()
+                    && !owner.row.marks.is_deleted()
                     && !self.later_are_gone(&owner, view.name(), &handle)
                 {
                     say("torn down before what comes later");
@@ -399,7 +399,7 @@ impl World {
     }
 
     fn later_are_gone(&self, owner: &Resource, name: &str, handle: &Handle) -> bool {
-        let is_hurt = self.lock().hurt.contains(owner.name.as_str());
+        let is_hurt = self.lock().hurt.contains(owner.row.name.as_str());
         let has_failed = is_hurt || record(owner).is_some_and(|record| record.failure.is_some());
         let children = owner.spec::<crate::Wanted<Node>>().unwrap().spec.parts.clone();
         let Some(own) = children.iter().find(|child| child.name == name) else {
@@ -410,7 +410,9 @@ impl World {
             || later.all(|child| {
                 let found = handle.get(Key::new("thing", child.name.as_str())).ok();
                 let inner = self.lock();
-                found.is_none_or(|row| !inner.things.contains_key(&row.uid) || inner.lied.contains(&row.uid))
+                found.is_none_or(|row| {
+                    !inner.things.contains_key(&row.row.uid) || inner.lied.contains(&row.row.uid)
+                })
             })
     }
 }
@@ -572,5 +574,5 @@ impl Manager for Thing {
 
 /// The record of a resource as it is committed.
 pub(super) fn record(resource: &Resource) -> Option<Record> {
-    record_of(resource.state.as_deref()?).ok()
+    record_of(resource.row.state.as_deref()?).ok()
 }

@@ -29,7 +29,7 @@ pub(super) async fn sweep(
 ) -> Result<(), Failure> {
     let known = resources
         .iter()
-        .map(|resource| resource.uid.0)
+        .map(|resource| resource.row.uid.0)
         .collect::<HashSet<_>>();
     let names = resources.iter().filter_map(wanted_table).collect::<HashSet<_>>();
     for output in outputs.list(cancel).await? {
@@ -47,9 +47,9 @@ pub(super) async fn sweep(
 
 /// The name of a live model's output, in lower case.
 fn wanted_table(resource: &Resource) -> Option<String> {
-    let is_live_model = resource.kind.as_str() == model::KIND && !resource.marks.is_deleted();
+    let is_live_model = resource.row.kind.as_str() == model::KIND && !resource.row.marks.is_deleted();
     let Proto(spec) = is_live_model
-        .then(|| <Proto<ModelSpec>>::decode(resource.spec_format, &resource.row.spec).ok())
+        .then(|| <Proto<ModelSpec>>::decode(resource.row.spec_format, &resource.row.spec).ok())
         .flatten()?;
-    Some(statement::table(&spec, resource.name.as_str()).to_ascii_lowercase())
+    Some(statement::table(&spec, resource.row.name.as_str()).to_ascii_lowercase())
 }

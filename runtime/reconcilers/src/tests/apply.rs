@@ -19,6 +19,7 @@ async fn pair() -> Site {
 /// The code of the parser's own error.
 fn refusal(ran: &Ran) -> String {
     ran.parser
+        .row
         .error
         .as_ref()
         .map(|error| error.code.to_string())
@@ -38,7 +39,7 @@ async fn a_half_typed_model_keeps_its_rows_and_is_mended_without_a_build() {
     site.write("models/a.sql", "-- @materialize: true\nselect 1 as x");
     let ran = site.run().await;
     assert_eq!(ran.works, NOTHING);
-    assert!(ran.find("a").error.is_none() && ran.find("b").error.is_none());
+    assert!(ran.find("a").row.error.is_none() && ran.find("b").row.error.is_none());
 }
 
 #[tokio::test]
@@ -104,6 +105,7 @@ async fn nothing_is_deleted_while_the_manifest_is_broken() {
     assert_ne!(refusal(&ran), "");
     assert_eq!(
         ran.parser
+            .row
             .error
             .as_ref()
             .unwrap()
@@ -165,10 +167,10 @@ async fn a_kind_that_is_not_supported_yet_is_listed_and_hinders_nobody() {
     let kinds = ran
         .resources
         .iter()
-        .map(|resource| resource.kind.as_str())
+        .map(|resource| resource.row.kind.as_str())
         .collect::<Vec<_>>();
     assert!(kinds.contains(&"metrics_view"), "{kinds:?}");
-    assert!(ran.resources.iter().all(|resource| resource.error.is_none()));
+    assert!(ran.resources.iter().all(|resource| resource.row.error.is_none()));
     site.remove("metrics/m.yaml");
     assert_eq!(site.run().await.names(), "a b");
 }

@@ -72,7 +72,7 @@ async fn board() -> Site {
 /// Lists failed and blocked resources with their errors.
 fn failures(ran: &Ran) -> String {
     let told = ran.resources.iter().filter_map(|one| {
-        let error = one.error.as_deref()?;
+        let error = one.row.error.as_deref()?;
         Some(format!("{}: {}\n", one.key(), error.message))
     });
     told.collect()
@@ -86,7 +86,7 @@ fn state<S: watershed_proto::Message + Default + Clone + PartialEq + 'static>(ra
 
 fn result(ran: &Ran, key: &str) -> Option<RunResult> {
     let found = ran.resources.iter().find(|one| one.key().to_string() == key)?;
-    found.last_run.as_ref().map(|run| run.result)
+    found.row.last_run.as_ref().map(|run| run.result)
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn an_unchanged_dashboard_is_not_looked_at_and_opens_nothing() {
     let ran = site.run().await;
     assert!(!ran.opened_engine);
     let versions = |all: &[watershed_controller::Resource]| -> Vec<_> {
-        all.iter().map(|one| (one.key(), one.state_version)).collect()
+        all.iter().map(|one| (one.key(), one.row.state_version)).collect()
     };
     assert_eq!(versions(&ran.resources), versions(&before));
     let work = result(&ran, "metrics_view/orders");
@@ -186,7 +186,7 @@ security: {access: true, row_filter: custmer = 7}
         .resources
         .iter()
         .find(|one| one.key().to_string() == "metrics_view/orders")
-        .and_then(|one| one.error.clone())
+        .and_then(|one| one.row.error.clone())
         .unwrap();
     let place = error.place.clone().unwrap();
     assert_eq!((&*place.path, place.line), ("metrics/orders.yaml", 4));
@@ -204,7 +204,7 @@ security: {access: true, row_filter: custmer = 7}
             .iter()
             .find(|one| one.key().to_string() == key)
             .unwrap();
-        let kind = &waiting.error.as_ref().unwrap().kind;
+        let kind = &waiting.row.error.as_ref().unwrap().kind;
         assert!(matches!(kind, ErrorKind::Dependency(_)), "{key}: {kind:?}");
     }
     // Mended, all of it is fine again.
@@ -277,7 +277,7 @@ async fn renamed_files_of_every_kind_are_renames_and_deleted_ones_leave_nothing(
     let uids = |ran: &Ran| -> std::collections::BTreeMap<String, _> {
         ran.resources
             .iter()
-            .map(|one| (one.key().to_string(), one.uid))
+            .map(|one| (one.key().to_string(), one.row.uid))
             .collect()
     };
     let before = uids(&site.run().await);

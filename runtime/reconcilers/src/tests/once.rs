@@ -6,14 +6,14 @@ use super::site::{Ran, Site};
 
 fn failures(ran: &Ran) -> String {
     let told = ran.resources.iter().filter_map(|one| {
-        let error = one.error.as_deref()?;
+        let error = one.row.error.as_deref()?;
         Some(format!("{}: {}\n", one.key(), error.message))
     });
     told.collect()
 }
 
 fn result(ran: &Ran, name: &str) -> RunResult {
-    ran.find(name).last_run.as_ref().unwrap().result
+    ran.find(name).row.last_run.as_ref().unwrap().result
 }
 
 #[tokio::test]
@@ -126,8 +126,8 @@ async fn connections_are_tried_and_what_does_not_answer_is_told() {
     let failed: Vec<_> = ran
         .resources
         .iter()
-        .filter(|one| one.error.is_some())
-        .map(|one| one.name.to_string())
+        .filter(|one| one.row.error.is_some())
+        .map(|one| one.row.name.to_string())
         .collect();
     assert_eq!(failed, ["folder", "garbage", "nowhere"], "{}", failures(&ran));
     let error = ran.error("nowhere");

@@ -122,12 +122,14 @@ impl Site {
             environment: "dev".into(),
             variables: self.variables.clone(),
         };
-        project_parser::declare_parser(&controller, spec).await.unwrap();
+        project_parser::declare_parser(controller.as_ref(), spec)
+            .await
+            .unwrap();
         if let Err(error) = controller.wait_until_idle(DEADLINE).await {
             let stands = controller.list(Select::all()).resources;
             let stands = stands
                 .iter()
-                .map(|one| format!("{} {:?} {:?}", one.name, one.status, one.marks));
+                .map(|one| format!("{} {:?} {:?}", one.row.name, one.status, one.row.marks));
             panic!("{error}: {}", stands.collect::<Vec<_>>().join("\n"));
         }
         let ran = self.look(&controller, engine.is_open());
@@ -148,9 +150,9 @@ impl Site {
         let resources = controller.list(Select::new().with_deleted()).resources;
         let mut works = Vec::new();
         for resource in &resources {
-            let last = resource.last_run.as_ref();
+            let last = resource.row.last_run.as_ref();
             let id = last.map(|run| (run.epoch, run.id));
-            let is_new = self.seen.insert(resource.uid, id) != Some(id);
+            let is_new = self.seen.insert(resource.row.uid, id) != Some(id);
             let result = last.filter(|_| is_new).map(|run| run.result);
             let work = match result {
                 Some(RunResult::Done(Work::Built)) => "built",
@@ -159,7 +161,7 @@ impl Site {
                 Some(RunResult::Failed) => "failed",
                 _ => continue,
             };
-            works.push(format!("{work} {}", resource.name));
+            works.push(format!("{work} {}", resource.row.name));
         }
         Ran {
             works,
@@ -199,7 +201,7 @@ impl Ran {
     pub(super) fn names(&self) -> String {
         self.resources
             .iter()
-            .map(|resource| resource.name.to_string())
+            .map(|resource| resource.row.name.to_string())
             .collect::<Vec<_>>()
             .join(" ")
     }
@@ -208,12 +210,13 @@ impl Ran {
         let found = self
             .resources
             .iter()
-            .find(|resource| resource.name.as_str() == name);
+            .find(|resource| resource.row.name.as_str() == name);
         found.unwrap_or_else(|| panic!("there is no `{name}` among {}", self.names()))
     }
 
     pub(super) fn error(&self, name: &str) -> &Error {
         self.find(name)
+            .row
             .error
             .as_deref()
             .unwrap_or_else(|| panic!("`{name}` has no error"))

@@ -250,7 +250,7 @@ impl Runtime {
             environment: options.environment.clone(),
             variables: secrets.seal_all(&options.variables),
         };
-        let declared = project_parser::declare_parser(&controller, spec).await;
+        let declared = project_parser::declare_parser(controller.as_ref(), spec).await;
         let parser = match declared {
             Ok(parser) => parser,
             Err(error) => return Err(not_declared(&controller, error).await),
@@ -319,7 +319,7 @@ async fn refuse_damage(engine: &duckdb::Engine, outputs: &Outputs, files: Files)
 impl Instance {
     /// The controller: every operation on resources.
     pub fn controller(&self) -> &Handle {
-        &self.controller
+        self.controller.as_ref()
     }
 
     /// The project's name: that of its folder.

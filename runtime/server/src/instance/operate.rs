@@ -45,7 +45,14 @@ impl Instance {
 
     /// Pauses, resumes or cancels resources.
     pub(super) async fn operate(&self, operation: Operation, typed: &[String]) -> Result<Answer, Refusal> {
-        operate(&self.controller, &self.project, operation, typed, Life::Live).await
+        operate(
+            self.controller.as_ref(),
+            &self.project,
+            operation,
+            typed,
+            Life::Live,
+        )
+        .await
     }
 
     /// The numbers.
@@ -103,7 +110,7 @@ pub(crate) async fn operate_alone(
         .store(store)
         .start()
         .await?;
-    let answer = operate(&controller, project, operation, typed, Life::AtRest).await;
+    let answer = operate(controller.as_ref(), project, operation, typed, Life::AtRest).await;
     Ok(match controller.shutdown(GRACE).await {
         Ok(()) => answer,
         Err(error) => answer.and(Err(Refusal::new(Exit::NotNow, error.to_string()))),

@@ -64,7 +64,7 @@ pub(super) async fn look_after_changes(engine: Engine, handle: Handle, leaving: 
         }
         for resource in handle.list(Select::all()).resources {
             // One that is gone by now needs no look; a controller that ends looks at nothing.
-            let _ = handle.nudge(Target::Uid(resource.uid)).await;
+            let _ = handle.nudge(Target::Uid(resource.row.uid)).await;
         }
     }
 }

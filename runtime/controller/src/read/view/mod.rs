@@ -327,7 +327,9 @@ impl View {
     /// All resources at one revision, in order of kind, name and uid.
     pub(crate) fn list(&self, keep: impl Fn(&Row) -> bool) -> (Revision, Vec<Resource>) {
         let (revision, mut list) = self.collect(keep);
-        list.sort_by(|a, b| (&a.kind, &a.name, a.uid).cmp(&(&b.kind, &b.name, b.uid)));
+        list.sort_by(|a, b| {
+            (&a.row.kind, &a.row.name, a.row.uid).cmp(&(&b.row.kind, &b.row.name, b.row.uid))
+        });
         (revision, list)
     }
 

@@ -54,7 +54,7 @@ fn shuffled(revision: u64) -> Publish {
 fn is_whole(revision: Revision, list: &[Resource]) {
     assert_eq!(list.len() as u64, COUNT - 1, "at {revision}");
     for resource in list {
-        assert_eq!(resource.revision, revision, "{}", resource.key());
+        assert_eq!(resource.row.revision, revision, "{}", resource.key());
     }
 }
 
@@ -76,7 +76,7 @@ fn listings_are_whole_and_names_never_free_while_everything_moves() {
                 while !over.load(Ordering::Relaxed) {
                     // The name that nobody has at a time has an even number.
                     let found = view.get(&target).expect("somebody has the name");
-                    assert_eq!(found.name, Name::from("n3"));
+                    assert_eq!(found.row.name, Name::from("n3"));
                 }
             });
         }

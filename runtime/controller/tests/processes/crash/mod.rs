@@ -112,14 +112,18 @@ async fn rounds(catalog: &str, processes: usize, store: impl AsyncFn() -> Box<dy
 fn found(controller: &Controller) -> Model {
     let mut found = Model::default();
     for resource in controller.list(watershed_controller::Select::all()).resources {
-        assert!(!resource.marks.is_deleted(), "{} is still there", resource.key());
+        assert!(
+            !resource.row.marks.is_deleted(),
+            "{} is still there",
+            resource.key()
+        );
         let declared = notes::text(&resource);
         let built = resource
             .state::<crate::task::Built>()
             .unwrap()
             .map(|built| built.0);
         assert_eq!(built.as_ref(), Some(&declared), "{}", resource.key());
-        found.insert(resource.name.as_str().to_owned(), declared);
+        found.insert(resource.row.name.as_str().to_owned(), declared);
     }
     found
 }

@@ -152,8 +152,8 @@ impl Writer {
             return Edit::create(task(name, &spec));
         };
         let expect = Expect {
-            uid: Some(present.uid),
-            spec_version: Some(present.spec_version),
+            uid: Some(present.row.uid),
+            spec_version: Some(present.row.spec_version),
         };
         Edit::update(key(name), Resource::new_spec(&spec).unwrap()).expecting(expect)
     }

@@ -104,15 +104,15 @@ impl Run<'_> {
         };
         let Some(other) = self
             .owner(output.tag.uid)
-            .filter(|other| !other.marks.is_deleted())
+            .filter(|other| !other.row.marks.is_deleted())
         else {
             return Ok(());
         };
         let Ok(Proto(spec)) = other.spec::<Proto<ModelSpec>>() else {
             return Ok(());
         };
-        if statement::table(&spec, other.name.as_str()).eq_ignore_ascii_case(self.table()) {
-            return Err(failure::of_shared_output(self.table(), other.name.as_str()));
+        if statement::table(&spec, other.row.name.as_str()).eq_ignore_ascii_case(self.table()) {
+            return Err(failure::of_shared_output(self.table(), other.row.name.as_str()));
         }
         Ok(())
     }

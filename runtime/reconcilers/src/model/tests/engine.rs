@@ -99,7 +99,7 @@ async fn two_models_swap_their_names_without_a_build() {
     world.declare("b", &table("select 'second' as x", &[])).await;
     world.works().await;
     let builds = (world.state("a").build_id, world.state("b").build_id);
-    let (a, b) = (world.model("a").uid, world.model("b").uid);
+    let (a, b) = (world.model("a").row.uid, world.model("b").row.uid);
     let edits = vec![
         watershed_core::Edit::rename(a, "b"),
         watershed_core::Edit::rename(b, "a"),

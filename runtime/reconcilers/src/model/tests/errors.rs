@@ -46,7 +46,7 @@ async fn a_failed_build_keeps_the_last_good_rows_and_is_tried_again() {
     world.declare("a", &table("select 1 as x", &[])).await;
     world.settle().await;
     assert!(
-        world.model("a").error.is_none(),
+        world.model("a").row.error.is_none(),
         "what stands there is what is wanted again"
     );
 }
@@ -145,7 +145,7 @@ async fn a_model_whose_files_do_not_compile_says_so_keeps_its_rows_and_blocks_it
     world.declare("a", &good).await;
     world.settle().await;
     assert_eq!(world.works().await, [""; 0]);
-    assert!(world.model("b").error.is_none());
+    assert!(world.model("b").row.error.is_none());
 }
 
 #[tokio::test]

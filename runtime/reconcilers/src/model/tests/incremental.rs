@@ -255,14 +255,14 @@ async fn a_schedule_builds_when_it_is_due_and_once_for_all_missed_times() {
         ..Schedule::default()
     });
     let mut world = world(&model).await;
-    let next = world.model("m").next_reconcile.unwrap();
+    let next = world.model("m").row.next_reconcile.unwrap();
     let far = next.0 - world.now().0;
     assert!((3_500_000..=3_600_000).contains(&far), "{far} ms");
     world.pass(HOUR / 2);
     world.reconcile("m").await;
     assert_eq!(world.works().await, [""; 0], "not due");
     assert_eq!(
-        world.model("m").next_reconcile,
+        world.model("m").row.next_reconcile,
         Some(next),
         "and due at the same time"
     );
@@ -270,7 +270,7 @@ async fn a_schedule_builds_when_it_is_due_and_once_for_all_missed_times() {
     world.reconcile("m").await;
     assert_eq!(world.works().await, ["built m"]);
     assert_eq!(rows(&world).await, "1a 1a 2b 2b");
-    assert!(world.model("m").next_reconcile.unwrap() > world.now());
+    assert!(world.model("m").row.next_reconcile.unwrap() > world.now());
     // The next process knows.
     world.restart(|_| ()).await;
     assert_eq!(world.works().await, [""; 0]);

@@ -382,6 +382,7 @@ impl World {
         let model = self.model(name);
         Error::clone(
             model
+                .row
                 .error
                 .as_ref()
                 .unwrap_or_else(|| panic!("`{name}` has no error")),
@@ -396,8 +397,8 @@ impl World {
             .list(watershed_controller::Select::new().with_deleted());
         let mut told = Vec::new();
         for model in listing.resources {
-            let name = model.name.to_string();
-            let last = model.last_run.as_ref();
+            let name = model.row.name.to_string();
+            let last = model.row.last_run.as_ref();
             let id = last.map(|run| (run.epoch, run.id));
             let is_new = self.seen.insert(name.clone(), id) != Some(id);
             let result = last.filter(|_| is_new).map(|run| run.result);
@@ -416,7 +417,7 @@ impl World {
     /// The partitions of a model: data, phase, rows.
     pub(super) async fn partitions(&self, name: &str) -> Vec<String> {
         let engine = &self.running.as_ref().unwrap().engine;
-        let uid = self.model(name).uid.0;
+        let uid = self.model(name).row.uid.0;
         let runs = engine.partitions(uid, &CancellationToken::new()).await.unwrap();
         let mut told: Vec<String> = runs
             .iter()
@@ -432,7 +433,7 @@ impl World {
     /// Asks for partitions whose data has a text in it.
     pub(super) async fn ask_for(&self, name: &str, text: &str) {
         let engine = &self.running.as_ref().unwrap().engine;
-        let (uid, cancel) = (self.model(name).uid.0, CancellationToken::new());
+        let (uid, cancel) = (self.model(name).row.uid.0, CancellationToken::new());
         let runs = engine.partitions(uid, &cancel).await.unwrap();
         let next = runs.iter().map(|run| run.number + 1).max().unwrap_or_default();
         let asked = runs.into_iter().filter(|run| run.partition.data.contains(text));
