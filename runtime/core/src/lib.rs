@@ -22,11 +22,11 @@
 //! **Group commit.** [`Core::handle`] never emits [`Effect::Commit`]; only [`Core::flush`] does, and only while no
 //! commit is under way. So everything handled between two flushes, and everything handled while the store is
 //! busy, goes into one transaction. The host answers each `Commit` with exactly one [`Input::Committed`] or
-//! [`Input::CommitFailed`]; the core itself asks for the same commit again after a failure, and stops
+//! [`Input::CommitFailed`]; the core itself requests the same commit again after a failure, and stops
 //! ([`Effect::Stopped`]) after 30 s of them.
 //!
 //! **Release.** [`Effect::Answer`] and [`Effect::Publish`] come only when the rows that they speak of are
-//! committed; so do the [`Effect::Start`]s that an edit asked for. The host may carry out every effect at once
+//! committed; so do the [`Effect::Start`]s that an edit requested. The host may carry out every effect at once
 //! and in order; it never has to hold one back.
 //!
 //! **Reads.** `get`, `list` and `watch` are served by the host from what `Publish` brought. They never touch the

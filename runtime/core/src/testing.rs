@@ -25,7 +25,7 @@ pub(crate) struct Bench {
     pub(crate) store: Store,
     /// Invocations that have not returned, by the name of their resource.
     pub(crate) running: Vec<Start>,
-    /// All starts, as `phase name`, since last asked.
+    /// All starts, as `phase name`, since the last call.
     log: Vec<String>,
     pub(crate) cancelled: Vec<InvocationId>,
     pub(crate) answers: HashMap<CallId, Vec<Answer>>,
@@ -54,7 +54,7 @@ impl Bench {
     }
 
     /// One in which so many run at a time.
-    pub(crate) fn with_places(concurrency: usize) -> Self {
+    pub(crate) fn with_concurrency(concurrency: usize) -> Self {
         let limits = Limits {
             concurrency,
             ..Limits::default()
@@ -304,7 +304,7 @@ impl Bench {
         self.log.clear();
     }
 
-    /// Starts since last asked.
+    /// Starts since the last call.
     pub(crate) fn starts(&mut self) -> Vec<String> {
         std::mem::take(&mut self.log)
     }

@@ -1,4 +1,5 @@
-//! Deleting an owner deletes what it owns (the contract's C15), unless that is handed over.
+//! Cascading deletes: deleting an owner deletes the resources that it owns (the contract's C15), unless they are
+//! handed over.
 
 use std::collections::HashSet;
 

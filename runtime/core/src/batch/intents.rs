@@ -1,4 +1,4 @@
-//! The edits of a batch, sorted by what they are about.
+//! The edits of a batch, sorted by their subjects.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Batches of edits, checked whole against the catalog as it is.
+//! Batches of edits, checked as a whole against the catalog.
 
 mod cascade;
 pub(crate) mod door;

@@ -1,4 +1,4 @@
-//! Validating a batch: from edits to a plan, or a refusal with nothing changed.
+//! Validation of a batch: a plan of its edits, or a refusal that changes nothing.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,12 +1,13 @@
-//! Explanations of why a resource is not running now: as data, the root cause first. Costs what it looks at.
+//! Explanations of why a resource is not running now: as data, the root cause first. The cost is that of the visited
+//! resources.
 
 use std::collections::{BTreeSet, HashSet};
 
 use crate::graph::Graph;
 use crate::graph::lifecycle::At;
 use crate::schedule::barrier::Barrier;
+use crate::schedule::decision::{Decider, Decision};
 use crate::schedule::scheduler::Scheduler;
-use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::{Timer, Timers};
 use crate::types::index::Slot;
 use crate::{Explanation, Now, Phase, Refusal, Revision, Settled, Subject, Target, WhyNot};
@@ -66,8 +67,8 @@ impl<'a> Explainer<'a> {
         })
     }
 
-    fn verdict(&self, slot: Slot) -> Verdict {
-        Verdicts::new(self.graph, self.timers, self.durable).of(slot)
+    fn decision(&self, slot: Slot) -> Decision {
+        Decider::new(self.graph, self.timers, self.durable).of(slot)
     }
 
     /// From an unsettled resource upwards to one that waits for none of its parents.
@@ -118,14 +119,14 @@ impl<'a> Explainer<'a> {
             },
             At::Settled(why) => self.why_settled(slot, why),
             At::Concluding => WhyNot::Next,
-            At::Pending(_) => match self.verdict(slot) {
-                Verdict::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
-                Verdict::Start(phase) => self.why_not_started(slot, phase),
-                Verdict::Wait => self.why_it_waits(slot),
-                Verdict::AskFirst(first) => self
+            At::Pending(_) => match self.decision(slot) {
+                Decision::AwaitCommit(revision) => WhyNot::AwaitsCommit(revision),
+                Decision::Start(phase) => self.why_not_started(slot, phase),
+                Decision::Wait => self.why_it_waits(slot),
+                Decision::LeaveTo(first) => self
                     .why_its_cycle_waits(slot)
                     .unwrap_or_else(|| self.why_not(first)),
-                Verdict::Release(_) => WhyNot::Next,
+                Decision::Release(_) => WhyNot::Next,
             },
         }
     }
@@ -167,11 +168,11 @@ impl<'a> Explainer<'a> {
         if self.graph.active() >= self.scheduler.concurrency() {
             return WhyNot::ControllerFull(self.scheduler.concurrency());
         }
-        let places = self.scheduler.places();
-        if let Some(pool) = places.full_pool(kind) {
+        let limits = self.scheduler.concurrency_limits();
+        if let Some(pool) = limits.full_pool(kind) {
             return WhyNot::PoolFull(pool.clone());
         }
-        places.full_kind(kind).map_or(WhyNot::Next, WhyNot::KindFull)
+        limits.full_kind(kind).map_or(WhyNot::Next, WhyNot::KindFull)
     }
 
     fn running_in(&self, phase: Phase) -> Vec<Subject> {
@@ -213,7 +214,7 @@ impl<'a> Explainer<'a> {
         if let Some(running) = members().find(|member| self.graph[*member].is_running()) {
             return Some(WhyNot::RunsBelow(self.graph.subject(running)));
         }
-        let renames = |member: &Slot| matches!(self.verdict(*member), Verdict::Start(Phase::Rename));
+        let renames = |member: &Slot| matches!(self.decision(*member), Decision::Start(Phase::Rename));
         let member = members().find(renames)?;
         Some(self.why_not_started(member, Phase::Rename))
     }

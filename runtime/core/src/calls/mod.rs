@@ -1,4 +1,4 @@
-//! Callers that wait, and what is explained to them.
+//! Waiting callers, and explanations for them.
 
 pub(crate) mod explain;
 pub(crate) mod refusals;

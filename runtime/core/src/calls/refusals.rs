@@ -1,4 +1,4 @@
-//! The answers to all open calls when the core stops at once.
+//! Answers to all open calls when the core stops at once.
 
 use std::collections::BTreeSet;
 

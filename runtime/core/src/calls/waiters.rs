@@ -1,4 +1,4 @@
-//! Callers who wait: for the outcome of a request, for what is below it to settle, for everything to be idle.
+//! Callers that wait for an outcome, for a subgraph to settle, or for everything to be idle.
 
 use std::collections::HashMap;
 
@@ -161,7 +161,7 @@ impl Waiters {
         (group.remaining == group.total && group.edges_changed == self.edges_changed).then_some(number)
     }
 
-    /// The graph's edges are about to change: who asks afterwards may wait for others.
+    /// The graph's edges are about to change: callers that come afterwards may wait for others.
     pub(crate) fn edges_change(&mut self) {
         self.edges_changed += 1;
     }
@@ -344,7 +344,7 @@ impl Waiters {
         }
     }
 
-    /// An invocation completed: who asked before it started has an outcome.
+    /// An invocation completed: callers from before its start have an outcome.
     pub(crate) fn answer_outcome(
         &mut self,
         journal: &mut Journal,

@@ -1,4 +1,4 @@
-//! The graph, its counts and its cycles.
+//! Checks of the graph, its counters and its cycles.
 
 use std::collections::{HashMap, HashSet};
 
@@ -68,7 +68,7 @@ impl Parts<'_> {
         self.check_swept(findings);
     }
 
-    /// Below what was asked for by a request that cancels all, no regular invocation goes on.
+    /// Below what was requested by a request that cancels all, no regular invocation goes on.
     fn check_swept(&self, findings: &mut Findings) {
         let is_swept = |(slot, it): (Slot, &Resource)| {
             let pending = it.pending().filter(|_| it.is_live())?;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::Findings;
 use super::Parts;
 use crate::graph::resource::{Cancelled, Running};
-use crate::schedule::verdict::{Verdict, Verdicts};
+use crate::schedule::decision::{Decider, Decision};
 use crate::types::index::{NameId, Slot};
 use crate::{Phase, Settled};
 
@@ -129,14 +129,14 @@ impl Parts<'_> {
                 self.scheduler.concurrency()
             )
         });
-        self.check_places(findings);
+        self.check_concurrency(findings);
         if !self.serves || !self.graph.agenda().is_empty() {
             return;
         }
-        let listed: HashSet<(Phase, Slot)> = self.scheduler.places().ready_entries().collect();
+        let listed: HashSet<(Phase, Slot)> = self.scheduler.concurrency_limits().ready_entries().collect();
         for (slot, resource) in self.graph.iter() {
-            let Verdict::Start(phase) =
-                Verdicts::new(self.graph, self.timers, self.journal.durable()).of(slot)
+            let Decision::Start(phase) =
+                Decider::new(self.graph, self.timers, self.journal.durable()).of(slot)
             else {
                 continue;
             };
@@ -147,7 +147,7 @@ impl Parts<'_> {
             });
             let first = self.graph.options(slot).is_some_and(|options| options.first);
             let free = self.graph.active() < self.scheduler.concurrency()
-                && self.scheduler.places().has_room(resource.kind())
+                && self.scheduler.concurrency_limits().has_room(resource.kind())
                 && self.scheduler.phase_may_start(self.barrier, phase, first);
             findings.ensure_of(self.graph, slot, in_use || !free, || {
                 "could start and has not".into()
@@ -155,12 +155,12 @@ impl Parts<'_> {
         }
     }
 
-    /// The places of kinds and pools, counted anew.
-    fn check_places(&self, findings: &mut Findings) {
+    /// The running invocations of kinds and pools, counted anew.
+    fn check_concurrency(&self, findings: &mut Findings) {
         let mut of_kind = HashMap::new();
         let mut in_pool = HashMap::new();
         for (_, resource) in self.graph.iter() {
-            let pool = self.scheduler.places().pool_of(resource.kind());
+            let pool = self.scheduler.concurrency_limits().pool_of(resource.kind());
             if resource.is_running() {
                 *of_kind.entry(resource.kind()).or_insert(0) += 1;
             }
@@ -169,14 +169,14 @@ impl Parts<'_> {
                 *in_pool.entry(pool.name().clone()).or_insert(0) += 1;
             }
         }
-        let places = self.scheduler.places();
+        let limits = self.scheduler.concurrency_limits();
         for kind in self.graph.kinds().ids() {
             let (entry, runs) = (
                 &self.graph.kinds()[kind],
                 of_kind.get(&kind).copied().unwrap_or(0),
             );
-            findings.ensure(places.running(kind) == runs, || {
-                let running = places.running(kind);
+            findings.ensure(limits.running(kind) == runs, || {
+                let running = limits.running(kind);
                 format!(
                     "{running} invocations of {} are counted, not {runs}",
                     entry.kind()
@@ -187,7 +187,7 @@ impl Parts<'_> {
                 format!("{runs} invocations of {}", entry.kind())
             });
         }
-        for pool in self.scheduler.places().pools() {
+        for pool in self.scheduler.concurrency_limits().pools() {
             let runs = in_pool.get(pool.name()).copied().unwrap_or(0);
             findings.ensure(pool.running() == runs && runs <= pool.limit(), || {
                 format!("{} in pool {}, counted {}", runs, pool.name(), pool.running())

@@ -1,4 +1,4 @@
-//! Checks of deletes and renames, and of what they hold back.
+//! Checks of deletes and renames, and of the work that they hold back.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -62,7 +62,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Only paused resources settle as such, and only they remember what asked meanwhile.
+    /// Only paused resources settle as such, and only they remember requests meanwhile.
     pub(super) fn check_paused_stays(&self, findings: &mut Findings) {
         for (slot, resource) in self.graph.iter().filter(|(_, it)| it.is_live()) {
             let says = resource.settled() == Some(&Settled::Paused) || resource.is_missed();

@@ -1,4 +1,4 @@
-//! Names with their resources and referrers, and owners.
+//! Checks of names, their resources and referrers, and of owners.
 
 use std::collections::{BTreeSet, HashMap};
 

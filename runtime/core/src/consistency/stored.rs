@@ -1,4 +1,4 @@
-//! Durability: what is changed is on its way to the store, and the store holds what the machine holds.
+//! Checks of durability: changed rows are on their way to the store, and the store agrees with the core.
 
 use std::collections::HashMap;
 

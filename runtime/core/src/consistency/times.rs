@@ -1,4 +1,4 @@
-//! Timers and those that wait for them. A time is stored once, so only its reason can be lost.
+//! Checks of timers and of the resources that wait for them. A time is stored once, so only its reason can be lost.
 
 use super::Findings;
 use super::Parts;

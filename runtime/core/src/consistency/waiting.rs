@@ -1,9 +1,9 @@
-//! Checks that what is pending waits for something, and callers wait only for what is unsettled.
+//! Checks that pending resources wait for something, and that callers wait only for unsettled ones.
 
 use super::Findings;
 use super::Parts;
 use crate::graph::resource::{Life, Op};
-use crate::schedule::verdict::{Verdict, Verdicts};
+use crate::schedule::decision::{Decider, Decision};
 use crate::types::index::Slot;
 
 impl Parts<'_> {
@@ -27,7 +27,7 @@ impl Parts<'_> {
         }
         let at_rest = self.graph.active() == 0
             && self.journal.awaiting().is_empty()
-            && !self.scheduler.places().is_exclusively_full();
+            && !self.scheduler.concurrency_limits().is_exclusively_full();
         let pending = self.graph.iter().filter(|(_, it)| at_rest && it.is_unsettled());
         for (slot, resource) in pending {
             findings.ensure_of(self.graph, slot, false, || {
@@ -37,11 +37,11 @@ impl Parts<'_> {
     }
 
     fn check_pending(&self, slot: Slot, findings: &mut Findings) {
-        match Verdicts::new(self.graph, self.timers, self.journal.durable()).of(slot) {
-            Verdict::Release(why) => findings.ensure_of(self.graph, slot, false, || {
+        match Decider::new(self.graph, self.timers, self.journal.durable()).of(slot) {
+            Decision::Release(why) => findings.ensure_of(self.graph, slot, false, || {
                 format!("should have settled, {why:?}")
             }),
-            Verdict::AwaitCommit(revision) => {
+            Decision::AwaitCommit(revision) => {
                 // An earlier one does as well: it is considered then, and finds that it has to wait on. On a cycle
                 // any member has the first one considered.
                 let members = (0..).map_while(|index| self.graph.member(self.graph.rep(slot), index));
@@ -60,11 +60,11 @@ impl Parts<'_> {
                     format!("waits for revision {revision}, and is not told when that is durable")
                 });
             }
-            Verdict::Wait => findings.ensure_of(self.graph, slot, self.awaits_something(slot), || {
+            Decision::Wait => findings.ensure_of(self.graph, slot, self.awaits_something(slot), || {
                 "waits for nothing that is known".into()
             }),
             // The check of limits looks at what may start; the first member of a cycle answers for the others.
-            Verdict::Start(_) | Verdict::AskFirst(_) => {}
+            Decision::Start(_) | Decision::LeaveTo(_) => {}
         }
     }
 

@@ -1,4 +1,5 @@
-//! Invocations that do not return after their cancel (C10): reported, kept out, and taken up again if they do.
+//! Abandoned invocations (C10), which do not return after their cancel: reported, kept out, and taken up again if
+//! they return.
 //!
 //! Nothing waits for an abandoned invocation any more: its resource goes on beside it and settles, and so does whatever
 //! only it keeps out. It still has its names and its number.
@@ -31,7 +32,7 @@ impl Core {
         }
         self.timers.clear_run(invocation);
         let kind = self.graph[slot].kind();
-        self.scheduler.places_mut().abandon(kind);
+        self.scheduler.concurrency_limits_mut().abandon(kind);
         self.graph[slot].owe(answers);
         if is_gone {
             let why = self.graph.kept_out(slot).unwrap_or(Settled::Idle);
@@ -49,7 +50,7 @@ impl Core {
     }
 
     /// An abandoned invocation has returned after all: whatever it said is dropped, and all that it kept out is
-    /// asked for.
+    /// requested.
     pub(super) fn returned_after_all(&mut self, slot: Slot, run: &Running) {
         self.record(slot, run, RunResult::Cancelled, None);
         if self.graph[slot].life() != Life::Gone {
@@ -75,7 +76,7 @@ impl Core {
         let reason = Arc::new(Reason::because(Why::Recovered, cause));
         let waits = matches!(self.graph[slot].settled(), Some(Settled::Abandoned { .. }));
         match self.graph[slot].life() {
-            Life::Live if waits || slot == from => self.ask(slot, &reason),
+            Life::Live if waits || slot == from => self.request(slot, &reason),
             Life::Deleted if waits => self.set_pending(slot, reason),
             _ => self.graph.enqueue(slot),
         }

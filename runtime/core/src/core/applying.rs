@@ -1,7 +1,7 @@
-//! Carrying out a batch that was found good: all of its edits at once, then what they ask for.
+//! Application of a validated batch: all of its edits at once, then their requests.
 //!
 //! The order inside: take names from those that lose them, change rows and refs, give names to those that get
-//! them, look for cycles, and only then ask. So nothing is scheduled in between, and the order of edits cannot
+//! them, look for cycles, and only then make requests. So nothing is scheduled in between, and the order of edits cannot
 //! matter.
 
 use std::cell::RefCell;
@@ -24,15 +24,15 @@ use rustc_hash::FxBuildHasher;
 struct Tally {
     /// Names with the live resource that each had before; by uid, for a slot may be used again.
     names: BTreeMap<NameId, Option<Uid>>,
-    /// Resources to be asked for, why, and whether their refs changed.
-    asks: Vec<(Slot, Why, bool)>,
+    /// Resources to be requested, why, and whether their refs changed.
+    requests: Vec<(Slot, Why, bool)>,
     /// Ends of new edges, which may close a cycle, and resources that were on one.
     seeds: Vec<Slot>,
     dissolved: BTreeSet<Slot>,
     to_bind: Vec<Slot>,
     /// Those that have another policy for retries.
     policies: Vec<Slot>,
-    /// Owners of what leaves the catalog at once, and why they are asked for; by uid, for they may leave it too.
+    /// Owners of what leaves the catalog at once, and why they are requested; by uid, for they may leave it too.
     owners: Vec<(Uid, Arc<Reason>)>,
 }
 
@@ -43,7 +43,7 @@ struct Author<'a> {
     /// The reason of the invocation that makes the batch, if one does.
     before: Option<Arc<Reason>>,
     origins: HashMap<Uid, Arc<str>, FxBuildHasher>,
-    /// The last reason that was made. What a batch asks for in the same way shares one.
+    /// The last reason that was made. What a batch requests in the same way shares one.
     last: RefCell<Option<Arc<Reason>>>,
 }
 
@@ -118,8 +118,8 @@ impl<'a> Applying<'a> {
         }
         self.free_what_is_kept_out(&marked);
         let policies = std::mem::take(&mut self.tally.policies);
-        self.ask_for_changed();
-        self.ask_owners();
+        self.request_changed();
+        self.request_owners();
         for slot in policies {
             self.core.follow_new_policy(slot);
         }
@@ -128,12 +128,12 @@ impl<'a> Applying<'a> {
     }
 
     /// Owners look at what they own when something of it has left the catalog.
-    fn ask_owners(&mut self) {
+    fn request_owners(&mut self) {
         for (uid, reason) in std::mem::take(&mut self.tally.owners) {
             let owner = self.core.graph.find(uid);
             if let Some(owner) = owner.filter(|owner| self.core.graph[*owner].is_live()) {
                 self.core.graph[owner].hold_until(self.core.journal.revision());
-                self.core.ask(owner, &reason);
+                self.core.request(owner, &reason);
             }
         }
     }
@@ -265,7 +265,7 @@ impl<'a> Applying<'a> {
         self.core.graph.attach(slot);
         self.tally.to_bind.push(slot);
         self.tally.seeds.push(slot);
-        self.tally.asks.push((slot, Why::Created, true));
+        self.tally.requests.push((slot, Why::Created, true));
     }
 
     /// Marks a resource that is unbound by now, or takes it out at once.
@@ -285,7 +285,7 @@ impl<'a> Applying<'a> {
             if self.own != Some(slot) {
                 self.core.cancel_run(slot, Cancelled::ToRunAgain);
             }
-            if let Some(owner) = self.core.graph.owner_to_ask(slot, News::Changed) {
+            if let Some(owner) = self.core.graph.owner_to_request(slot, News::Changed) {
                 let uid = self.core.graph[owner].row().uid;
                 self.tally.owners.push((uid, self.core.reason_for_owner(slot)));
             }
@@ -411,7 +411,7 @@ impl<'a> Applying<'a> {
                 (false, true) => Why::Edited,
                 (false, false) => Why::Renamed,
             };
-            self.tally.asks.push((slot, why, refs.is_some()));
+            self.tally.requests.push((slot, why, refs.is_some()));
         }
         if take_up && self.core.graph[slot].row().marks.is_renamed() {
             self.core.begin_op(slot);
@@ -438,8 +438,8 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Looks for cycles, and asks for all that the batch concerns.
-    fn ask_for_changed(&mut self) {
+    /// Looks for cycles, and requests all that the batch concerns.
+    fn request_changed(&mut self) {
         let moved: Vec<(NameId, Option<Uid>)> = std::mem::take(&mut self.tally.names)
             .into_iter()
             .filter(|(name, before)| self.core.graph.live_uid(*name) != *before)
@@ -453,7 +453,7 @@ impl<'a> Applying<'a> {
             (changes.regrouped(), changes.left()),
         );
         let mut own_edit = None;
-        for (slot, why, refs) in std::mem::take(&mut self.tally.asks) {
+        for (slot, why, refs) in std::mem::take(&mut self.tally.requests) {
             if self.own == Some(slot) {
                 own_edit = Some((slot, why, refs));
             } else if self
@@ -462,11 +462,11 @@ impl<'a> Applying<'a> {
                 .get(slot)
                 .is_some_and(|resource| resource.is_live())
             {
-                self.hold_and_ask(slot, why);
+                self.hold_and_request(slot, why);
             }
         }
         for slot in changes.entered().iter().copied() {
-            self.hold_and_ask(slot, Why::Edited);
+            self.hold_and_request(slot, Why::Edited);
         }
         for slot in changes.left().iter().copied() {
             if self
@@ -475,7 +475,7 @@ impl<'a> Applying<'a> {
                 .get(slot)
                 .is_some_and(|resource| resource.is_live())
             {
-                self.hold_and_ask(slot, Why::Recovered);
+                self.hold_and_request(slot, Why::Recovered);
             }
         }
         for (name, _) in moved {
@@ -483,22 +483,22 @@ impl<'a> Applying<'a> {
             let because = self.reason_for_ref(self.core.graph.live(name));
             for slot in referrers {
                 self.core.graph[slot].hold_until(self.core.journal.revision());
-                self.core.ask(slot, &because);
+                self.core.request(slot, &because);
             }
             self.core.graph.release_name(name);
         }
-        // Last, for what the rest of the batch asks for may stand above it now.
+        // Last, for what the rest of the batch requests may stand above it now.
         match own_edit {
-            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_ask(slot, why),
+            Some((slot, why, refs)) if self.adds_unsettled(slot, refs) => self.hold_and_request(slot, why),
             Some((slot, _, refs)) => self.see_own_edit(slot, refs),
             None => {}
         }
     }
 
-    fn hold_and_ask(&mut self, slot: Slot, why: Why) {
+    fn hold_and_request(&mut self, slot: Slot, why: Why) {
         self.core.graph[slot].hold_until(self.core.journal.revision());
         let reason = self.reason_by(slot, why);
-        self.core.ask(slot, &reason);
+        self.core.request(slot, &reason);
     }
 
     fn reason_by(&self, slot: Slot, why: Why) -> Arc<Reason> {
@@ -515,7 +515,7 @@ impl<'a> Applying<'a> {
         reason
     }
 
-    /// Returns the reason why what refers to a name is asked for when another resource has it, or none has.
+    /// Returns the reason why what refers to a name is requested when another resource has it, or none has.
     fn reason_for_ref(&self, live: Option<Slot>) -> Arc<Reason> {
         let (cause, before) = match live {
             Some(live) => (

@@ -1,4 +1,4 @@
-//! Calls: what callers and invocations ask for.
+//! Calls of callers and invocations.
 
 use std::sync::Arc;
 
@@ -177,7 +177,7 @@ impl Calling<'_> {
     fn request(&mut self, slot: Slot, why: Why, cause: Cause) -> Option<Answer> {
         let caller = self.by.and_then(|by| self.core.graph.run(by));
         let reason = Reason::because(why, cause).after(self.core.graph.reason_of_run(caller));
-        self.core.ask(slot, &Arc::new(reason));
+        self.core.request(slot, &Arc::new(reason));
         self.core
             .answer(self.id, Answer::Recorded(self.core.graph[slot].row().uid));
         if self.by.is_none() {

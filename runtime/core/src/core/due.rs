@@ -55,7 +55,7 @@ impl Core {
             let later = self.now.wall.after(crate::schedule::starvation::DEFERRED_FOR);
             return self.timers.set_requeue(slot, Some(later));
         }
-        self.ask(slot, &Arc::new(Reason::bare(Why::Retrigger)));
+        self.request(slot, &Arc::new(Reason::bare(Why::Retrigger)));
     }
 
     /// Stores which requeue time is still to come, where a release leaves the row with one that was used up.
@@ -96,6 +96,6 @@ impl Core {
             return;
         }
         self.timers.clear(Timer::Nudge(slot));
-        self.ask(slot, &Arc::new(Reason::bare(Why::Nudge)));
+        self.request(slot, &Arc::new(Reason::bare(Why::Nudge)));
     }
 }

@@ -1,4 +1,4 @@
-//! Opening a stored catalog, and asking for what a start asks for (request 1).
+//! Opening of a stored catalog, and the requests of a start (request 1).
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use crate::graph::lifecycle::Event;
 use crate::graph::resource::{Life, Resource};
 use crate::journal::Journal;
 use crate::schedule::barrier::Barrier;
+use crate::schedule::decision::rest;
 use crate::schedule::retries::{Retries, plan_resync};
 use crate::schedule::scheduler::Scheduler;
 use crate::schedule::starvation::Starvation;
-use crate::schedule::verdict::rest;
 use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
@@ -60,7 +60,7 @@ struct Loaded {
 }
 
 impl Core {
-    /// Takes a stored catalog and asks for what a start asks for. The effects are the first to be carried out.
+    /// Takes a stored catalog and requests what a start requests. The effects are the first to be carried out.
     ///
     /// # Errors
     /// If the catalog breaks an invariant that the core relies upon, or two kinds have one name.
@@ -111,7 +111,7 @@ impl Core {
             loading.load(row)?;
         }
         loading.link();
-        loading.ask_at_start();
+        loading.request_at_start();
         let mut core = loading.core;
         core.run_timers();
         core.pump();
@@ -254,27 +254,27 @@ impl Loading {
         self.core.barrier.order_deletes(&mut self.core.graph, &order);
     }
 
-    fn ask_at_start(&mut self) {
+    fn request_at_start(&mut self) {
         let reason = Arc::new(Reason::bare(Why::Start));
         let asked: Vec<Slot> = self.core.graph.iter().map(|(slot, _)| slot).collect();
-        let mut unasked = HashSet::new();
+        let mut unrequested = HashSet::new();
         for slot in asked {
             if !self.core.graph[slot].is_live() {
                 self.core.set_pending(slot, reason.clone());
             } else if !self.core.graph.can_run(slot) || self.is_settled_as_stored(slot) {
-                unasked.insert(slot);
+                unrequested.insert(slot);
             } else {
-                self.core.ask(slot, &reason);
+                self.core.request(slot, &reason);
             }
         }
-        for slot in unasked {
+        for slot in unrequested {
             if !self.core.graph[slot].is_unsettled() {
                 self.core.scheduler.leave_gate(&mut self.core.graph, slot);
             }
         }
     }
 
-    /// `ask_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
+    /// `request_if_unsettled`: the stored last run succeeded and saw what there is to be seen.
     fn is_settled_as_stored(&self, slot: Slot) -> bool {
         let resource = &self.core.graph[slot];
         let asks = self

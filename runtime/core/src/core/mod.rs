@@ -1,4 +1,4 @@
-//! The machine's front: its components, and the way of an input through them.
+//! The front of the core: its components, and the path of an input through them.
 //!
 //! Each component keeps its state to itself: the graph, the scheduler, the barrier, the timers, the journal, the
 //! waiters. What is left here takes several of them: one file for each thing that happens. Invariants are numbered in
@@ -9,13 +9,13 @@ mod applying;
 mod calls;
 mod due;
 pub(crate) mod loading;
+mod operations;
 mod pausing;
 mod removing;
 mod retries;
 mod returning;
 mod starting;
 mod stopping;
-mod verbs;
 
 use self::stopping::Service;
 use crate::calls::explain::Explainer;
@@ -25,10 +25,10 @@ use crate::graph::Graph;
 use crate::graph::lifecycle::Event;
 use crate::journal::Journal;
 use crate::schedule::barrier::Barrier;
+use crate::schedule::decision::{Decider, Decision};
 use crate::schedule::retries::Retries;
 use crate::schedule::scheduler::{Next, Scheduler};
 use crate::schedule::starvation::Starvation;
-use crate::schedule::verdict::{Verdict, Verdicts};
 use crate::timers::Timers;
 use crate::types::index::Slot;
 use crate::{
@@ -39,7 +39,7 @@ use crate::{
 /// Counts of what the core has looked at since it was opened; tests assert that they grow with what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Resources visited while asking, releasing and looking for cycles.
+    /// Resources visited by requests, releases and the search for cycles.
     pub nodes: u64,
     /// Edges visited meanwhile.
     pub edges: u64,
@@ -256,20 +256,20 @@ impl Core {
     /// Decides what becomes of a resource that something has happened to.
     fn consider(&mut self, slot: Slot) {
         self.graph.visit();
-        match self.verdict(slot) {
-            Verdict::Wait => {}
-            Verdict::AwaitCommit(revision) => self.journal.await_commit(revision, slot),
-            Verdict::AskFirst(first) => self.graph.enqueue(first),
-            Verdict::Release(why) => self.release(slot, &why),
-            Verdict::Start(phase) => {
+        match self.decision(slot) {
+            Decision::Wait => {}
+            Decision::AwaitCommit(revision) => self.journal.await_commit(revision, slot),
+            Decision::LeaveTo(first) => self.graph.enqueue(first),
+            Decision::Release(why) => self.release(slot, &why),
+            Decision::Start(phase) => {
                 self.scheduler
                     .push_ready(&mut self.graph, slot, phase, self.now.mono);
             }
         }
     }
 
-    fn verdict(&self, slot: Slot) -> Verdict {
-        Verdicts::new(&self.graph, &self.timers, self.journal.durable()).of(slot)
+    fn decision(&self, slot: Slot) -> Decision {
+        Decider::new(&self.graph, &self.timers, self.journal.durable()).of(slot)
     }
 
     fn release(&mut self, slot: Slot, why: &Settled) {
@@ -286,8 +286,8 @@ impl Core {
     }
 
     fn start_if_still_ready(&mut self, slot: Slot, phase: Phase) {
-        match self.verdict(slot) {
-            Verdict::Start(now) if now == phase => {}
+        match self.decision(slot) {
+            Decision::Start(now) if now == phase => {}
             // Something else became of it meanwhile, which the next look at it finds out.
             _ => return self.consider(slot),
         }

@@ -22,7 +22,7 @@ impl Core {
         self.write(slot, |row| row.paused = false);
         let asked = self.graph[slot].set_missed(false);
         if asked {
-            self.ask(slot, &Arc::new(Reason::because(Why::Recovered, cause)));
+            self.request(slot, &Arc::new(Reason::because(Why::Recovered, cause)));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Deletes and renames that are tried again, and resources that leave the catalog.
+//! Retries of deletes and renames, and the removal of resources from the catalog.
 
 use super::Core;
 use crate::graph::lifecycle::Event;
@@ -21,7 +21,7 @@ impl Core {
         rearm(&mut self.graph, &mut self.timers, slot);
         let reason = self.graph.reason_to_retry(slot);
         match self.graph[slot].life() {
-            Life::Live => self.ask(slot, &reason),
+            Life::Live => self.request(slot, &reason),
             Life::Deleted if !self.graph[slot].is_unsettled() => self.set_pending(slot, reason),
             Life::Deleted | Life::Gone => {}
         }

@@ -1,4 +1,4 @@
-//! Failures: when a reconcile is tried again, when its failures are forgotten, and what else runs by the clock.
+//! Failures: the next attempt, the end of a failure count, and other timed work.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::Core;
 use crate::graph::lifecycle::Event;
 use crate::graph::owners::News;
 use crate::graph::resource::Cancelled;
+use crate::schedule::decision::rest;
 use crate::schedule::retries::{attempts_after, plan_resync};
-use crate::schedule::verdict::rest;
 use crate::timers::Timer;
 use crate::types::index::Slot;
 use crate::{Cause, InvocationId, Reason, Settled, Why};
@@ -19,7 +19,7 @@ impl Core {
     }
 
     /// The resource has another policy: it holds also for the failure that stands, whose wait is counted from when it
-    /// failed. Asks for nothing by itself.
+    /// failed. Requests nothing by itself.
     pub(super) fn follow_new_policy(&mut self, slot: Slot) {
         if !self.graph[slot].is_live() {
             return;
@@ -36,7 +36,7 @@ impl Core {
             self.on(slot, Event::Settled(settles_as));
         }
         if exhausted && was_set {
-            self.ask_owner(slot, News::Exhausted);
+            self.request_owner(slot, News::Exhausted);
         }
     }
 
@@ -64,7 +64,7 @@ impl Core {
         }
         self.graph[slot].set_failure(None);
         let reason = self.graph.reason_to_retry(slot);
-        self.ask(slot, &reason);
+        self.request(slot, &reason);
     }
 
     /// `retry(name)`: what has failed is tried now, its failures forgotten.
@@ -75,7 +75,7 @@ impl Core {
         }
         if resource.is_live() && resource.row().error.is_some() {
             self.forget_attempts(slot);
-            self.ask(slot, &Arc::new(Reason::because(Why::Retry, cause)));
+            self.request(slot, &Arc::new(Reason::because(Why::Retry, cause)));
         }
     }
 
@@ -88,10 +88,10 @@ impl Core {
     }
 
     /// The owner of a resource looks at what has happened to that.
-    pub(super) fn ask_owner(&mut self, slot: Slot, news: News) {
-        if let Some(owner) = self.graph.owner_to_ask(slot, news) {
+    pub(super) fn request_owner(&mut self, slot: Slot, news: News) {
+        if let Some(owner) = self.graph.owner_to_request(slot, news) {
             let reason = self.reason_for_owner(slot);
-            self.ask(owner, &reason);
+            self.request(owner, &reason);
         }
     }
 
@@ -108,7 +108,7 @@ impl Core {
             return;
         }
         plan_resync(&self.graph, &mut self.timers, self.now.mono, slot);
-        self.ask(slot, &Arc::new(Reason::bare(Why::Resync)));
+        self.request(slot, &Arc::new(Reason::bare(Why::Resync)));
     }
 
     pub(super) fn deadline_is_over(&mut self, invocation: InvocationId) {

@@ -1,4 +1,4 @@
-//! An invocation has come back: what becomes of its outcome and of its resource.
+//! The return of an invocation: its outcome, and the next stage of its resource.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use super::Core;
 use crate::graph::lifecycle::Event;
 use crate::graph::owners::News;
 use crate::graph::resource::{Cancelled, Life, Op, Running};
+use crate::schedule::decision::rest;
 use crate::schedule::retries::{attempts_after, deadline_error, plan_resync};
-use crate::schedule::verdict::rest;
 use crate::timers::Timer;
 use crate::types::index::Slot;
 use crate::{
@@ -27,13 +27,13 @@ impl Core {
                 return;
             };
             let kind = self.graph[slot].kind();
-            self.scheduler.places_mut().leave_after_all(kind);
+            self.scheduler.concurrency_limits_mut().leave_after_all(kind);
             self.returned_after_all(slot, &run);
             return self.free_names(slot, &run);
         }
         let Some(run) = self.take_run(slot) else { return };
         let kind = self.graph[slot].kind();
-        self.scheduler.places_mut().leave(kind);
+        self.scheduler.concurrency_limits_mut().leave(kind);
         self.timers.clear_run(run.invocation());
         let result = match result {
             _ if run.cancelled() == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
@@ -184,9 +184,9 @@ impl Conclusion<'_> {
         );
         self.go_on();
         if exhausted {
-            self.core.ask_owner(slot, News::Exhausted);
+            self.core.request_owner(slot, News::Exhausted);
         } else if is_changed {
-            self.core.ask_owner(slot, News::Changed);
+            self.core.request_owner(slot, News::Changed);
         }
     }
 
@@ -296,7 +296,7 @@ impl Conclusion<'_> {
             }
             Ok(outcome) => {
                 self.core.record(slot, run, RunResult::Done(outcome.work), None);
-                self.core.ask_owner(slot, News::Changed);
+                self.core.request_owner(slot, News::Changed);
                 self.core.remove(slot);
             }
         }

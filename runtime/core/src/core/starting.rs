@@ -1,4 +1,4 @@
-//! Starting an invocation: what it gets to see.
+//! The start of an invocation, with the inputs that its reconciler sees.
 
 use std::sync::Arc;
 

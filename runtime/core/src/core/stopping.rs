@@ -1,4 +1,4 @@
-//! Stopping: in order when shut down, at once when the store fails or the lease is lost.
+//! Stopping: in order at a shutdown, at once when the store fails or the lease is lost.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::graph::resource::Cancelled;
 use crate::timers::Timer;
 use crate::{Answer, Effect, Refusal, RunOutcome, Settlement, StopReason};
 
-/// The time that the last commit may take once a shutdown was asked for twice: whoever asks twice is in a hurry.
+/// The time that the last commit may take once a shutdown was requested twice, which means that it is urgent.
 const HASTY_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Tells whether the core takes work.

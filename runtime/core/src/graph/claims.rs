@@ -1,4 +1,4 @@
-//! Names as resources claim them: who holds one, who uses one, and who is kept out by that (the contract's C1 and C6).
+//! Claims on names: holders, users, and the resources that they keep out (the contract's C1 and C6).
 
 use std::collections::BTreeSet;
 

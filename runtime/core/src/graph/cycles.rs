@@ -1,4 +1,4 @@
-//! Cycles of the graph (C7): found once per batch by one pass over what the changed edges reach.
+//! Cycles of the graph (C7): found once per batch, in one pass over everything that the changed edges reach.
 //!
 //! A batch first *dissolves* the cycles that it touches, changes the structure, and then *regroups* whatever
 //! is a cycle now. Counts stay exact in between because only counted edges are in them, and a member's edges

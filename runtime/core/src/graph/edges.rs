@@ -1,4 +1,4 @@
-//! Edges, and the counts that keep scheduling linear.
+//! Edges, and the counters that keep scheduling linear.
 //!
 //! An edge runs from the live resource of a name to each referrer whose link is an edge. The members of a cycle
 //! act as one *node*, whose counts stand with its representative. For every node, over its counted edges to and

@@ -1,4 +1,4 @@
-//! Accessors of resources and of their stages, for the other folders; the fields are private to the graph.
+//! Accessors of resources and of their stages for the other folders; the fields are private to the graph.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -216,12 +216,12 @@ impl Resource {
         }
     }
 
-    /// Returns true if something asked for it while it was paused.
+    /// Returns true if something requested it while it was paused.
     pub(crate) fn is_missed(&self) -> bool {
         self.extra().missed
     }
 
-    /// Sets whether something asked for it while it was paused; returns what was set before.
+    /// Sets whether something requested it while it was paused; returns what was set before.
     pub(crate) fn set_missed(&mut self, missed: bool) -> bool {
         let before = self.is_missed();
         if before != missed {
@@ -279,7 +279,7 @@ impl Link {
 }
 
 impl Failure {
-    /// A failure at a moment, and the wait that the reconciler asked for.
+    /// A failure at a moment, and the wait that the reconciler requested.
     pub(crate) fn new(at: Mono, retry_after: Option<Duration>) -> Self {
         Self { at, retry_after }
     }
@@ -392,7 +392,7 @@ impl Running {
         self.again = reason;
     }
 
-    /// The reason for running once more: what asked meanwhile, or else its own.
+    /// The reason for running once more: that of a request meanwhile, or else its own.
     pub(crate) fn reason_again(&self) -> Arc<Reason> {
         self.again.as_ref().unwrap_or(&self.reason).clone()
     }

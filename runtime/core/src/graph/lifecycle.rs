@@ -1,4 +1,4 @@
-//! The lifecycle of one resource: in which stage it is, and what moves it to another.
+//! The lifecycle of one resource: its stage, and the transition for each event.
 //!
 //! Every change of stage goes through [`next`], one match over stage and event. What a stage needs lies inside it, so no
 //! stage is derived from anything else.
@@ -63,13 +63,13 @@ impl Deref for Rest {
 /// An event that moves a resource from one stage to another.
 #[derive(Debug)]
 pub(crate) enum Event {
-    /// Something asks for it.
+    /// Something requests it.
     Asked(Pending),
     /// Its invocation starts.
     Started(Box<Running>),
     /// Its invocation has returned, be it abandoned or not.
     Returned,
-    /// Its invocation has not returned for too long; it is asked for beside that, unless it is gone.
+    /// Its invocation has not returned for too long; it is requested beside that, unless it is gone.
     Abandoned(Option<Pending>),
     /// It has nothing to do, or may not do it.
     Settled(Settled),
@@ -319,7 +319,7 @@ mod tests {
         }
     }
 
-    /// Each stage with what asked, started, returned, abandoned, settled and removed make of it.
+    /// Each stage after a request, a start, a return, an abandonment, a settlement and a removal.
     const TABLE: [(&str, [&str; 6]); 6] = [
         ("settled", ["pending", "-", "-", "-", "settled", "settled"]),
         ("pending", ["pending", "running", "-", "-", "settled", "settled"]),

@@ -1,10 +1,9 @@
-//! The graph: resources with their names, links, cycles and owners, and what it counts of their stages.
+//! The graph: resources with their names, links, cycles and owners, and the counts of their stages.
 //!
 //! All of it is private to this folder. The graph says who stands above and below, which of them are unsettled or
 //! run, and moves stages ([`Graph::on`]); it knows no store, no clock and no limit. What happens to a resource puts it
 //! on the *agenda*, the list of what is to be considered again.
 
-pub(crate) mod asking;
 mod claims;
 pub(crate) mod components;
 pub(crate) mod cycles;
@@ -14,13 +13,14 @@ pub(crate) mod kinds;
 pub(crate) mod lifecycle;
 mod names;
 pub(crate) mod owners;
+pub(crate) mod requests;
 pub(crate) mod resource;
 pub(crate) mod settling;
-mod sight;
 mod slots;
 pub(crate) mod stages;
 mod status;
 mod targets;
+mod views;
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::ops::{Index, IndexMut};

@@ -1,4 +1,4 @@
-//! The names of the catalog: who has each, who still claims it, and who refers to it.
+//! The names of the catalog: the resource of each, further claimants, and referrers.
 //!
 //! Edges hang on names rather than on resources: when a name passes to another resource its referrers follow
 //! without being touched.

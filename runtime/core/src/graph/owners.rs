@@ -1,4 +1,4 @@
-//! Owners (C15): deleting one deletes what it owns, unless that is handed over.
+//! Owners (C15): deleting one deletes the resources that it owns, unless they are handed over.
 
 use std::sync::Arc;
 
@@ -47,8 +47,8 @@ impl Graph {
         self.owned.get(&owner).into_iter().flatten().copied()
     }
 
-    /// The owner of a resource if its kind has it asked for what has happened to that.
-    pub(crate) fn owner_to_ask(&self, slot: Slot, news: News) -> Option<Slot> {
+    /// The owner of a resource if its kind has it requested what has happened to that.
+    pub(crate) fn owner_to_request(&self, slot: Slot, news: News) -> Option<Slot> {
         let owner = self.slots[slot]
             .row
             .owner
@@ -62,7 +62,7 @@ impl Graph {
         (may && self.options(owner).is_some_and(asks)).then_some(owner)
     }
 
-    /// The resources that this one owns, if its kind is asked for what happens to them.
+    /// The resources that this one owns, if its kind is requested what happens to them.
     pub(crate) fn watched_by(&self, slot: Slot) -> impl Iterator<Item = Slot> + '_ {
         let is_told = self
             .options(slot)

@@ -1,4 +1,4 @@
-//! One resource as the machine holds it: its row and where it stands.
+//! One resource in the core: its row and its stage.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,7 +69,7 @@ pub(crate) struct Failure {
 pub(crate) struct Extra {
     /// The transient failure that stands, until its retry is taken up.
     pub(super) failure: Option<Failure>,
-    /// Something asked for it while it was paused.
+    /// Something requested it while it was paused.
     pub(super) missed: bool,
     /// To be run once although it is paused.
     pub(super) forced: bool,

@@ -1,4 +1,4 @@
-//! Pending, cancelled, settled: the moves of one resource, and what they mean to those around it.
+//! Transitions of one resource (pending, cancelled, settled) and their effects on its neighbours.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Graph {
         self.enqueue(slot);
     }
 
-    /// The same for one whose invocation has returned. What waits for it may have been asked for meanwhile: it inherits
+    /// The same for one whose invocation has returned. What waits for it may have been requested meanwhile: it inherits
     /// the priority of that, and its parents inherit its own.
     pub(crate) fn set_pending_again(&mut self, slot: Slot, reason: Arc<Reason>, now: Mono) {
         self.set_pending(slot, reason, now);

@@ -1,4 +1,4 @@
-//! Pending resources and running invocations: all that a stage has.
+//! The data of the stages: pending resources and running invocations.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub(crate) enum Cancelled {
     No,
     /// By a request or an edit: it runs again.
     ToRunAgain,
-    /// `cancel(name)`: it does not, unless something asks again.
+    /// `cancel(name)`: it does not, unless another request comes.
     ByCaller,
     /// It took too long: it has failed once it returns.
     ByDeadline,
@@ -97,7 +97,7 @@ pub(crate) struct Running {
     pub(super) begun: Mono,
     pub(super) waited_since: Mono,
     pub(super) cancelled: Cancelled,
-    /// Set when something asked for the resource meanwhile.
+    /// Set when something requested the resource meanwhile.
     pub(super) again: Option<Arc<Reason>>,
     /// Every name that the resource had at the start.
     pub(super) under: Under,

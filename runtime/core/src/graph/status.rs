@@ -1,4 +1,4 @@
-//! The standing of resources, in the words that readers get.
+//! The standing of resources in the terms of readers.
 
 use super::Graph;
 use super::lifecycle::At;

@@ -1,4 +1,4 @@
-//! Resources as callers mean them, and as they are named to people.
+//! Targets of calls, resolved to resources, and the names of resources in messages.
 
 use super::Graph;
 use super::resource::Life;

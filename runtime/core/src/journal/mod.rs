@@ -1,4 +1,4 @@
-//! Group commit, and the order of release: answers, snapshots and events come after the rows they speak of.
+//! Group commit, and the order of release: answers, snapshots and events follow the rows that they depend on.
 
 pub(crate) mod no_op;
 mod writes;

@@ -1,7 +1,7 @@
-//! No-op runs: those that found nothing to do and saw what the run before saw. They are status, not stored.
+//! No-op runs: runs that found nothing to do and saw the same inputs as the run before. Status only, never stored.
 //!
 //! A check that changes nothing must not cost a write, or a catalog that is merely started writes every row. The last
-//! no-op run stands beside the row until the row is written for another reason; a restart forgets it, and asks for the
+//! no-op run stands beside the row until the row is written for another reason; a restart forgets it, and requests the
 //! resource again in any case.
 
 use std::collections::VecDeque;

@@ -91,7 +91,7 @@ impl Barrier {
         resource.op_counts() && !matches!(self.drain, Drain::Released)
     }
 
-    /// A delete or rename was asked for; one that was under way begins anew.
+    /// A delete or rename was requested; one that was under way begins anew.
     pub(crate) fn begin_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
         self.end_op(graph, timers, slot);
         if !graph.can_run(slot) {

@@ -1,10 +1,10 @@
-//! The order of starts: what may start, what starts first, and what holds it back.
+//! Scheduling: eligibility, order of starts, and the limits that hold starts back.
 
 pub(crate) mod barrier;
+pub(crate) mod concurrency;
+pub(crate) mod decision;
 pub(crate) mod delete_order;
-pub(crate) mod places;
 mod ready;
 pub(crate) mod retries;
 pub(crate) mod scheduler;
 pub(crate) mod starvation;
-pub(crate) mod verdict;

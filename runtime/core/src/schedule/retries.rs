@@ -1,4 +1,4 @@
-//! Failures by the clock: when a reconcile is tried again, and when its failures are forgotten. Resyncs and deadlines too.
+//! Times of failures: the next attempt, and the end of a failure count. Resyncs and deadlines too.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl Retries {
         Self { jitter }
     }
 
-    /// A reconcile has completed: what was to be tried again no longer is, unless this failure asks for it. Gives
+    /// A reconcile has completed: what was to be tried again no longer is, unless this failure requests it. Gives
     /// back whether the attempts are used up.
     pub(crate) fn plan(
         &self,

@@ -1,4 +1,4 @@
-//! The scheduler: what is ready to start, in which order, and within which limits (the contract's C12).
+//! The scheduler: ready resources, their order, and the limits of concurrency (the contract's C12).
 //!
 //! First the priority, then the longest remaining path to a leaf by past durations, then kind and name. What waits for
 //! long is promoted, so that nothing starves. Before the resources of `first` kinds have settled once, the *gate* keeps
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::barrier::Barrier;
-use super::places::Places;
+use super::concurrency::ConcurrencyLimits;
 use super::ready::{Rank, Ready, waited_steps};
 use crate::graph::Graph;
 use crate::timers::{Timer, Timers};
@@ -33,7 +33,7 @@ pub(crate) enum Next {
 #[derive(Debug)]
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct Scheduler {
-    places: Places,
+    concurrency_limits: ConcurrencyLimits,
     /// Entries in the queues of each phase, stale ones among them: where there is none, no queue is looked at.
     listed: [usize; PHASES.len()],
     /// Registered kinds in order of name, which is the order of starts.
@@ -49,7 +49,7 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            places: Places::default(),
+            concurrency_limits: ConcurrencyLimits::default(),
             listed: [0; PHASES.len()],
             order: Vec::new(),
             gate: BTreeSet::new(),
@@ -63,17 +63,17 @@ impl Scheduler {
     /// Adds the queue and the places of a kind that the graph has just registered.
     pub(crate) fn register(&mut self, graph: &Graph, options: &KindOptions) {
         let kinds = graph.kinds();
-        self.places.register(options);
+        self.concurrency_limits.register(options);
         self.order.extend(kinds.find(&options.kind));
         self.order.sort_by(|a, b| kinds[*a].kind().cmp(kinds[*b].kind()));
     }
 
-    pub(crate) fn places(&self) -> &Places {
-        &self.places
+    pub(crate) fn concurrency_limits(&self) -> &ConcurrencyLimits {
+        &self.concurrency_limits
     }
 
-    pub(crate) fn places_mut(&mut self) -> &mut Places {
-        &mut self.places
+    pub(crate) fn concurrency_limits_mut(&mut self) -> &mut ConcurrencyLimits {
+        &mut self.concurrency_limits
     }
 
     /// Returns how many invocations may run at a time.
@@ -96,7 +96,7 @@ impl Scheduler {
         let invocation = self.next_invocation;
         self.next_invocation = invocation.next();
         self.starts += 1;
-        self.places.enter(kind);
+        self.concurrency_limits.enter(kind);
         invocation
     }
 
@@ -112,7 +112,7 @@ impl Scheduler {
         };
         let resource = &graph[slot];
         let ready = Ready::new(rank(graph, slot), since, resource.row().name.clone(), slot);
-        self.places.ready(resource.kind(), phase).push(ready);
+        self.concurrency_limits.ready(resource.kind(), phase).push(ready);
         self.listed[phase as usize] += 1;
     }
 
@@ -125,7 +125,7 @@ impl Scheduler {
             return None;
         }
         let kind = self.next_kind(graph, barrier, phase)?;
-        let ready = self.places.ready(kind, phase).pop()?;
+        let ready = self.concurrency_limits.ready(kind, phase).pop()?;
         self.listed[phase as usize] -= 1;
         Some(take_ready(graph, &ready, kind, phase))
     }
@@ -135,11 +135,11 @@ impl Scheduler {
         let mut first: Option<(Rank, KindId)> = None;
         for index in 0..self.order.len() {
             let kind = self.order[index];
-            let Some(rank) = self.places.ready(kind, phase).first() else {
+            let Some(rank) = self.concurrency_limits.ready(kind, phase).first() else {
                 continue;
             };
             let gates = graph.kinds()[kind].options().is_some_and(|it| it.first);
-            let may = self.places.has_room(kind) && self.phase_may_start(barrier, phase, gates);
+            let may = self.concurrency_limits.has_room(kind) && self.phase_may_start(barrier, phase, gates);
             if may && first.is_none_or(|(before, _)| rank < before) {
                 first = Some((rank, kind));
             }
@@ -166,7 +166,10 @@ impl Scheduler {
         for index in 0..self.order.len() {
             let kind = self.order[index];
             for phase in PHASES {
-                let taken = self.places.ready(kind, phase).take_older(now, self.promote_after);
+                let taken = self
+                    .concurrency_limits
+                    .ready(kind, phase)
+                    .take_older(now, self.promote_after);
                 self.listed[phase as usize] -= taken.len();
                 for ready in taken {
                     graph.visit();

@@ -1,7 +1,7 @@
-//! Timed requests that never cease keep no resource from completing (the contract's C17).
+//! Fairness towards timed requests: however often they come, every resource completes (the contract's C17).
 //!
 //! A resource that timed requests alone have kept from completing for its kind's `timed_patience` is *starved*: until it
-//! has completed once, timed requests of its ancestors are deferred, [`DEFERRED_FOR`] at a time. Each asks again then,
+//! has completed once, timed requests of its ancestors are deferred, [`DEFERRED_FOR`] at a time. Each is repeated then,
 //! so none is lost.
 //!
 //! Who is starved is only worked out when a timed request comes, something has been unsettled for long enough, and the
@@ -18,7 +18,7 @@ use crate::types::index::Slot;
 use crate::{Mono, Uid};
 use rustc_hash::FxBuildHasher;
 
-/// The time that a timed request is deferred before it asks again.
+/// The time that a timed request is deferred before it is repeated.
 pub(crate) const DEFERRED_FOR: Duration = Duration::from_secs(1);
 
 /// The result of the last pass over the graph.

@@ -68,7 +68,7 @@ fn c10_its_writes_are_refused() {
 
 #[test]
 fn c10_its_slot_is_free() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.call(Call::Cancel(target("a")));

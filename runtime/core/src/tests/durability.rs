@@ -225,7 +225,7 @@ fn the_store_hears_nothing_of_what_it_never_had_and_of_the_rest_once() {
 
 #[test]
 fn readers_are_told_how_a_new_resource_stands_though_nothing_happens_to_it() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[])]);
     assert_eq!(bench.standing("b"), Standing::Pending);
     let is_cancelled = |bench: &Bench| match bench.standing("a") {

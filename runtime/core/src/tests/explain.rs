@@ -25,7 +25,7 @@ fn names(subjects: &[Subject]) -> Vec<String> {
 
 #[test]
 fn it_names_the_ancestor_that_all_waits_for_and_why_that_does_not_run() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[]), ("c", &["b"]), ("d", &["c"])]);
     let told = explain(&bench, "d");
     assert_eq!(told.waits_for.map(|it| it.key), Some(Key::new("k", "b")));
@@ -201,7 +201,7 @@ fn what_runs_waits_for_nothing_though_something_above_it_is_asked_for() {
 
 #[test]
 fn it_is_not_a_settled_parent_that_something_waits_for() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("s", &[]), ("u", &[]), ("c", &["s", "u"])]);
     bench.reconcile("busy");
     bench.reconcile("u");

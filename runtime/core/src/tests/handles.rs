@@ -21,7 +21,7 @@ fn the_end_of_an_earlier_invocation_is_no_outcome() {
     let call = bench.reconcile("b");
     bench.call(Call::Cancel(target("b")));
     bench.finish("b");
-    // The rename was cancelled, and has failed; what was asked for cannot run before that is done.
+    // The rename was cancelled, and has failed; what was requested cannot run before that is done.
     assert_eq!(outcome(&bench, call), Some(RunOutcome::NotRun(Settled::Retrying)));
 }
 

@@ -133,7 +133,7 @@ fn c6_at_the_limit_of_a_drain_what_is_unfinished_holds_nobody_back_any_more() {
 
 #[test]
 fn c6_what_is_marked_after_a_drain_waits_for_the_work_that_was_pending_then() {
-    let mut bench = Bench::with_places(2);
+    let mut bench = Bench::with_concurrency(2);
     bench.settled(&[("a", &[]), ("b", &[]), ("c", &[]), ("x", &[]), ("y", &[])]);
     bench.delete("x");
     for name in ["a", "b"] {

@@ -1,7 +1,6 @@
 //! Tests of the whole machine, by the part of the contract that they hold it to.
 
 mod abandoning;
-mod asking;
 mod batches;
 mod chains;
 pub(crate) mod checks;
@@ -23,6 +22,7 @@ mod passed_over;
 mod priority;
 mod reasons;
 mod renames;
+mod requested;
 mod requests;
 mod retries;
 mod scheduling;

@@ -56,7 +56,7 @@ fn what_lost_its_refs_and_has_a_child_runs_when_it_is_asked_for_after_its_former
     assert_eq!(bench.finish_all(), ["middle", "child"]);
     let waits = bench.call(Call::WaitUntilIdle);
     assert_eq!(bench.answer_to(waits), Some(Answer::Done));
-    // The same while its former parent runs, and is asked for once more.
+    // The same while its former parent runs, and is requested once more.
     bench.edit_refs("middle", &["parent"]);
     bench.finish_all();
     bench.reconcile("parent");

@@ -1,4 +1,4 @@
-//! Request 9: an owner whose kind says so is asked for what happens to what it owns, and sees it.
+//! Request 9: an owner whose kind says so is requested what happens to what it owns, and sees it.
 
 use crate::testing::{Bench, Store, target};
 use crate::{Edit, KindOptions, Limits, OnOwned, Outcome, Returned, Why, Work};

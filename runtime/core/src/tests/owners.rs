@@ -114,7 +114,7 @@ fn c15_what_could_not_be_read_outlives_its_owner() {
 
 #[test]
 fn c15_a_delete_does_not_wait_for_that_of_its_owner_which_waits_for_it() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("owned", &[]), ("owner", &["owned"])]);
     // Created again as what its owner owns, while that goes: it stays, and goes later.
     let again = crate::NewResource {
@@ -133,7 +133,7 @@ fn c15_a_delete_does_not_wait_for_that_of_its_owner_which_waits_for_it() {
 }
 
 /// Fails for good after one attempt, and then asks the owner.
-fn asks_its_owner() -> Bench {
+fn requests_its_owner() -> Bench {
     let options = crate::KindOptions {
         retry: tried(1),
         on_owned: crate::OnOwned::Exhausted,
@@ -157,7 +157,7 @@ fn fail(bench: &mut Bench, name: &str) {
 
 #[test]
 fn request_9_who_owns_itself_is_not_asked_when_its_attempts_are_used_up() {
-    let mut bench = asks_its_owner();
+    let mut bench = requests_its_owner();
     let mut new = bench.new_resource("a", &[]);
     new.owner = Some(new.uid);
     bench.apply(vec![Edit::create(new)]);
@@ -168,7 +168,7 @@ fn request_9_who_owns_itself_is_not_asked_when_its_attempts_are_used_up() {
 
 #[test]
 fn request_9_another_policy_asks_the_owner_only_if_that_ends_the_retries() {
-    let mut bench = asks_its_owner();
+    let mut bench = requests_its_owner();
     bench.create(&[("owner", &[])]);
     let mut new = bench.new_resource("a", &[]);
     new.owner = Some(bench.row("owner").uid);

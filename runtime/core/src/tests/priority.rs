@@ -1,11 +1,11 @@
-//! The order of starts where places are few.
+//! The order of starts when limits are reached.
 
 use std::time::Duration;
 
 use crate::testing::{Bench, target};
 use crate::{Call, Edit, Key, KindOptions, Limits, Pool};
 
-/// Makes something run, so that what is asked for next has to wait.
+/// Makes something run, so that what is requested next has to wait.
 fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
     bench.settled(resources);
     bench.settled(&[("busy", &[])]);
@@ -15,7 +15,7 @@ fn busy(bench: &mut Bench, resources: &[(&str, &[&str])]) {
 
 #[test]
 fn c12_requests_and_edits_come_before_times_and_these_before_drift_checks() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(
         &mut bench,
         &[("a_nudged", &[]), ("edited", &[]), ("requested", &[])],
@@ -28,7 +28,7 @@ fn c12_requests_and_edits_come_before_times_and_these_before_drift_checks() {
 
 #[test]
 fn c12_what_a_request_waits_for_inherits_its_priority() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("nudged", &[])]);
     bench.call(Call::Nudge(target("z")));
     bench.call(Call::Nudge(target("nudged")));
@@ -38,7 +38,7 @@ fn c12_what_a_request_waits_for_inherits_its_priority() {
 
 #[test]
 fn c12_waiting_promotes_so_that_nothing_starves() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("nudged", &[])]);
     bench.call(Call::Nudge(target("nudged")));
     let mut ran = Vec::new();
@@ -56,7 +56,7 @@ fn c12_waiting_promotes_so_that_nothing_starves() {
 
 #[test]
 fn c12_within_a_priority_the_longest_remaining_path_comes_first() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[]), ("slow", &["b"])]);
     while let Some(start) = bench.running.first().cloned() {
         let name = start.resource.name.as_str().to_owned();
@@ -119,7 +119,7 @@ fn c10_an_abandoned_invocation_keeps_its_place_in_an_exclusive_pool() {
 
 #[test]
 fn c12_what_is_asked_for_inherits_from_what_waits_for_it_already() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("z", &[]), ("child", &["z"]), ("nudged", &[])]);
     bench.reconcile("child");
     bench.call(Call::Nudge(target("nudged")));
@@ -155,7 +155,7 @@ fn c12_nothing_is_inherited_from_what_only_a_parent_asks_for() {
 
 #[test]
 fn c12_a_request_that_was_cancelled_lends_its_place_to_no_later_one() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("a", &[]), ("edited", &[])]);
     bench.reconcile("a");
     bench.call(Call::Cancel(target("a")));
@@ -168,7 +168,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 
 #[test]
 fn c12_each_minute_of_waiting_promotes_also_beyond_the_highest_priority() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("a", &[]), ("b", &[]), ("c", &[])]);
     bench.reconcile("c");
     bench.pass(MINUTE);
@@ -180,7 +180,7 @@ fn c12_each_minute_of_waiting_promotes_also_beyond_the_highest_priority() {
 
 #[test]
 fn c12_only_what_has_waited_for_a_minute_is_promoted() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     busy(&mut bench, &[("nudged", &[]), ("late", &[]), ("a", &[])]);
     bench.call(Call::Nudge(target("nudged")));
     bench.pass(MINUTE / 2);
@@ -193,7 +193,7 @@ fn c12_only_what_has_waited_for_a_minute_is_promoted() {
 
 #[test]
 fn c12_after_a_restart_a_cancelled_run_says_nothing_of_how_long_one_takes() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("b");
     bench.pass(Duration::from_secs(9));

@@ -139,7 +139,7 @@ fn what_waits_for_a_name_is_asked_for_when_its_holder_is_given_up_on() {
 
 #[test]
 fn c3_one_that_starts_below_what_is_pending_counts_for_that() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("a", &[]), ("b", &["a"])]);
     bench.rename("b", "c");
     bench.fail("c");

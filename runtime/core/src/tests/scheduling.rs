@@ -331,7 +331,7 @@ fn c3_what_waited_for_something_below_starts_when_that_is_below_no_more() {
 
 #[test]
 fn c3_what_waits_is_told_of_what_runs_below_that_comes_below_it() {
-    let mut bench = Bench::with_places(2);
+    let mut bench = Bench::with_concurrency(2);
     bench.settled(&[("busy", &[]), ("p", &[]), ("m", &[]), ("r", &["m"])]);
     for name in ["busy", "r", "p"] {
         bench.reconcile(name);

@@ -8,7 +8,7 @@ use crate::{
     AtStart, Call, Core, Edit, Epoch, Error, KindOptions, Limits, Now, OpenError, Revision, Row, Stored,
 };
 
-fn asks_if_unsettled() -> KindOptions {
+fn requests_if_unsettled() -> KindOptions {
     KindOptions {
         at_start: AtStart::AskIfUnsettled,
         ..KindOptions::new("k")
@@ -17,7 +17,7 @@ fn asks_if_unsettled() -> KindOptions {
 
 #[test]
 fn a_time_that_was_to_come_is_still_to_come() {
-    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    let mut bench = Bench::with(vec![requests_if_unsettled()], Limits::default());
     bench.create(&[("a", &[])]);
     let at = bench.now.wall.after(Duration::from_secs(10));
     bench.finish_at("a", Some(at.0));
@@ -29,7 +29,7 @@ fn a_time_that_was_to_come_is_still_to_come() {
 
 #[test]
 fn what_was_cancelled_is_asked_for() {
-    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    let mut bench = Bench::with(vec![requests_if_unsettled()], Limits::default());
     bench.settled(&[("a", &[])]);
     bench.reconcile("a");
     bench.call(Call::Cancel(target("a")));
@@ -55,7 +55,7 @@ fn deletes_keep_their_order() {
 
 #[test]
 fn an_error_that_speaks_of_a_cycle_goes_with_the_cycle() {
-    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    let mut bench = Bench::with(vec![requests_if_unsettled()], Limits::default());
     bench.settled(&[("a", &["b"]), ("b", &["a"]), ("c", &[])]);
     bench.reconcile("c");
     bench.fail("c");
@@ -134,7 +134,7 @@ fn names_that_nobody_has_or_refers_to_are_forgotten() {
 
 #[test]
 fn what_could_not_be_read_has_no_time_to_come() {
-    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    let mut bench = Bench::with(vec![requests_if_unsettled()], Limits::default());
     bench.create(&[("a", &[]), ("b", &["a"])]);
     let at = bench.now.wall.after(Duration::from_secs(10));
     bench.finish_at("a", Some(at.0));
@@ -153,7 +153,7 @@ fn of_the_first_kinds_those_hold_back_that_a_start_asks_for_be_it_by_a_parent() 
     };
     let unsettled = KindOptions {
         kind: "f".into(),
-        ..asks_if_unsettled()
+        ..requests_if_unsettled()
     };
     let kinds = vec![
         first(KindOptions::new("k")),
@@ -180,7 +180,7 @@ fn of_the_first_kinds_those_hold_back_that_a_start_asks_for_be_it_by_a_parent() 
 
 #[test]
 fn what_has_renamed_itself_is_still_to_be_renamed() {
-    let mut bench = Bench::with(vec![asks_if_unsettled()], Limits::default());
+    let mut bench = Bench::with(vec![requests_if_unsettled()], Limits::default());
     bench.settled(&[("a", &[])]);
     bench.reconcile("a");
     let by = bench.running("a").invocation;

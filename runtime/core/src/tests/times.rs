@@ -69,7 +69,7 @@ fn a_requeue_time_is_at_least_an_interval_after_the_start_of_its_run() {
 
 #[test]
 fn a_run_longer_than_its_interval_may_run_again_at_once() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("a", &[]), ("b", &[])]);
     bench.reconcile("a");
     bench.reconcile("b");
@@ -157,7 +157,7 @@ fn request_8_nudging_all_takes_what_is_tried_again_or_looked_at_soon() {
 
 #[test]
 fn nothing_is_due_once_all_is_at_rest() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[])]);
     assert_eq!(
         bench.timer,

@@ -1,4 +1,4 @@
-//! Failures in a row, as a value that reconcilers keep in a state.
+//! Counts of consecutive failures, as a value that reconcilers keep in a state.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::{RetryPolicy, Timestamp};
 /// A count of failures in a row, with the time of the next attempt.
 ///
 /// The controller counts the attempts of a whole resource by itself. This is for a reconciler that tries several things,
-/// each with its own count: it keeps the value in its state, and asks for its next run by
+/// each with its own count: it keeps the value in its state, and requests its next run by
 /// [`Error::retry_after`](crate::Error::retry_after) or a requeue time. Pure: times come from the caller.
 ///
 /// ```

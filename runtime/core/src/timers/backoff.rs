@@ -1,4 +1,4 @@
-//! Waits that double with each failure.
+//! Backoff: waits that double with each failure.
 
 use std::time::Duration;
 

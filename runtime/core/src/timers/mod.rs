@@ -1,5 +1,5 @@
 //! The one table of what is due when. A time is stored here and nowhere else; whoever wants to know when something of a
-//! resource is due asks [`Timers::due`] or [`Timers::requeue`].
+//! resource is due reads [`Timers::due`] or [`Timers::requeue`].
 
 pub(crate) mod attempts;
 pub(crate) mod backoff;

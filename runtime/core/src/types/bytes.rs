@@ -1,4 +1,4 @@
-//! Bytes within text formats: two hexadecimal digits each, half of what a list of numbers takes.
+//! Bytes within text formats: two hexadecimal digits each, half the size of a list of numbers.
 
 use std::fmt::Write;
 use std::sync::Arc;

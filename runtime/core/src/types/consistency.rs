@@ -1,4 +1,4 @@
-//! The result of a consistency check: rules, and what breaks them.
+//! The result of a consistency check: broken rules, with details.
 
 use std::fmt;
 
@@ -137,7 +137,7 @@ impl fmt::Display for Finding {
 /// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
 /// #     _ => None,
 /// # });
-/// # let checked = checked.expect("it was asked for");
+/// # let checked = checked.expect("it was requested");
 /// assert_eq!(checked.compared, Compared::Not, "no stored catalog was handed in");
 /// # Ok::<(), OpenError>(())
 /// ```
@@ -166,7 +166,7 @@ pub enum Compared {
 /// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
 /// #     _ => None,
 /// # });
-/// # let checked = checked.expect("it was asked for");
+/// # let checked = checked.expect("it was requested");
 /// assert_eq!(checked.findings, []);
 /// assert!(checked.rules.contains(&Rule::NoRunOnCycles));
 /// # Ok::<(), OpenError>(())

@@ -1,4 +1,4 @@
-//! Edits of the catalog, alone or as a batch that takes effect whole or not at all.
+//! Edits of the catalog, alone or in a batch that takes effect whole or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -125,7 +125,7 @@ pub struct NewResource {
     pub paths: Arc<[Arc<str>]>,
     /// Free key-value pairs.
     pub labels: Arc<BTreeMap<Arc<str>, Arc<str>>>,
-    /// Left out of listings unless asked for.
+    /// Left out of listings unless requested.
     pub hidden: bool,
     /// True if and when it is tried again after a failure; none for what its kind says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -200,16 +200,16 @@ pub struct Update {
     pub spec: Option<(Arc<[u8]>, u32)>,
     /// The resources that it reads.
     pub refs: Option<Arc<[Ref]>>,
-    /// Files that declare it. Asks for nothing.
+    /// Files that declare it. Requests nothing.
     pub paths: Option<Arc<[Arc<str>]>>,
-    /// Free key-value pairs. Asks for nothing.
+    /// Free key-value pairs. Requests nothing.
     pub labels: Option<Arc<BTreeMap<Arc<str>, Arc<str>>>>,
-    /// The resource that it belongs to, or none. Asks for nothing.
+    /// The resource that it belongs to, or none. Requests nothing.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub owner: Option<Option<Uid>>,
-    /// True if it is left out of listings. Asks for nothing.
+    /// True if it is left out of listings. Requests nothing.
     pub hidden: Option<bool>,
-    /// Its own policy for retries, or none for that of its kind. Asks for nothing, and holds at once: also for a
+    /// Its own policy for retries, or none for that of its kind. Requests nothing, and holds at once: also for a
     /// failure that stands already.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "said")]
     pub retry: Option<Option<RetryPolicy>>,

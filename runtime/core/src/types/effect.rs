@@ -1,4 +1,4 @@
-//! Effects: all that the host is asked to do.
+//! Effects: the operations that the host carries out.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub struct Start {
     pub resource: Arc<Row>,
     /// Its refs, in their order. Empty for deletes and renames, which read none.
     pub refs: Vec<RefView>,
-    /// The resources that it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not asked for
+    /// The resources that it owns, in order of kind and name. Empty for deletes and renames, and for kinds that are not requested
     /// changes of what they own, see [`KindOptions::on_owned`](crate::KindOptions::on_owned).
     pub owned: Arc<[OwnedView]>,
     /// The reason why it runs; for people.

@@ -125,7 +125,7 @@ pub enum Refusal {
     /// Several kinds have a resource of that name.
     #[error("\"{name}\" is ambiguous, say which: {}", listed(candidates))]
     Ambiguous {
-        /// The name asked for.
+        /// The name requested.
         name: String,
         /// All that it may mean, in order.
         candidates: Vec<Key>,

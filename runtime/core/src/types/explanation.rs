@@ -44,7 +44,7 @@ pub enum WhyNot {
         /// True if it was cancelled and has not returned.
         cancelled: bool,
     },
-    /// It has settled: nothing asks for it, or this keeps it out.
+    /// It has settled: nothing requests it, or this keeps it out.
     Settled(Settled),
     /// Its members go round in a circle; the text spells it out.
     Cycle(Arc<str>),
@@ -72,7 +72,7 @@ pub enum WhyNot {
     ControllerFull(usize),
     /// As many of its kind.
     KindFull(usize),
-    /// As many as its pool has places.
+    /// As many as its pool allows.
     PoolFull(Arc<str>),
     /// An invocation below has not returned.
     RunsBelow(Subject),
@@ -94,7 +94,7 @@ pub enum WhyNot {
 /// let call = Call::Apply(Edit::create(new).into());
 /// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
 ///
-/// // What was just asked for waits until the store has it.
+/// // What was just requested waits until the store has it.
 /// let explanation = core.explain(&Key::new("page", "home").into()).expect("it is there");
 /// assert_eq!(explanation.standing, Standing::Pending);
 /// assert_eq!(explanation.because, WhyNot::AwaitsCommit(Revision(1)));
@@ -115,7 +115,7 @@ pub struct Explanation {
     pub because: WhyNot,
     /// The failures that stand at the root above it, for one that a failed ref keeps behind; at most 16.
     pub blocked_by: Vec<Subject>,
-    /// The time at which it asked to be run again.
+    /// The time at which it is to run again, as its last run returned it.
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,

@@ -123,7 +123,7 @@ number! {
     CallId
 }
 number! {
-    /// One transaction asked of the store. A commit that is tried again keeps its id.
+    /// One transaction of the store. A commit that is tried again keeps its id.
     CommitId
 }
 

@@ -1,4 +1,4 @@
-//! Dense indexes: how the parts of the core speak of resources, names, kinds and cycles.
+//! Dense indexes of resources, names, kinds and cycles inside the core.
 
 /// Dense index of a resource; used again after it is gone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

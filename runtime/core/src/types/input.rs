@@ -1,4 +1,4 @@
-//! Inputs: all that can happen to the core.
+//! Inputs: every event that the host hands to the core.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub enum Call {
     Await(Applied),
     /// Ask for a reconcile. Answered by `Recorded`, then, in either order, `Outcome` and `Settled`.
     Reconcile(Target),
-    /// Raise a refresh counter and ask for a reconcile; answered like it, `Recorded` once committed.
+    /// Raise a refresh counter and request a reconcile; answered like it, `Recorded` once committed.
     Refresh {
         /// The resource.
         target: Target,
@@ -69,7 +69,7 @@ pub enum Call {
     Retry(Target),
     /// Hold further reconciles back. Answered by `Done` once committed.
     Pause(Target),
-    /// Let them go on; what asked meanwhile counts as one request. Answered by `Done` once committed.
+    /// Let them go on; requests meanwhile count as one request. Answered by `Done` once committed.
     Resume(Target),
     /// Ask for one reconcile although the resource is paused; answered like `Reconcile`.
     ReconcileOnce(Target),
@@ -103,7 +103,7 @@ pub enum Returned {
 /// The reason why a commit did not go through.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum CommitError {
-    /// The store failed, or it is not known whether it did. The same commit is asked for again.
+    /// The store failed, or it is not known whether it did. The same commit is requested again.
     Failed(String),
     /// The store has no room for it. Not tried again: whoever could make room is not here.
     Full(String),
@@ -114,7 +114,7 @@ pub enum CommitError {
 /// One thing that happened.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// A caller, or an invocation through its context, asks for something.
+    /// A caller, or an invocation through its context, requests something.
     Call {
         /// Numbers the call; answers carry it.
         id: CallId,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Kind;
 
-/// Tells whether a kind's resources are asked for when the controller starts.
+/// Tells whether a kind's resources are requested when the controller starts.
 ///
 /// ```
 /// use watershed_core::{AtStart, KindOptions};
@@ -128,7 +128,7 @@ pub enum RetryPolicy {
     },
 }
 
-/// Tells whether a resource is asked for when something happens to what it owns.
+/// Tells whether a resource is requested when something happens to what it owns.
 ///
 /// ```
 /// use watershed_core::{KindOptions, OnOwned};
@@ -197,7 +197,7 @@ pub struct KindOptions {
     pub state_format: u32,
     /// Its resources settle once before any other regular invocation starts.
     pub first: bool,
-    /// True if its resources are asked for at start.
+    /// True if its resources are requested at start.
     pub at_start: AtStart,
     /// True if a finished parent alone is a reason to run.
     pub parents: Parents,
@@ -205,7 +205,7 @@ pub struct KindOptions {
     pub on_timed_ancestor: OnTimedAncestor,
     /// Most invocations of this kind at once; none for no limit of its own.
     pub concurrency: Option<usize>,
-    /// The pool whose places its invocations take as well.
+    /// The pool whose limit its invocations count against as well.
     pub pool: Option<Pool>,
     /// The debouncing of nudges.
     pub nudging: Nudging,
@@ -215,7 +215,7 @@ pub struct KindOptions {
     pub timed_patience: Duration,
     /// True if transient errors are tried again, unless a resource has a policy of its own.
     pub retry: RetryPolicy,
-    /// True if its resources are asked for when something happens to what they own.
+    /// True if its resources are requested when something happens to what they own.
     pub on_owned: OnOwned,
     /// The time that one invocation may take; then it is cancelled and has failed. None for no such bound.
     pub deadline: Option<Duration>,

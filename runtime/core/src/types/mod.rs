@@ -1,4 +1,4 @@
-//! The vocabulary of the core: what goes in, what comes out, and what is stored. Values without behaviour of their own.
+//! The types of the core: inputs, effects and stored rows. Plain values without behaviour.
 
 pub(crate) mod bytes;
 pub(crate) mod consistency;

@@ -1,4 +1,4 @@
-//! The last run of a resource, where it was a no-op.
+//! The last run of a resource, if it was a no-op.
 
 use std::sync::Arc;
 

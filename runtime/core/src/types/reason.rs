@@ -1,4 +1,4 @@
-//! Reasons of invocations: recorded and shown to people, never given to the reconciler.
+//! Reasons of invocations: recorded and shown to people, hidden from reconcilers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallId, Key, Uid};
 
-/// The priority of a request where places are few: the least starts first.
+/// The priority of a request when limits are reached: the least starts first.
 ///
 /// ```
 /// use watershed_core::{Priority, Why};
 ///
-/// assert!(Why::Requested.priority() < Why::Nudge.priority(), "who asks comes first");
+/// assert!(Why::Requested.priority() < Why::Nudge.priority(), "a request comes first");
 /// assert_eq!(Priority::Background.as_str(), "background");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// A caller asked for it, or it or what it refers to was edited.
+    /// A caller requested it, or it or what it refers to was edited.
     Requested,
     /// A requeue or a nudge, its parents have finished, or what kept it from running is gone.
     Normal,
@@ -55,7 +55,7 @@ pub(crate) enum Cancels {
     All,
 }
 
-/// One of the ways in which a reconcile is asked for.
+/// One of the ways in which a reconcile is requested.
 ///
 /// ```
 /// use watershed_core::Why;
@@ -81,9 +81,9 @@ pub enum Why {
     RefChanged,
     /// Its parents have finished (3).
     Parent,
-    /// A caller asked for it (4).
+    /// A caller requested it (4).
     Requested,
-    /// A caller asked for its work to be done again (4).
+    /// A caller requested its work to be done again (4).
     Refresh,
     /// Its requeue time fell due (5).
     Retrigger,
@@ -136,7 +136,7 @@ impl Why {
         }
     }
 
-    /// Returns the priority where places are few.
+    /// Returns the priority when limits are reached.
     pub fn priority(self) -> Priority {
         match self {
             Why::Requested
@@ -312,7 +312,7 @@ pub struct Reason {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link<'a> {
-    /// The resource that was asked for.
+    /// The resource that was requested.
     pub key: &'a Key,
     /// The reason. Its cause is the link before.
     pub reason: &'a Reason,
@@ -340,7 +340,7 @@ impl Reason {
         }
     }
 
-    /// Returns the priority where places are few. A retry by hand is a request.
+    /// Returns the priority when limits are reached. A retry by hand is a request.
     pub fn priority(&self) -> Priority {
         match (self.why, &self.cause) {
             (Why::Retry, Some(Cause::Call(_))) => Priority::Requested,
@@ -361,7 +361,7 @@ impl Reason {
         self
     }
 
-    /// A further attempt at what was asked for by this reason.
+    /// A further attempt at what was requested by this reason.
     pub(crate) fn retried(failed: &Arc<Reason>) -> Self {
         match failed.why {
             Why::Retry => Self {

@@ -22,7 +22,7 @@ use crate::{
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
-    /// The time at which it was asked for.
+    /// The time at which it was requested.
     pub at: Timestamp,
     /// The revision of that edit: of several deleted ones of one name, the last is the one that a create takes up.
     #[serde(default)]
@@ -115,7 +115,7 @@ pub struct Row {
     pub error: Option<Arc<Error>>,
     /// The reason why it can't be used yet, although its last completed run succeeded.
     pub unready: Option<Arc<str>>,
-    /// The time at which it asked to be run again.
+    /// The time at which it is to run again, as its last run returned it.
     pub next_reconcile: Option<Timestamp>,
     /// Failures in a row.
     pub attempts: u32,
@@ -123,7 +123,7 @@ pub struct Row {
     pub retry: Option<Arc<RetryPolicy>>,
     /// True if further reconciles are held back.
     pub paused: bool,
-    /// Left out of listings unless asked for.
+    /// Left out of listings unless requested.
     pub hidden: bool,
     /// Refresh counters.
     pub refreshes: Refreshes,

@@ -1,4 +1,4 @@
-//! Runs of reconcilers: phases, outcomes, and what is kept of the last one.
+//! Runs of reconcilers: phases, outcomes, and the record of the last run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ pub struct Outcome {
     /// The wait from its return to the next run, where `retrigger` says nothing. The host turns it into a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requeue_after: Option<Duration>,
-    /// It was passed over: nothing was done on purpose, and what was asked for is left to a later run.
+    /// It was passed over: nothing was done on purpose, and what was requested is left to a later run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passed_over: bool,
     /// The reason why its resource can't be used yet, although the run succeeded: refs that require `ready` wait.
@@ -102,7 +102,7 @@ impl Outcome {
     }
 
     /// The outcome of a run that did nothing on purpose. Its resource stays as it is, with the error and the versions
-    /// that its last run saw, so that whatever was asked of it is still to be done.
+    /// that its last run saw, so that its requests are still open.
     pub fn passed_over() -> Self {
         Self {
             passed_over: true,

@@ -1,4 +1,4 @@
-//! The standing of resources: not stored, published to watchers as unnumbered updates.
+//! The standing of resources: published to watchers as unnumbered updates, never stored.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::{Error, InvocationId, Key, Phase, Reason, Ref, Timestamp, Uid};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
-    /// Its last run succeeded, or nothing has asked for it.
+    /// Its last run succeeded, or nothing has requested it.
     Idle,
     /// Its last run failed; the error is in its row.
     Failed,
     /// A failed reconcile, delete or rename is tried again later.
     Retrying,
-    /// It is paused, and something asked for it.
+    /// It is paused, and something requested it.
     Paused,
     /// It is on a cycle; its row's error spells it out.
     OnCycle,
@@ -38,7 +38,7 @@ pub enum Settled {
         key: Key,
     },
     /// An invocation did not return after its cancel: its own, that of a resource above it, or one that has its
-    /// name. It is asked for when that returns after all.
+    /// name. It is requested when that returns after all.
     Abandoned {
         /// The invocation.
         invocation: InvocationId,

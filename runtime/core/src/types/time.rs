@@ -1,4 +1,4 @@
-//! Time as the core sees it: handed in with every input.
+//! Time in the core: handed in with every input.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

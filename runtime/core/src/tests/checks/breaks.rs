@@ -56,7 +56,7 @@ fn what_runs_is_checked() {
     });
     finds_only(world, Rule::ConcurrencyLimits, |core| {
         let kind = core.graph()[slot(core, "a")].kind();
-        core.scheduler_mut().places_mut().plant_running(kind);
+        core.scheduler_mut().concurrency_limits_mut().plant_running(kind);
     });
     finds(world, Rule::ConcurrencyLimits, |core| {
         core.scheduler_mut().set_concurrency(1)

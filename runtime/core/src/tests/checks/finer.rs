@@ -62,21 +62,23 @@ fn places_are_those_of_what_runs() {
     bench.reconcile("b");
     let kind = bench.core.graph()[slot(&bench.core, "a")].kind();
     finds_only(&bench.core, Rule::ConcurrencyLimits, |core| {
-        core.scheduler_mut().places_mut().leave_after_all(kind)
+        core.scheduler_mut()
+            .concurrency_limits_mut()
+            .leave_after_all(kind)
     });
     // With nothing that runs, what is ready waits for nothing, for the pool has a place.
     finds(&bench.core, Rule::NoLostWakeUps, |core| {
         let slot = slot(core, "a");
         core.graph_mut()[slot].plant_stage(Lifecycle::settled_as(Settled::Idle));
         core.graph_mut().forget_runs();
-        core.scheduler_mut().places_mut().leave(kind);
+        core.scheduler_mut().concurrency_limits_mut().leave(kind);
         core.graph_mut().count_unsettled(|count| *count -= 1);
     });
 }
 
 #[test]
 fn what_is_ready_need_not_start_once_the_core_stops() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.create(&[("a", &[]), ("b", &[])]);
     let by = bench.running("a").invocation;
     bench.call_by(Some(by), Call::Apply(Edit::delete(target("a")).into()));
@@ -106,7 +108,7 @@ fn what_waits_for_a_commit_may_be_told_by_its_place_or_by_what_runs_below() {
         required: Required::Exists,
         ..Ref::completed("k", "p")
     };
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("p", &[]), ("below", &["a"])]);
     let new = bench.new_resource("a", &[]).with_refs([exists]);
     bench.apply(vec![Edit::create(new)]);
@@ -182,7 +184,7 @@ fn each_end_of_what_is_durable_is_checked() {
 
 #[test]
 fn a_delete_that_waits_for_none_has_to_be_due() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("a", &[])]);
     bench.reconcile("busy");
     bench.delete("a");
@@ -194,7 +196,7 @@ fn a_delete_that_waits_for_none_has_to_be_due() {
 
 #[test]
 fn a_rename_that_waits_for_a_commit_is_told_of_it() {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[]), ("a", &[])]);
     bench.reconcile("busy");
     bench.rename("a", "b");

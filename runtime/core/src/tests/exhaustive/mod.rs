@@ -10,7 +10,7 @@
 //! ref added or taken away, a rename to a free name or back, a swap of two names, a delete, a create of what is
 //! deleted or gone, a cancel by name, or an invocation that fails; successes cost none, so all orders of them are
 //! visited. What has failed to be deleted or renamed is tried again whenever everything else has settled. Two states
-//! are the same if renaming the resources makes their shapes equal. Commits are prompt here and places are many:
+//! are the same if renaming the resources makes their shapes equal. Commits are prompt here and limits are high:
 //! late commits, limits and time are the simulator's.
 //!
 //! After each input every rule of [`check_consistency`](crate::Core::check_consistency) is checked, and a naive

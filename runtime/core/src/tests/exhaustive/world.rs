@@ -48,7 +48,7 @@ pub(super) struct Past {
     pub(super) asked: u32,
     pub(super) began: u32,
     pub(super) ended: u32,
-    /// Somebody cancelled it, and nothing has asked for it since.
+    /// Somebody cancelled it, and nothing has requested it since.
     pub(super) stopped: bool,
 }
 
@@ -128,7 +128,7 @@ impl World {
             edits.push(world.create(index, *refs));
         }
         world.begin();
-        world.ask(world.model.with_descendants((1 << graph.len()) - 1));
+        world.request(world.model.with_descendants((1 << graph.len()) - 1));
         world.apply(edits)?;
         Ok(world)
     }
@@ -157,7 +157,7 @@ impl World {
         (self.must_cancel, self.may_cancel) = (0, 0);
     }
 
-    fn ask(&mut self, asked: u8) {
+    fn request(&mut self, asked: u8) {
         for index in bits(asked) {
             self.past[index].asked = self.clock;
             self.past[index].stopped = false;
@@ -227,7 +227,7 @@ impl World {
         };
         let cycles = self.model.on_cycles();
         let asked = self.model.edit(event);
-        self.ask(asked);
+        self.request(asked);
         if let Event::Delete(index) | Event::Create(index) = event {
             self.past[index].stopped = false;
         }
@@ -285,7 +285,7 @@ impl World {
                 0
             }
         };
-        self.ask(ask);
+        self.request(ask);
         let result = if done {
             Returned::Done(Outcome::default())
         } else {

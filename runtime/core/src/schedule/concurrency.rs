@@ -1,4 +1,4 @@
-//! Places: how many invocations may run at a time, of a kind and in a pool (the contract's C12).
+//! Limits of concurrency, of each kind and of pools (the contract's C12).
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::{KindOptions, Phase, Pool};
 /// The places of a registered kind, and the queue for them.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-struct KindPlaces {
+struct KindConcurrency {
     limit: Option<usize>,
     running: usize,
     /// The index of its pool.
@@ -54,19 +54,19 @@ impl PoolEntry {
 /// The places of all registered kinds. These have the lowest indexes, for they come first.
 #[derive(Debug, Default)]
 #[cfg_attr(test, derive(Clone))]
-pub(crate) struct Places {
-    kinds: Vec<KindPlaces>,
+pub(crate) struct ConcurrencyLimits {
+    kinds: Vec<KindConcurrency>,
     pools: Vec<PoolEntry>,
 }
 
-impl Places {
+impl ConcurrencyLimits {
     /// Adds the places of the kind that is registered next.
     pub(super) fn register(&mut self, options: &KindOptions) {
         let pool = options.pool.as_ref().map(|pool| self.join_pool(pool));
-        self.kinds.push(KindPlaces {
+        self.kinds.push(KindConcurrency {
             limit: options.concurrency,
             pool,
-            ..KindPlaces::default()
+            ..KindConcurrency::default()
         });
     }
 
@@ -182,7 +182,7 @@ impl Places {
 }
 
 #[cfg(test)]
-impl Places {
+impl ConcurrencyLimits {
     pub(crate) fn plant_running(&mut self, id: KindId) {
         self.kinds[id.index()].running += 1;
     }

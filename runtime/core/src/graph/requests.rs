@@ -1,7 +1,7 @@
-//! Asking for a resource: it and all of its descendants become pending.
+//! Requests: a resource and all of its descendants become pending.
 //!
 //! Pending is closed downwards: what is below an unsettled resource is unsettled. So a walk stops at what is
-//! unsettled already, and asking again for a pending resource costs O(1).
+//! unsettled already, and another request for a pending resource costs O(1).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use rustc_hash::FxBuildHasher;
 struct Frame {
     slot: Slot,
     next: usize,
-    /// The reason why its children are asked for; made when the first one is.
+    /// The reason why its children are requested; made when the first one is.
     parent_reason: Option<Arc<Reason>>,
 }
 
 impl Graph {
-    /// Asks for a live resource by a request of its own.
-    pub(crate) fn ask(&mut self, slot: Slot, reason: &Arc<Reason>, stops: &mut Stops<'_>) {
+    /// Requests a live resource by a request of its own.
+    pub(crate) fn request(&mut self, slot: Slot, reason: &Arc<Reason>, stops: &mut Stops<'_>) {
         let why = reason.why;
         self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
@@ -210,7 +210,7 @@ impl Graph {
         Arc::new(reason.after(self.reason_to_come(parent)))
     }
 
-    /// A running resource below one that is asked for runs again, and is cancelled if the request cancels it.
+    /// A running resource below one that is requested runs again, and is cancelled if the request cancels it.
     fn touch_run(&mut self, slot: Slot, reason: &Arc<Reason>, why: Why, stops: &mut Stops<'_>) {
         let on_timed = self.options(slot).map(|options| options.on_timed_ancestor);
         let cancels = match why.cancels_below() {
@@ -221,7 +221,7 @@ impl Graph {
         let Some(run) = self.slots[slot].run_mut() else {
             return;
         };
-        // Within a batch the walk may come by a parent that is not asked for yet, which has no reason to tell.
+        // Within a batch the walk may come by a parent that is not requested yet, which has no reason to tell.
         let says_more = |again: &Arc<Reason>| !again.is_only_the_start() || reason.is_only_the_start();
         if !run.again.as_ref().is_some_and(says_more) {
             run.again = Some(reason.clone());

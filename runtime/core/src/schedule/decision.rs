@@ -1,4 +1,4 @@
-//! Verdicts: what can be done with a resource now, decided anew each time from what is.
+//! Decisions: the next step of a resource, computed anew each time from the present state.
 
 use crate::graph::Graph;
 use crate::graph::resource::{Life, Op};
@@ -8,29 +8,29 @@ use crate::{Phase, Revision, Settled};
 
 /// The thing to do with a resource now.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum Decision {
     /// Nothing; whatever it waits for has it considered again.
     Wait,
     /// Nothing before this revision is committed.
     AwaitCommit(Revision),
     /// Considered by the first member of its cycle.
-    AskFirst(Slot),
+    LeaveTo(Slot),
     /// It settles without an invocation.
     Release(Settled),
     /// It may start, as far as limits, gates and names allow.
     Start(Phase),
 }
 
-/// All that verdicts depend on.
+/// All that decisions depend on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Verdicts<'a> {
+pub(crate) struct Decider<'a> {
     graph: &'a Graph,
     timers: &'a Timers,
     /// The committed revision.
     durable: Revision,
 }
 
-impl<'a> Verdicts<'a> {
+impl<'a> Decider<'a> {
     pub(crate) fn new(graph: &'a Graph, timers: &'a Timers, durable: Revision) -> Self {
         Self {
             graph,
@@ -39,65 +39,65 @@ impl<'a> Verdicts<'a> {
         }
     }
 
-    /// The verdict on one resource.
-    pub(crate) fn of(&self, slot: Slot) -> Verdict {
+    /// The decision on one resource.
+    pub(crate) fn of(&self, slot: Slot) -> Decision {
         let resource = &self.graph[slot];
         let Some(pending) = resource.pending() else {
-            return Verdict::Wait;
+            return Decision::Wait;
         };
         if resource.hold() > self.durable {
-            return Verdict::AwaitCommit(resource.hold());
+            return Decision::AwaitCommit(resource.hold());
         }
         let kept_out = self.graph.kept_out(slot);
         if resource.life() == Life::Deleted {
             return match kept_out {
-                Some(why) => Verdict::Release(why),
-                None => self.delete_verdict(slot),
+                Some(why) => Decision::Release(why),
+                None => self.decide_delete(slot),
             };
         }
         if let (Op::Due { .. }, true, None) = (resource.op(), self.graph.can_run(slot), &kept_out) {
-            return Verdict::Start(Phase::Rename);
+            return Decision::Start(Phase::Rename);
         }
         let rep = self.graph.rep(slot);
         if self.graph[rep].unsettled_parents() > 0 {
-            return Verdict::Wait;
+            return Decision::Wait;
         }
         if resource.cycle().is_some() {
-            return self.cycle_verdict(slot, rep);
+            return self.decide_cycle(slot, rep);
         }
         if let Some(why) = kept_out.or_else(|| self.graph.below_abandoned(slot)) {
-            return Verdict::Release(why);
+            return Decision::Release(why);
         }
         if let Some(why) = self.graph.unrunnable(slot) {
-            return Verdict::Release(why);
+            return Decision::Release(why);
         }
         if resource.has_op() {
-            return Verdict::Release(Settled::Retrying);
+            return Decision::Release(Settled::Retrying);
         }
         if pending.is_cancelled() {
-            return Verdict::Release(Settled::Cancelled);
+            return Decision::Release(Settled::Cancelled);
         }
         if self.graph.is_held_by_pause(slot) {
-            return Verdict::Release(Settled::Paused);
+            return Decision::Release(Settled::Paused);
         }
-        self.regular_verdict(slot, rep)
+        self.decide_regular(slot, rep)
     }
 
-    fn delete_verdict(&self, slot: Slot) -> Verdict {
+    fn decide_delete(&self, slot: Slot) -> Decision {
         let resource = &self.graph[slot];
         if !self.graph.can_run(slot) {
-            return Verdict::Release(self.graph.unrunnable(slot).unwrap_or(Settled::Unsupported));
+            return Decision::Release(self.graph.unrunnable(slot).unwrap_or(Settled::Unsupported));
         }
         match resource.op() {
-            Op::Due { .. } if resource.delete_waits() == 0 => Verdict::Start(Phase::Delete),
-            _ => Verdict::Wait,
+            Op::Due { .. } if resource.delete_waits() == 0 => Decision::Start(Phase::Delete),
+            _ => Decision::Wait,
         }
     }
 
     /// A cycle is released as one, when nothing above it is unsettled and none of its invocations runs.
-    fn cycle_verdict(&self, slot: Slot, rep: Slot) -> Verdict {
+    fn decide_cycle(&self, slot: Slot, rep: Slot) -> Decision {
         if slot != rep {
-            return Verdict::AskFirst(rep);
+            return Decision::LeaveTo(rep);
         }
         let mut hold = Revision(0);
         let mut kept_out = None;
@@ -108,18 +108,18 @@ impl<'a> Verdicts<'a> {
             let why = self.graph.kept_out(member);
             let renames = matches!(resource.op(), Op::Due { .. }) && why.is_none();
             if resource.is_running() || renames {
-                return Verdict::Wait;
+                return Decision::Wait;
             }
             hold = hold.max(resource.hold());
             kept_out = kept_out.or(why).or_else(|| self.graph.below_abandoned(member));
         }
         if hold > self.durable {
-            return Verdict::AwaitCommit(hold);
+            return Decision::AwaitCommit(hold);
         }
-        Verdict::Release(kept_out.unwrap_or(Settled::OnCycle))
+        Decision::Release(kept_out.unwrap_or(Settled::OnCycle))
     }
 
-    fn regular_verdict(&self, slot: Slot, rep: Slot) -> Verdict {
+    fn decide_regular(&self, slot: Slot, rep: Slot) -> Decision {
         let resource = &self.graph[slot];
         let mut hold = Revision(0);
         for link in resource.links() {
@@ -131,18 +131,18 @@ impl<'a> Verdicts<'a> {
             hold = hold.max(self.graph[owned].hold());
         }
         if hold > self.durable {
-            return Verdict::AwaitCommit(hold);
+            return Decision::AwaitCommit(hold);
         }
         if let Some(index) = self.graph.unmet_ref(slot) {
-            return Verdict::Release(Settled::WaitingForRef(resource.row().refs[index].clone()));
+            return Decision::Release(Settled::WaitingForRef(resource.row().refs[index].clone()));
         }
         if self.graph.is_unchanged(slot) {
-            return Verdict::Release(rest(self.graph, self.timers, slot));
+            return Decision::Release(rest(self.graph, self.timers, slot));
         }
         if self.graph[rep].busy_children() > 0 {
-            return Verdict::Wait;
+            return Decision::Wait;
         }
-        Verdict::Start(Phase::Reconcile)
+        Decision::Start(Phase::Reconcile)
     }
 }
 

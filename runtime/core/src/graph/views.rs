@@ -1,4 +1,4 @@
-//! Resources as the scheduler sees them, and what their reconcilers see of their refs.
+//! Views of resources: for the scheduler, and for reconcilers through their refs.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Graph {
         })
     }
 
-    /// `parents: changed`: nothing but finished parents asked for it, and nothing that it sees has changed.
+    /// `parents: changed`: nothing but finished parents requested it, and nothing that it sees has changed.
     pub(crate) fn is_unchanged(&self, slot: Slot) -> bool {
         let resource = &self.slots[slot];
         let only_changed = self
@@ -139,7 +139,7 @@ impl Graph {
         }
     }
 
-    /// The reason of a further attempt, with what had asked for the run that failed.
+    /// The reason of a further attempt, with what had requested the run that failed.
     pub(crate) fn reason_to_retry(&self, slot: Slot) -> Arc<Reason> {
         Arc::new(match &self.slots[slot].row.last_run {
             Some(failed) => Reason::retried(&failed.reason),

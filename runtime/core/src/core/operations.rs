@@ -1,4 +1,4 @@
-//! The verbs in which everything else is written: ask, cancel, settle, write, answer. Each takes several components.
+//! The operations of which all others are made: request, cancel, settle, write, answer. Each takes several components.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::{
 };
 
 impl Core {
-    /// Asks for a live resource by a request of its own. One that cancels also has a failed rename tried at once, and
+    /// Requests a live resource by a request of its own. One that cancels also has a failed rename tried at once, and
     /// forgets how often it has failed.
-    pub(super) fn ask(&mut self, slot: Slot, reason: &Arc<Reason>) {
+    pub(super) fn request(&mut self, slot: Slot, reason: &Arc<Reason>) {
         if reason.why.cancels() {
             rearm(&mut self.graph, &mut self.timers, slot);
             self.forget_attempts(slot);
         }
         let mut stops = Stops::new(&mut self.timers, &mut self.out, self.now);
-        self.graph.ask(slot, reason, &mut stops);
+        self.graph.request(slot, reason, &mut stops);
     }
 
     /// Tells an invocation to stop; what it returns is dropped.
@@ -84,7 +84,7 @@ impl Core {
         self.journal.answer(call, answer);
     }
 
-    /// An invocation completed: what asked before it started has an outcome.
+    /// An invocation completed: callers from before its start have an outcome.
     pub(super) fn answer_outcome(&mut self, slot: Slot, invocation: InvocationId, outcome: RunOutcome) {
         self.waiters
             .answer_outcome(&mut self.journal, slot, invocation, outcome);
@@ -137,17 +137,17 @@ impl Core {
         }
     }
 
-    /// Asks for the resource that waits for its name, if nothing holds that any more.
+    /// Requests the resource that waits for its name, if nothing holds that any more.
     pub(super) fn wake_for_name(&mut self, live: Slot, cause: Cause) {
         let waits = matches!(self.graph[live].settled(), Some(Settled::WaitingForName { .. }));
         if waits && self.graph.held_name(live).is_none() {
-            self.ask(live, &Arc::new(Reason::because(Why::Recovered, cause)));
+            self.request(live, &Arc::new(Reason::because(Why::Recovered, cause)));
         } else {
             self.graph.enqueue(live);
         }
     }
 
-    /// The batch is whole: whatever waits for a name that was given up meanwhile is asked for.
+    /// The batch is whole: whatever waits for a name that was given up meanwhile is requested.
     pub(super) fn wake_for_freed_names(&mut self) {
         for (live, cause) in self.graph.take_freed() {
             self.graph[live].hold_until(self.journal.revision());

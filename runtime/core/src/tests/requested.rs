@@ -3,9 +3,9 @@
 use crate::testing::{Bench, refs_edit, target};
 use crate::{Call, Edit, Key, Limits, Ref, Required, Why};
 
-/// One place, and something that has it; so what is asked for stays pending.
+/// One place, and something that has it; so what is requested stays pending.
 fn crowded(resources: &[(&str, &[&str])]) -> Bench {
-    let mut bench = Bench::with_places(1);
+    let mut bench = Bench::with_concurrency(1);
     bench.settled(&[("busy", &[])]);
     bench.settled(resources);
     bench.reconcile("busy");
@@ -192,7 +192,7 @@ fn what_need_only_be_there_waits_for_nobody_who_refers_to_it() {
     };
     let new = bench.new_resource("c", &[]).with_refs([exists]);
     bench.apply(vec![Edit::create(new)]);
-    // It runs, and refers to what is asked for now.
+    // It runs, and refers to what is requested now.
     assert_eq!(bench.starts(), ["c"]);
     bench.reconcile("a");
     assert_eq!(bench.starts(), ["a"]);
