@@ -11,17 +11,6 @@ use crate::reference::Ref;
 use crate::value::Fingerprint;
 
 /// Wall time, in milliseconds since the Unix epoch.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// use watershed_stategraph::Timestamp;
-/// let midnight = Timestamp(1_767_225_600_000);
-/// assert!(midnight < midnight.after_ms(1));
-/// // In tests the clock may stand still.
-/// let executor = warehouse::executor().clock(move || midnight);
-/// # drop(executor);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub u64);
@@ -145,18 +134,6 @@ impl fmt::Display for State {
 }
 
 /// A value and what it needs: the part of an item that is intended. Shared by the graphs that hold it.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use std::sync::Arc;
-/// use watershed_stategraph::Ref;
-/// let (graph, view) = (warehouse::intended()?, Ref::parse("view/daily")?);
-/// let spec = graph.get(&view).expect("it was inserted").spec();
-/// assert_eq!((spec.value().as_str(), spec.needs().len()), (Some("select day"), 1));
-/// // A copy of the graph has the same one.
-/// assert!(Arc::ptr_eq(spec, graph.clone().get(&view).expect("it was copied").spec()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec<V> {
     pub(crate) value: V,
@@ -204,16 +181,6 @@ impl<V> Spec<V> {
 }
 
 /// The origin of an item: ours, or external.
-///
-/// ```
-/// # use serde_json::json;
-/// use watershed_stategraph::{Graph, Item, Origin, Ref};
-/// let mut current = Graph::new("warehouse");
-/// current.insert(Item::external(Ref::parse("disk/fast")?, json!({"free": "1 TB"})))?;
-/// let stored = serde_json::to_value(&current)?;
-/// assert_eq!(serde_json::from_value::<Origin>(stored["items"][0]["origin"].clone())?, Origin::External);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {

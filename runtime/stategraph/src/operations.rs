@@ -11,43 +11,10 @@ use crate::reference::Ref;
 use crate::value::Fingerprint;
 
 /// One run of a handler.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use watershed_stategraph::*;
-/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
-/// # let (extent, options) = (Extent::Everything, Options::default());
-/// # let types = executor.types();
-/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
-/// let effects = planner.step(Timestamp(0), Input::Begin);
-/// let Some(Effect::Start(Start { id, .. })) = effects.first() else { panic!("the table is first") };
-/// // The caller performs it, and reports its end by the number.
-/// let effects = planner.step(Timestamp(5), Input::Ended { id: *id, result: Ok(()) });
-/// assert!(matches!(&effects[..], [Effect::Start(next)] if next.id > *id));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OperationId(pub u64);
 
 /// The ground of an operation: a call waits for it, or not.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use watershed_stategraph::*;
-/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
-/// # let (extent, options) = (Extent::Everything, Options::default());
-/// # let types = executor.types();
-/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
-/// planner.step(Timestamp(0), Input::Begin);
-/// planner.step(Timestamp(0), Input::Background { id: OperationId(1) });
-/// assert!(planner.is_done()); // the call does not wait, and the view is not started without its table
-/// drop(planner);
-/// let table = operations.on(&Ref::parse("table/orders")?).expect("it goes on");
-/// assert_eq!(table.ground(), Ground::Back);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ground {
     /// The call goes on until it ended.
@@ -91,22 +58,6 @@ pub enum Ending {
 }
 
 /// An operation that is under way.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use watershed_stategraph::*;
-/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
-/// # let (extent, options) = (Extent::Everything, Options::default());
-/// # let types = executor.types();
-/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
-/// planner.step(Timestamp(0), Input::Begin);
-/// drop(planner);
-/// let running: &Running<_> = operations.on(&Ref::parse("table/orders")?).expect("it was started");
-/// assert_eq!(format!("{} {}", running.operation(), running.reference()), "create table/orders");
-/// assert_eq!((running.ground(), running.ending()), (Ground::Fore, Ending::None));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone)]
 pub struct Running<V> {
     pub(crate) reference: Ref,

@@ -15,19 +15,6 @@ use crate::types::Types;
 use crate::value::{Fingerprint, Value};
 
 /// One operation of a plan.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Operation, Planned, Reason};
-/// let intended = warehouse::intended()?;
-/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
-/// let Planned { operation, reference, reason } = &plan.operations[0];
-/// assert_eq!((*operation, reference.as_str(), reason), (Operation::Create, "table/orders", &Reason::Intended));
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Planned {
     /// An action that the planner asks for.
@@ -82,20 +69,6 @@ pub struct Plan {
 }
 
 /// A plan that was made for other graphs than these.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Ref, StalePlan};
-/// let (current, mut intended) = (Graph::new("warehouse"), warehouse::intended()?);
-/// let plan = warehouse::executor().plan(&current, Some(&intended), &Extent::Everything).await?;
-/// assert_eq!(plan.check(&current, Some(&intended)), Ok(()));
-/// intended.remove(&Ref::parse("view/daily")?);
-/// assert_eq!(plan.check(&current, Some(&intended)), Err(StalePlan::Intended));
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StalePlan {
     /// The current graph has changed since.

@@ -77,21 +77,6 @@ impl fmt::Display for Reason {
 }
 
 /// A dependency that is not satisfied.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// use watershed_stategraph::{Extent, Graph, Held, Ref};
-/// let mut intended = warehouse::intended()?;
-/// intended.remove(&Ref::parse("table/orders")?);
-/// let plan = warehouse::executor().plan(&Graph::new("warehouse"), Some(&intended), &Extent::Everything).await?;
-/// let (view, Held::Pending(unmet)) = &plan.held[0] else { panic!("the view waits") };
-/// assert_eq!((view.as_str(), unmet[0].targets[0].as_str()), ("view/daily", "table/orders"));
-/// assert_eq!(unmet[0].to_string(), "needs `table/orders`, which is missing");
-/// # Ok(())
-/// # }
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Unmet {
     /// The targets that are needed; several if one of them would do.

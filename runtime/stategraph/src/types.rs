@@ -190,20 +190,6 @@ impl<V> ItemType<V> {
 }
 
 /// All types that a graph's items may have, by name.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use serde_json::Value;
-/// use watershed_stategraph::{Graph, ItemType, Picture, Types};
-/// let mut types: Types<Value> = Types::new();
-/// types.register("table", ItemType::new());
-/// types.register("view", ItemType::new());
-/// assert!(types.get("view").is_some() && types.get("index").is_none());
-/// // An executor has its own; pictures and plans need no executor.
-/// let picture = Picture::transition(&Graph::new("warehouse"), &warehouse::intended()?, &types);
-/// assert!(picture.mermaid().contains("table/orders"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug)]
 pub struct Types<V> {
     types: BTreeMap<String, ItemType<V>>,

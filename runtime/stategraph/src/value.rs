@@ -46,15 +46,6 @@ impl Value for serde_json::Value {
 }
 
 /// A stable 128-bit hash, shown as 32 hexadecimal digits.
-///
-/// ```
-/// use serde_json::json;
-/// use watershed_stategraph::{Fingerprint, Value};
-/// let (old, new) = (json!(["day"]), json!(["day", "amount"]));
-/// assert_eq!(old.fingerprint(), json!(["day"]).fingerprint());
-/// assert_ne!(old.fingerprint(), new.fingerprint());
-/// assert_eq!(Fingerprint::of("day").to_string().len(), 32);
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 

@@ -7,13 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::{Revision, Subject};
 
 /// A rule that a finding breaks: one of the controller, or one that the machine needs for all of them.
-///
-/// ```
-/// use watershed_core::Rule;
-///
-/// assert_eq!(Rule::OneRunPerName.to_string(), "one_run_per_name");
-/// assert_eq!(Rule::TimersAgree.as_str(), "timers_agree");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
@@ -91,18 +84,6 @@ impl fmt::Display for Rule {
 }
 
 /// Something that does not hold.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// assert_eq!(core.check_consistency(), [], "nothing is wrong");
-/// # core.handle(now, Input::Time, &mut effects);
-/// # assert_eq!(core.check_consistency(), []);
-/// # Ok::<(), OpenError>(())
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Finding {
     /// The broken rule.
@@ -124,23 +105,6 @@ impl fmt::Display for Finding {
 }
 
 /// The extent to which a stored catalog could be compared with the loaded one.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// core.handle(now, Input::Call { id: CallId(1), by: None, call: Call::Check(None) }, &mut effects);
-/// # core.flush(now, &mut effects);
-/// # let checked = effects.into_iter().find_map(|effect| match effect {
-/// #     Effect::Answer { answer: Answer::Checked(checked), .. } => Some(checked),
-/// #     _ => None,
-/// # });
-/// # let checked = checked.expect("it was requested");
-/// assert_eq!(checked.compared, Compared::Not, "no stored catalog was handed in");
-/// # Ok::<(), OpenError>(())
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Compared {

@@ -76,15 +76,6 @@ impl From<Uid> for Target {
 }
 
 /// The preconditions of an edit. Never the revision, which others' work moves.
-///
-/// ```
-/// use watershed_core::{Edit, Expect, Key, SpecVersion};
-///
-/// let expect = Expect { spec_version: Some(SpecVersion(3)), ..Expect::default() };
-/// let edit = Edit::delete(Key::new("page", "home")).expecting(expect);
-/// assert_eq!(edit.expect.spec_version, Some(SpecVersion(3)));
-/// assert_eq!(edit.expect.uid, None, "any resource of that name will do");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Expect {
     /// The name stands for this resource.
@@ -185,14 +176,6 @@ impl NewResource {
 }
 
 /// New values for some columns; None leaves a column alone.
-///
-/// ```
-/// use watershed_core::{Change, Edit, Key, Update};
-///
-/// let hide = Update { hidden: Some(true), ..Update::default() };
-/// let edit = Edit::update(Key::new("page", "home"), hide.clone());
-/// assert_eq!(edit.change, Change::Update(hide));
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Update {
     /// The spec and the version of its message.
@@ -225,13 +208,6 @@ where
 }
 
 /// The change of an edit.
-///
-/// ```
-/// use watershed_core::{Change, Edit, Key, Name};
-///
-/// let edit = Edit::rename(Key::new("page", "home"), "start");
-/// assert_eq!(edit.change, Change::Rename(Name::new("start")));
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Change {
     /// A new resource. Its target is its own kind and name; [`Edit::create`] sees to that.
@@ -250,15 +226,6 @@ pub enum Change {
 }
 
 /// One edit.
-///
-/// ```
-/// use watershed_core::{Change, Edit, Key, Target};
-///
-/// let edit = Edit::delete(Key::new("page", "home")).with_origin("pages/home.yaml");
-/// assert_eq!(edit.target, Target::Key(Key::new("page", "home")));
-/// assert_eq!(edit.change, Change::Delete);
-/// assert_eq!(edit.origin.as_deref(), Some("pages/home.yaml"));
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Edit {
     /// The resource, as it was before the batch.

@@ -11,13 +11,6 @@ use crate::{
 };
 
 /// A ref as an invocation gets to see it.
-///
-/// ```
-/// use watershed_core::{Ref, RefView};
-///
-/// let missing = RefView { reference: Ref::completed("page", "home"), target: None, failed: false };
-/// assert!(missing.target.is_none() && !missing.failed, "what is not there has not failed");
-/// ```
 #[derive(Clone, Debug)]
 pub struct RefView {
     /// The ref.
@@ -67,40 +60,6 @@ pub enum Write {
 }
 
 /// An invocation that did something, failed or was cancelled; or a delete that gave up on the reconciler.
-///
-/// ```
-/// # use watershed_core::*;
-/// # let now = Now::default();
-/// # let kinds = vec![KindOptions::new("page")];
-/// # let (mut core, mut effects) = Core::open(now, Limits::default(), kinds, Stored::default())?;
-/// # let uid = Uid(uuid::Uuid::from_u128(1));
-/// let new = NewResource::new(uid, "page", "home", *b"hello");
-/// let call = Call::Apply(Edit::create(new).into());
-/// core.handle(now, Input::Call { id: CallId(1), by: None, call }, &mut effects);
-/// # let mut history: Vec<HistoryRow> = Vec::new();
-/// # for _ in 0..4 {
-/// #     core.flush(now, &mut effects);
-/// #     for effect in std::mem::take(&mut effects) {
-/// #         match effect {
-/// #             Effect::Start(start) => {
-/// #                 let result = Returned::Failed(Error::permanent("broken", "it does not work"));
-/// #                 core.handle(now, Input::Returned { invocation: start.invocation, result }, &mut effects);
-/// #             }
-/// #             Effect::Commit(commit) => {
-/// #                 history.extend(commit.history.iter().cloned());
-/// #                 core.handle(now, Input::Committed(commit.id), &mut effects);
-/// #             }
-/// #             _ => {}
-/// #         }
-/// #     }
-/// # }
-/// // Its first run failed.
-/// let row = &history[0];
-/// assert_eq!((row.uid, row.phase, row.result), (uid, Phase::Reconcile, RunResult::Failed));
-/// assert_eq!(row.reason.why, Why::Created);
-/// assert_eq!(row.error.as_ref().map(|error| &*error.code), Some("broken"));
-/// # Ok::<(), OpenError>(())
-/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct HistoryRow {
     /// The resource.
@@ -146,14 +105,6 @@ pub struct Commit {
 }
 
 /// A resource that is no longer in the catalog.
-///
-/// ```
-/// use watershed_core::{Gone, Key, Revision, Uid};
-///
-/// let uid = Uid(uuid::Uuid::from_u128(1));
-/// let gone = Gone { uid, key: Key::new("page", "home"), revision: Revision(7) };
-/// assert_eq!(gone.key.to_string(), "page/home");
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Gone {
     /// Its uid.
@@ -165,15 +116,6 @@ pub struct Gone {
 }
 
 /// An unnumbered update of where a resource stands.
-///
-/// ```
-/// use watershed_core::{Settled, Standing, Status, StatusUpdate, Uid};
-///
-/// let standing = Standing::Settled(Settled::Idle);
-/// let status = Status { standing, reason: None, progress: None };
-/// let update = StatusUpdate { uid: Uid(uuid::Uuid::from_u128(1)), status, no_op: None };
-/// assert!(matches!(update.status.standing, Standing::Settled(Settled::Idle)));
-/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct StatusUpdate {
     /// The resource.
@@ -200,14 +142,6 @@ pub struct Publish {
 }
 
 /// The outcome of a request for a reconcile.
-///
-/// ```
-/// use watershed_core::{InvocationId, Outcome, RunOutcome};
-///
-/// let done = RunOutcome::Done { invocation: InvocationId(1), outcome: Outcome::default() };
-/// assert!(matches!(&done, RunOutcome::Done { outcome, .. } if outcome.retrigger.is_none()));
-/// assert_ne!(done, RunOutcome::Deleted);
-/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum RunOutcome {
     /// The first run that started after the request and completed succeeded.
@@ -235,13 +169,6 @@ pub enum RunOutcome {
 }
 
 /// The end of a wait for a resource and its descendants to settle.
-///
-/// ```
-/// use watershed_core::Settlement;
-///
-/// let is_known = |settlement: Settlement| settlement == Settlement::Settled;
-/// assert!(is_known(Settlement::Settled) && !is_known(Settlement::LeaseLost));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Settlement {
     /// Each has settled once after the request.
@@ -278,14 +205,6 @@ pub enum Answer {
 }
 
 /// The reason why the controller stopped.
-///
-/// ```
-/// use watershed_core::StopReason;
-///
-/// let is_for_good = |reason: &StopReason| matches!(reason, StopReason::Shutdown);
-/// assert!(is_for_good(&StopReason::Shutdown));
-/// assert!(!is_for_good(&StopReason::StoreFailed("the disk is full".into())));
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StopReason {
     /// It was shut down.
@@ -299,18 +218,6 @@ pub enum StopReason {
 }
 
 /// An invocation that had not returned when the controller stopped.
-///
-/// ```
-/// use watershed_core::{InvocationId, Key, Phase, Uid, Unreturned};
-///
-/// let stuck = Unreturned {
-///     invocation: InvocationId(4),
-///     uid: Uid(uuid::Uuid::from_u128(1)),
-///     key: Key::new("page", "home"),
-///     phase: Phase::Delete,
-/// };
-/// assert_eq!(format!("{} did not return", stuck.key), "page/home did not return");
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unreturned {
     /// The invocation.

@@ -8,14 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{Key, Kind, NameProblem, Ref, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// Classes of failed runs, by what a person can do about them and whether a retry may help.
-///
-/// ```
-/// use watershed_core::{Error, ErrorKind, Ref};
-///
-/// assert_eq!(Error::permanent("broken", "it does not work").kind, ErrorKind::Permanent);
-/// let missing = ErrorKind::Dependency(Ref::completed("page", "home"));
-/// assert_ne!(missing, ErrorKind::Transient);
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
@@ -28,14 +20,6 @@ pub enum ErrorKind {
 }
 
 /// A place in a file.
-///
-/// ```
-/// use watershed_core::{Error, Place};
-///
-/// let mut error = Error::permanent("unknown-column", "no column \"prise\"");
-/// error.place = Some(Place { path: "models/sales.sql".into(), line: 3, column: 8 });
-/// assert_eq!(error.place.map(|place| (place.line, place.column)), Some((3, 8)));
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// Path relative to the project, `/` between parts.

@@ -8,13 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{InvocationId, Key, Phase, Reason, RetryPolicy, Revision, Settled, Standing, Timestamp, Uid};
 
 /// A resource that an explanation speaks of.
-///
-/// ```
-/// use watershed_core::{Key, Subject, Uid};
-///
-/// let subject = Subject { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
-/// assert_eq!(subject.key.to_string(), "page/home");
-/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Subject {
     /// Its uid.
@@ -24,14 +17,6 @@ pub struct Subject {
 }
 
 /// One thing that keeps a resource from running, or says that nothing does.
-///
-/// ```
-/// use watershed_core::{Settled, WhyNot};
-///
-/// let is_at_rest = |why: &WhyNot| matches!(why, WhyNot::Settled(Settled::Idle));
-/// assert!(is_at_rest(&WhyNot::Settled(Settled::Idle)));
-/// assert!(!is_at_rest(&WhyNot::ControllerFull(64)));
-/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhyNot {

@@ -9,13 +9,6 @@ use uuid::Uuid;
 /// Identity of one resource from its creation to the end of its deletion, through renames; never used again.
 ///
 /// Handed in with the create, so that the core stays free of randomness.
-///
-/// ```
-/// use watershed_core::Uid;
-///
-/// let uid = Uid(uuid::Uuid::from_u128(1));
-/// assert_eq!(uid.to_string(), "00000000-0000-0000-0000-000000000001");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Uid(pub Uuid);
 
@@ -60,62 +53,22 @@ macro_rules! number {
 number! {
     /// Version of the catalog: plus one for every batch of changes, never reused. A resource's revision is that
     /// of its last stored change.
-    ///
-    /// ```
-    /// use watershed_core::Revision;
-    ///
-    /// let before = Revision(4);
-    /// assert!(before.next() > before, "a change was committed after this was read");
-    /// assert_eq!(before.next().to_string(), "5");
-    /// ```
     Revision
 }
 number! {
     /// Rises with every change of a resource's spec, refs, name or deletion. A new resource has 1.
-    ///
-    /// ```
-    /// use watershed_core::SpecVersion;
-    ///
-    /// let before = SpecVersion(4);
-    /// assert!(before.next() > before, "somebody has edited it");
-    /// assert_eq!(before.next().to_string(), "5");
-    /// ```
     SpecVersion
 }
 number! {
     /// Rises with every change of a resource's state. 0 before the first state is written.
-    ///
-    /// ```
-    /// use watershed_core::StateVersion;
-    ///
-    /// let before = StateVersion(4);
-    /// assert!(before.next() > before, "a state was written");
-    /// assert_eq!(before.next().to_string(), "5");
-    /// ```
     StateVersion
 }
 number! {
     /// Counts the holders of an instance's lease. Every commit is conditional on it.
-    ///
-    /// ```
-    /// use watershed_core::Epoch;
-    ///
-    /// let before = Epoch(4);
-    /// assert!(before.next() > before, "the instance has another holder");
-    /// assert_eq!(before.next().to_string(), "5");
-    /// ```
     Epoch
 }
 number! {
     /// One invocation, in the order of their starts. Unique within one [`Epoch`].
-    ///
-    /// ```
-    /// use watershed_core::InvocationId;
-    ///
-    /// let before = InvocationId(4);
-    /// assert!(before.next() > before, "it started later");
-    /// assert_eq!(before.next().to_string(), "5");
-    /// ```
     InvocationId
 }
 number! {
@@ -128,13 +81,6 @@ number! {
 }
 
 /// The two counters that a refresh raises and a reconciler compares with those in its state.
-///
-/// ```
-/// use watershed_core::Refreshes;
-///
-/// let (seen, now) = (Refreshes::default(), Refreshes { plain: 0, full: 1 });
-/// assert!(now.full > seen.full, "everything is to be done again");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Refreshes {
     /// Do the work again.

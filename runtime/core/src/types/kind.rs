@@ -8,15 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::Kind;
 
 /// Tells whether a kind's resources are requested when the controller starts.
-///
-/// ```
-/// use watershed_core::{AtStart, KindOptions};
-///
-/// let mut kind = KindOptions::new("report");
-/// assert_eq!(kind.at_start, AtStart::AskAlways);
-/// kind.at_start = AtStart::AskIfUnsettled; // What is up to date is left alone.
-/// # assert_ne!(kind, KindOptions::new("report"));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AtStart {
     /// All of them.
@@ -28,15 +19,6 @@ pub enum AtStart {
 }
 
 /// Tells whether a finished parent alone is a reason to run.
-///
-/// ```
-/// use watershed_core::{KindOptions, Parents};
-///
-/// let mut kind = KindOptions::new("report");
-/// assert_eq!(kind.parents, Parents::Completed);
-/// kind.parents = Parents::Changed; // A parent that found nothing to do is no reason to run.
-/// # assert_ne!(kind, KindOptions::new("report"));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parents {
     /// It is, also if nothing changed.
@@ -48,15 +30,6 @@ pub enum Parents {
 }
 
 /// The treatment of a running invocation when a timed request comes for an ancestor.
-///
-/// ```
-/// use watershed_core::{KindOptions, OnTimedAncestor};
-///
-/// let mut kind = KindOptions::new("preview");
-/// assert_eq!(kind.on_timed_ancestor, OnTimedAncestor::Wait);
-/// kind.on_timed_ancestor = OnTimedAncestor::Cancel; // Short work that is better begun again.
-/// # assert_ne!(kind, KindOptions::new("preview"));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OnTimedAncestor {
     /// The ancestor waits for it.
@@ -67,14 +40,6 @@ pub enum OnTimedAncestor {
 }
 
 /// The debouncing of nudges: the first counts at once, then at most one per interval.
-///
-/// ```
-/// use std::time::Duration;
-/// use watershed_core::Nudging;
-///
-/// let lazy = Nudging { interval: Duration::from_secs(10), ..Nudging::default() };
-/// assert_eq!(lazy.longest_wait, Duration::from_secs(5));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Nudging {
     /// A nudge within this time of the last accepted one waits until nudges pause for as long.
@@ -129,15 +94,6 @@ pub enum RetryPolicy {
 }
 
 /// Tells whether a resource is requested when something happens to what it owns.
-///
-/// ```
-/// use watershed_core::{KindOptions, OnOwned};
-///
-/// let mut group = KindOptions::new("group");
-/// assert_eq!(group.on_owned, OnOwned::Nothing);
-/// group.on_owned = OnOwned::Exhausted; // It decides what becomes of the rest.
-/// # assert_ne!(group, KindOptions::new("group"));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum OnOwned {
@@ -269,13 +225,6 @@ impl KindOptions {
 }
 
 /// Bounds of one controller.
-///
-/// ```
-/// use watershed_core::Limits;
-///
-/// let small = Limits::default().concurrency(2);
-/// assert!(small.backlog > small.concurrency);
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Limits {

@@ -52,13 +52,6 @@ fn problem(text: &str) -> Option<NameProblem> {
 }
 
 /// A registered type of resource, written as in project files: `model`, `project_parser`.
-///
-/// ```
-/// use watershed_core::Kind;
-///
-/// assert_eq!(Kind::new("page").as_str(), "page");
-/// assert_ne!(Kind::from("page"), Kind::from("Page"));
-/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Kind(Arc<str>);
 
@@ -251,14 +244,6 @@ impl fmt::Display for Key {
 }
 
 /// The condition of a ref on its target.
-///
-/// ```
-/// use watershed_core::{Ref, Required};
-///
-/// assert_eq!(Ref::completed("page", "home").required, Required::default());
-/// let strict = Ref { required: Required::Ready, ..Ref::completed("page", "home") };
-/// assert_ne!(strict, Ref::completed("page", "home"));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Required {
@@ -272,14 +257,6 @@ pub enum Required {
 }
 
 /// One resource that another reads.
-///
-/// ```
-/// use watershed_core::{Key, Ref, Required};
-///
-/// let reference = Ref::completed("page", "home");
-/// assert_eq!(reference.key(), Key::new("page", "home"));
-/// assert_eq!(reference.required, Required::Completed);
-/// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Ref {
     /// Kind of the target.

@@ -7,25 +7,6 @@ use crate::{
 };
 
 /// The last run of a resource, where it found nothing to do.
-///
-/// ```
-/// use std::sync::Arc;
-/// use watershed_core::{
-///     Epoch, InvocationId, NoOpRun, Reason, RunResult, StateVersion, Timestamp, Uid, Why, Work,
-/// };
-///
-/// let run = NoOpRun {
-///     uid: Uid(uuid::Uuid::from_u128(1)),
-///     id: InvocationId(5),
-///     epoch: Epoch(2),
-///     reason: Arc::new(Reason::bare(Why::Resync)),
-///     started_at: Timestamp(1_000),
-///     ended_at: Timestamp(1_020),
-///     work: Work::Checked,
-///     runs_total: 3,
-/// };
-/// assert_eq!(run.as_last_run(None, StateVersion(0)).result, RunResult::Done(Work::Checked));
-/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct NoOpRun {
     /// The resource that ran.

@@ -8,13 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{CallId, Key, Uid};
 
 /// The priority of a request when limits are reached: the least starts first.
-///
-/// ```
-/// use watershed_core::{Priority, Why};
-///
-/// assert!(Why::Requested.priority() < Why::Nudge.priority(), "a request comes first");
-/// assert_eq!(Priority::Background.as_str(), "background");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
@@ -186,15 +179,6 @@ impl fmt::Display for Why {
 }
 
 /// The cause of a reason: a parent, an edit, or a caller.
-///
-/// ```
-/// use watershed_core::{CallId, Cause, Key, Uid};
-///
-/// let uid = Uid(uuid::Uuid::from_u128(1));
-/// let parent = Cause::Resource { uid, key: Key::new("page", "home") };
-/// assert_eq!(parent.key(), Some(&Key::new("page", "home")));
-/// assert_eq!(Cause::Call(CallId(1)).key(), None);
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -234,21 +218,6 @@ const LATEST_KEPT: usize = 2;
 const FIRST_KEPT: usize = 2;
 
 /// Links of a chain that were left out.
-///
-/// ```
-/// use std::sync::Arc;
-/// use watershed_core::{CHAIN_MAX, Key, Reason, Why};
-///
-/// let mut reason = Arc::new(Reason::bare(Why::Edited));
-/// for _ in 0..20 {
-///     reason = Arc::new(Reason::bare(Why::Parent).after(Some(reason)));
-/// }
-/// let key = Key::new("page", "home");
-/// let chain = reason.chain(&key);
-/// assert!(chain.len() <= CHAIN_MAX);
-/// let cut = chain.iter().find_map(|link| link.reason.cut.as_ref()).expect("it is too long");
-/// assert_eq!(chain.len() + cut.links as usize, 21);
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Cut {
     /// The number of links.
@@ -293,23 +262,6 @@ pub struct Reason {
 }
 
 /// One link of a chain, as people read it.
-///
-/// ```
-/// use std::sync::Arc;
-/// use watershed_core::{Cause, Key, Reason, Uid, Why};
-///
-/// let edited = Arc::new(Reason::bare(Why::Edited));
-/// let parent = Cause::Resource { uid: Uid(uuid::Uuid::from_u128(1)), key: Key::new("page", "home") };
-/// let below = Reason::because(Why::Parent, parent).after(Some(edited));
-///
-/// let index = Key::new("page", "index");
-/// let told: Vec<String> = below
-///     .chain(&index)
-///     .iter()
-///     .map(|link| format!("{}: {}", link.key, link.reason.why))
-///     .collect();
-/// assert_eq!(told, ["page/home: edited", "page/index: parent"]);
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link<'a> {
     /// The resource that was requested.

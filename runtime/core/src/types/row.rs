@@ -12,14 +12,6 @@ use crate::{
 };
 
 /// That a resource is to be deleted.
-///
-/// ```
-/// use watershed_core::{Deletion, Revision, Timestamp};
-///
-/// let (first, second) = (Revision(3), Revision(4));
-/// let deletion = Deletion { at: Timestamp(1_000), revision: second };
-/// assert!(deletion.revision > first, "a create takes up this one");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Deletion {
     /// The time at which it was requested.
@@ -30,14 +22,6 @@ pub struct Deletion {
 }
 
 /// Pending operations of a resource: it is no regular work before they are done.
-///
-/// ```
-/// use watershed_core::{Marks, Name};
-///
-/// let renamed = Marks { deletion: None, former_names: [Name::new("home")].into() };
-/// assert!(renamed.is_renamed() && !renamed.is_deleted());
-/// assert!(!Marks::default().is_renamed());
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Marks {
     /// Set while a delete is not finished. Such a resource is not live: its name is free.

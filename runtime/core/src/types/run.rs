@@ -8,12 +8,6 @@ use serde::{Deserialize, Serialize};
 use crate::{Epoch, InvocationId, Reason, Refreshes, SpecVersion, StateVersion, Timestamp, Uid};
 
 /// The phase of an invocation: the method of the reconciler that it runs.
-///
-/// ```
-/// use watershed_core::Phase;
-///
-/// assert!(Phase::Delete < Phase::Rename && Phase::Rename < Phase::Reconcile, "in this order");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
@@ -26,13 +20,6 @@ pub enum Phase {
 }
 
 /// The work that a run did outside.
-///
-/// ```
-/// use watershed_core::{Outcome, Work};
-///
-/// let built = Outcome::changed();
-/// assert_ne!(built.work, Work::default());
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Work {
@@ -126,14 +113,6 @@ impl Outcome {
 }
 
 /// The end of an invocation, as stored.
-///
-/// ```
-/// use watershed_core::{RunResult, Work};
-///
-/// let did_something = |result: RunResult| !matches!(result, RunResult::Done(Work::None | Work::Checked));
-/// assert!(did_something(RunResult::Done(Work::Built)) && did_something(RunResult::Failed));
-/// assert!(!did_something(RunResult::Done(Work::Checked)));
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunResult {
@@ -146,14 +125,6 @@ pub enum RunResult {
 }
 
 /// A ref as a run saw it.
-///
-/// ```
-/// use watershed_core::{SeenRef, StateVersion, Uid};
-///
-/// let target = Some((Uid(uuid::Uuid::from_u128(1)), StateVersion(3)));
-/// let (before, now) = (SeenRef { target, failed: true }, SeenRef { target, failed: false });
-/// assert_ne!(before, now, "what it reads works again");
-/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SeenRef {
     /// The target's uid and state version; none if there was no target.
@@ -163,18 +134,6 @@ pub struct SeenRef {
 }
 
 /// The inputs that a completed run saw. If two are equal, a reconciler can't tell them apart.
-///
-/// ```
-/// use watershed_core::{Refreshes, Seen, SpecVersion};
-///
-/// let seen = Seen {
-///     spec_version: SpecVersion(1),
-///     refreshes: Refreshes::default(),
-///     formats: (1, 1),
-///     refs: [].into(),
-/// };
-/// assert_ne!(seen, Seen { spec_version: SpecVersion(2), ..seen.clone() }, "it was edited since");
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seen {
     /// Spec version of its resource.
@@ -188,27 +147,6 @@ pub struct Seen {
 }
 
 /// The last invocation of a resource; stored as one blob.
-///
-/// ```
-/// use std::sync::Arc;
-/// use watershed_core::{
-///     Epoch, InvocationId, LastRun, Phase, Reason, RunResult, StateVersion, Timestamp, Why, Work,
-/// };
-///
-/// let run = LastRun {
-///     id: InvocationId(5),
-///     epoch: Epoch(2),
-///     phase: Phase::Reconcile,
-///     reason: Arc::new(Reason::bare(Why::Edited)),
-///     started_at: Timestamp(1_000),
-///     ended_at: Timestamp(1_020),
-///     result: RunResult::Done(Work::Built),
-///     seen: None,
-///     state_version: StateVersion(0),
-///     failed: false,
-/// };
-/// assert_eq!(run.ended_at.0 - run.started_at.0, 20, "milliseconds");
-/// ```
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct LastRun {
     /// Its number, unique together with the epoch.

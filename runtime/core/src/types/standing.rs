@@ -7,14 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::{Error, InvocationId, Key, Phase, Reason, Ref, Timestamp, Uid};
 
 /// The reason why a settled resource is settled.
-///
-/// ```
-/// use watershed_core::{Ref, Settled};
-///
-/// let waits = Settled::WaitingForRef(Ref::completed("page", "home"));
-/// assert!(matches!(&waits, Settled::WaitingForRef(it) if it.key().to_string() == "page/home"));
-/// assert_ne!(waits, Settled::Idle);
-/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Settled {
@@ -56,14 +48,6 @@ pub enum Settled {
 }
 
 /// The standing of a resource.
-///
-/// ```
-/// use watershed_core::{Settled, Standing};
-///
-/// let is_settled = |standing: &Standing| matches!(standing, Standing::Settled(_));
-/// assert!(is_settled(&Standing::Settled(Settled::Failed)));
-/// assert!(!is_settled(&Standing::Pending));
-/// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -85,15 +69,6 @@ pub enum Standing {
 }
 
 /// A resource's standing with its reason and progress.
-///
-/// ```
-/// use std::sync::Arc;
-/// use watershed_core::{Reason, Standing, Status, Why};
-///
-/// let reason = Some(Arc::new(Reason::bare(Why::Edited)));
-/// let status = Status { standing: Standing::Pending, reason, progress: None };
-/// assert_eq!(status.reason.map(|reason| reason.why.to_string()).as_deref(), Some("edited"));
-/// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct Status {
     /// The standing.

@@ -13,11 +13,6 @@ use crate::planner::{CallError, Start};
 use crate::value::Value;
 
 /// A write of the current graph that is under way; the error is for people.
-///
-/// ```
-/// use watershed_stategraph::Keeping;
-/// let done: Keeping = Box::pin(async { Ok(()) }); // for a store that writes at once
-/// ```
 pub type Keeping = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
 
 /// Stores the current graph.

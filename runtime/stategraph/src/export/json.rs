@@ -31,17 +31,6 @@ pub struct JsonView {
 }
 
 /// An item.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use serde_json::json;
-/// use watershed_stategraph::{Graph, Picture};
-/// let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// let view = Picture::transition(&Graph::new("warehouse"), &intended, executor.types()).json();
-/// let table = serde_json::to_value(&view.items[0])?;
-/// assert_eq!(table, json!({"ref": "table/orders", "group": "", "state": "to create", "look": "to create"}));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonItem {
     /// The ref.
@@ -56,16 +45,6 @@ pub struct JsonItem {
 }
 
 /// One target of a dependency.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// use watershed_stategraph::Picture;
-/// let view = Picture::of(&warehouse::intended()?, warehouse::executor().types()).json();
-/// let edge = &view.edges[0];
-/// assert_eq!(format!("{} needs {}", edge.from, edge.to), "view/daily needs table/orders");
-/// assert!(edge.satisfied && !edge.order_only);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JsonEdge {
     /// The item that depends.

@@ -8,24 +8,6 @@ use crate::reason::Reason;
 use crate::reference::Ref;
 
 /// The answer of a handler about an item.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use watershed_stategraph::*;
-/// # let (mut types, mut intended) = (Types::new(), warehouse::intended()?);
-/// # intended.remove(&Ref::parse("view/daily")?);
-/// # types.register("table", ItemType::new().observes());
-/// # let (mut current, mut operations) = (intended.clone(), Operations::default());
-/// # let (extent, options, table) = (Extent::Everything, Options::default(), Ref::parse("table/orders")?);
-/// current.mark_unknown(&table)?;
-/// let mut planner = Planner::new(&types, &mut current, &mut operations, Some(&intended), &extent, options)?;
-/// let effects = planner.step(Timestamp(0), Input::Begin);
-/// assert!(matches!(&effects[..], [Effect::Observe { reference, .. }] if *reference == table));
-/// // The table was dropped: it is created anew.
-/// let effects = planner.step(Timestamp(0), Input::Observed { reference: table, found: Observed::Absent });
-/// assert!(matches!(&effects[..], [Effect::Start(start)] if start.operation == Operation::Create));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub enum Observed<V> {
     /// It is there, with this value.
@@ -99,24 +81,6 @@ pub enum Input<V> {
 }
 
 /// An operation to start.
-///
-/// ```
-/// # mod warehouse { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/warehouse.rs.in")); }
-/// # use serde_json::json;
-/// # use watershed_stategraph::*;
-/// # let (executor, intended) = (warehouse::executor(), warehouse::intended()?);
-/// # let (mut current, mut operations) = (Graph::new("warehouse"), Operations::default());
-/// # let (extent, options) = (Extent::Everything, Options::default());
-/// # let types = executor.types();
-/// let mut planner = Planner::new(types, &mut current, &mut operations, Some(&intended), &extent, options)?;
-/// let effects = planner.step(Timestamp(0), Input::Begin);
-/// let [Effect::Start(start)] = &effects[..] else { panic!("the view waits for its table") };
-/// assert_eq!((start.operation, start.reference.as_str()), (Operation::Create, "table/orders"));
-/// assert_eq!(start.reason, Reason::Intended);
-/// assert_eq!(start.new.as_ref().map(|spec| spec.value()), Some(&json!(["day"])));
-/// assert!(start.old.is_none());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Start<V> {
     /// Its number, to report with.
