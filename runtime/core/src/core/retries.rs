@@ -24,6 +24,8 @@ impl Core {
         if !self.graph[slot].is_live() {
             return;
         }
+        // The wait is computed anew from the time of the failure, so an edited policy neither shortens nor prolongs
+        // it twice.
         let was_set = self.timers.clear(Timer::Retry(slot));
         let retries = self.retries;
         let exhausted = retries.set(&self.graph, &mut self.timers, self.now.mono, slot);
@@ -35,6 +37,8 @@ impl Core {
         {
             self.on(slot, Event::Settled(settles_as));
         }
+        // Only the transition is news: with the old policy there was an attempt left, and with the new one there is
+        // none.
         if exhausted && was_set {
             self.request_owner(slot, News::Exhausted);
         }
@@ -55,6 +59,7 @@ impl Core {
         let runs = self.graph[slot]
             .run()
             .is_some_and(|run| run.cancelled() == Cancelled::No);
+        // A run in progress is the retry; a controller that is shutting down starts none.
         if runs || !self.is_serving() {
             self.graph[slot].set_failure(None);
             return;

@@ -36,6 +36,7 @@ impl Core {
         self.scheduler.concurrency_limits_mut().leave(kind);
         self.timers.clear_run(run.invocation());
         let result = match result {
+            // Whatever it returned after its deadline came too late to count.
             _ if run.cancelled() == Cancelled::ByDeadline => Err(Arc::new(deadline_error(&self.graph, slot))),
             Returned::Done(outcome) => Ok(outcome),
             Returned::Failed(error) => Err(Arc::new(error)),
@@ -53,6 +54,7 @@ impl Core {
     /// Takes over the invocation; what becomes of its resource is decided within the same input.
     fn take_run(&mut self, slot: Slot) -> Option<Box<Running>> {
         let run = self.on(slot, Event::Returned)?;
+        // Counts lead along refs, and those of a deleted resource were taken out with it.
         if run.is_busy() && self.graph[slot].is_live() {
             self.graph.uncount_running(slot);
         }
@@ -61,6 +63,7 @@ impl Core {
 
     /// Considers again everything that waited for a name of this invocation.
     fn free_names(&mut self, slot: Slot, run: &Running) {
+        // All names that it ran under: a rename during the run has made others wait for the old one as well.
         for name in run.under().iter() {
             self.graph.wake_claimants(name, slot);
         }
@@ -119,6 +122,7 @@ impl Conclusion<'_> {
             Phase::Rename => self.core.graph[slot].is_live(),
             Phase::Reconcile => false,
         };
+        // Without this a cancelled delete would be pending again at once, and the cancel would achieve nothing.
         if unfinished && run.cancelled() == Cancelled::ByCaller {
             let error = Arc::new(Error::transient("cancelled", "the invocation was cancelled"));
             return self.op_failed(error);
@@ -144,6 +148,7 @@ impl Conclusion<'_> {
         };
         self.core.record(slot, run, ended, result.as_ref().err().cloned());
         let row = self.core.graph[slot].row();
+        // Compared before the row is written: afterwards both are the same.
         let is_changed = row.owner.is_some() && completes_otherwise(row, &result);
         let core = &mut *self.core;
         let is_no_op = result.as_ref().is_ok_and(|outcome| {
@@ -166,6 +171,7 @@ impl Conclusion<'_> {
             .retries
             .plan(&mut core.graph, &mut core.timers, core.now.mono, (slot, failure));
         plan_resync(&core.graph, &mut core.timers, core.now.mono, slot);
+        // A forced run and what was missed during a pause are answered by this run, however it ended.
         self.core.graph[slot].set_forced(false);
         self.core.graph[slot].set_missed(false);
         self.core.answer_outcome(
@@ -242,6 +248,7 @@ impl Conclusion<'_> {
     /// After a completed reconcile: run again, rename, or settle.
     fn go_on(&mut self) {
         let (slot, run) = (self.slot, self.run);
+        // Not settled in between: those below would start on a state that is about to change.
         if let Some(again) = run.again() {
             self.core.set_pending_again(slot, again.clone());
         } else if let Op::Due { .. } = self.core.graph[slot].op() {
@@ -278,9 +285,11 @@ impl Conclusion<'_> {
         self.core.write_last_run(slot, run, RunResult::Done(work));
         // The failures that it was to forget are forgotten.
         self.core.timers.clear(Timer::Forgive(slot));
+        // The output has the new name, so the old ones are free for others from here on.
         self.core.end_op(slot);
         self.core.claim_former_names(slot);
         self.core.graph[slot].owe(true);
+        // A reconcile follows each rename. That a parent ran meanwhile is the lesser reason.
         let reason = run.again().cloned().filter(|again| again.why != Why::Parent);
         self.core
             .set_pending_again(slot, reason.unwrap_or_else(|| after_rename(run)));
@@ -321,6 +330,7 @@ impl Conclusion<'_> {
             self.core.write_last_run(slot, run, RunResult::Failed);
         }
         let core = &mut *self.core;
+        // It holds nobody back while it waits for its retry, or one broken delete would stop the project.
         core.barrier
             .fail_op(&mut core.graph, &mut core.timers, core.now.mono, slot);
         self.core.answer_outcome(

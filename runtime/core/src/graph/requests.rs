@@ -29,14 +29,19 @@ impl Graph {
         self.visits.nodes += 1;
         debug_assert!(self.slots[slot].is_live());
         self.slots[slot].own = true;
+        // Fairness (C17) counts from the last request that is no timed one: an edit excuses a resource that has not
+        // completed.
         if !why.is_timed() {
             self.slots[slot].disturbed = stops.now();
         }
+        // Everything below is unsettled already if this is, so only a settled one starts a walk.
         if !self.slots[slot].is_unsettled() {
             return self.unsettle(slot, reason, why, stops);
         }
         if let Some(pending) = self.slots[slot].pending_mut() {
+            // A request after `cancel(name)` takes the cancel back.
             pending.cancelled = false;
+            // People see one reason. A request of its own says more than a parent, and an edit more than a timer.
             if pending.reason.why == Why::Parent || (why.cancels() && !pending.reason.why.cancels()) {
                 pending.reason = reason.clone();
                 self.touch_status(slot);
@@ -47,9 +52,12 @@ impl Graph {
             self.enqueue(slot);
             self.raise_priority(slot, reason.priority());
         } else if let Some(run) = self.slots[slot].run_mut() {
+            // The invocation has seen the old spec and the old parents: one more run answers all requests that came
+            // meanwhile.
             if run.again.as_ref().is_none_or(|again| again.why == Why::Parent) {
                 run.again = Some(reason.clone());
             }
+            // The caller that cancelled wanted it to stop; this later request wants it to run.
             if run.cancelled == Cancelled::ByCaller {
                 run.cancelled = Cancelled::ToRunAgain;
             }
@@ -115,6 +123,7 @@ impl Graph {
             frame.next += 1;
             self.visits.edges += 1;
             let (child, rep) = (referrer.slot, self.rep(referrer.slot));
+            // Members of a cycle act as one node: an edge inside it would make it wait for itself.
             if !link.counted || rep == self.rep(above) {
                 continue;
             }
@@ -124,12 +133,14 @@ impl Graph {
                 unsettled_before.extend(self.enter(child, &reason, (why, stops.now()), &mut frames));
                 continue;
             }
+            // It started with its parents settled. One of them is pending now, so its result is out of date.
             if self.slots[child].is_running() {
                 let reason = self.parent_reason(&mut frames);
                 self.touch_run(child, &reason, why, stops);
             }
             unsettled_before.push(child);
         }
+        // Only after the walk: before that, counts of busy children are incomplete.
         for child in unsettled_before {
             self.cancel_below(child, why, stops);
         }
@@ -148,6 +159,7 @@ impl Graph {
         let mut unsettled_before = None;
         while let Some(member) = self.member(rep, index) {
             index += 1;
+            // A member may have been requested by an earlier edit of the same batch, before the cycle closed.
             if self.slots[member].is_unsettled() {
                 unsettled_before = Some(member);
                 continue;
@@ -157,6 +169,7 @@ impl Graph {
             if let Some(pending) = self.slots[member].pending_mut() {
                 pending.swept = why.cancels_below(); // by the walk that this belongs to
             }
+            // Until its busy children are summed up, changes below it are left out of its count.
             self.slots[member].summing = true;
             frames.push(Frame {
                 slot: member,
@@ -179,6 +192,7 @@ impl Graph {
                 continue;
             }
             path = path.max(self.slots[referrer.slot].path_ms);
+            // A waiting child lends its priority, so that a request for a leaf is not held up by a background parent.
             inherited = inherited.min(self.inheritable(referrer.slot));
             if self.is_busy(below) {
                 self.slots[rep].busy_children += 1;
@@ -189,6 +203,7 @@ impl Graph {
         if let Some(pending) = self.slots[slot].pending_mut() {
             pending.inherit(inherited);
         }
+        // Parents of this walk count it when they are summed up; those that were unsettled before are corrected here.
         if !was_busy && self.is_busy(rep) {
             self.became_busy(rep);
         }
@@ -242,6 +257,7 @@ impl Graph {
         let mut open = vec![self.rep(slot)];
         let mut seen = HashSet::<Slot, FxBuildHasher>::default();
         while let Some(rep) = open.pop() {
+            // Nothing runs below a node without busy children, so whole subgraphs are left out.
             if self.slots[rep].busy_children == 0 || !seen.insert(rep) {
                 continue;
             }
@@ -250,6 +266,7 @@ impl Graph {
             while let Some(member) = self.member(rep, index) {
                 index += 1;
                 if let Some(pending) = self.slots[member].pending_mut() {
+                    // Swept at this level before, and nothing can have started below since.
                     if pending.swept >= level {
                         continue;
                     }

@@ -83,12 +83,15 @@ impl Graph {
                 let below = self.rep(referrer.slot);
                 if link.counted && below != rep {
                     self.slots[below].unsettled_parents -= 1;
+                    // The last of its parents: only now can it start, so it is looked at once and not once per
+                    // parent.
                     if self.slots[below].unsettled_parents == 0 {
                         self.enqueue(below);
                     }
                 }
             }
         }
+        // What runs below a settled resource is of no concern to it: only its next start waits for them.
         self.slots[rep].busy_children = 0;
         rep
     }
@@ -98,6 +101,7 @@ impl Graph {
         let Some(run) = self.slots[slot].run_mut() else {
             return;
         };
+        // The reconciler has its token already, and its deadline runs from the first cancel.
         if run.cancelled != Cancelled::No {
             run.cancelled = by;
             return;
@@ -105,6 +109,7 @@ impl Graph {
         run.cancelled = by;
         let invocation = run.invocation;
         stops.out.push(Effect::Cancel(invocation));
+        // A shutdown has a grace period of its own, and names what did not return.
         if by != Cancelled::ByShutdown {
             self.set_patience(slot, stops);
         }
@@ -155,10 +160,12 @@ impl Graph {
             let Some(pending) = self.slots[slot].pending_mut() else {
                 continue;
             };
+            // Its parents have this priority or a higher one already: the walk ends here.
             if !pending.inherit(priority) {
                 continue;
             }
             self.visits.nodes += 1;
+            // Its entry in the ready queue has the old rank; considering it again makes another.
             self.slots[slot].listed.ready = None;
             self.enqueue(slot);
             let parents: Vec<Slot> = self.parents(slot).collect();

@@ -93,12 +93,15 @@ impl Barrier {
 
     /// A delete or rename was requested; one that was under way begins anew.
     pub(crate) fn begin_op(&mut self, graph: &mut Graph, timers: &mut Timers, now: Mono, slot: Slot) {
+        // Nobody can carry it out, so it must not hold others back.
         self.end_op(graph, timers, slot);
         if !graph.can_run(slot) {
             return;
         }
         graph[slot].set_op(Op::Due { counts: true });
         *self.counter(&graph[slot]) += 1;
+        // A running drain keeps its limit, whatever joins it: otherwise a steady stream of deletes would stop all
+        // regular work.
         if let Drain::None = self.drain {
             self.begin_drain(timers, now);
         }
@@ -123,6 +126,7 @@ impl Barrier {
             return;
         }
         *self.counter(&graph[slot]) -= 1;
+        // The barrier held its ancestors back until now; from here on only its own edges can.
         graph[slot].set_op(Op::Due { counts: false });
         make_busy(graph, slot);
         self.release_delete_waits(graph, slot);
@@ -153,6 +157,7 @@ impl Barrier {
     /// The drain is over its limit: what counts goes on without holding anybody back, and what is pending starts before
     /// the next drain.
     pub(crate) fn release_drain(&mut self, graph: &mut Graph) {
+        // What is pending now has waited for a whole drain, and gets its turn before another one may begin.
         graph.begin_cohort(|it| it.is_live() && !matches!(it.op(), Op::Due { .. }));
         let counting = graph.iter().filter(|(_, it)| it.op_counts());
         let counting: Vec<Slot> = counting.map(|(slot, _)| slot).collect();
@@ -176,6 +181,7 @@ impl Barrier {
         }
         timers.clear(Timer::DrainLimit);
         self.drain = Drain::None;
+        // Deletes that came during the release have held nobody back so far.
         if counts {
             self.begin_drain(timers, now);
         }

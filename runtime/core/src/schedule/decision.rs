@@ -45,16 +45,19 @@ impl<'a> Decider<'a> {
         let Some(pending) = resource.pending() else {
             return Decision::Wait;
         };
+        // A reconciler must not see a spec, refs or name that a crash could take back.
         if resource.hold() > self.durable {
             return Decision::AwaitCommit(resource.hold());
         }
         let kept_out = self.graph.kept_out(slot);
+        // A delete waits for no parent: it has no refs any more, only an output.
         if resource.life() == Life::Deleted {
             return match kept_out {
                 Some(why) => Decision::Release(why),
                 None => self.decide_delete(slot),
             };
         }
+        // A rename comes before the count of parents: it moves an output and reads nothing.
         if let (Op::Due { .. }, true, None) = (resource.op(), self.graph.can_run(slot), &kept_out) {
             return Decision::Start(Phase::Rename);
         }
@@ -65,12 +68,15 @@ impl<'a> Decider<'a> {
         if resource.cycle().is_some() {
             return self.decide_cycle(slot, rep);
         }
+        // Whoever may still write an output, or a parent's, must have returned first (C10).
         if let Some(why) = kept_out.or_else(|| self.graph.below_abandoned(slot)) {
             return Decision::Release(why);
         }
         if let Some(why) = self.graph.unrunnable(slot) {
             return Decision::Release(why);
         }
+        // A rename that failed is retried by its own timer; a reconcile under a name whose output was not moved would
+        // build it twice.
         if resource.has_op() {
             return Decision::Release(Settled::Retrying);
         }
@@ -96,6 +102,7 @@ impl<'a> Decider<'a> {
 
     /// A cycle is released as one, when nothing above it is unsettled and none of its invocations runs.
     fn decide_cycle(&self, slot: Slot, rep: Slot) -> Decision {
+        // One member decides for all, or a cycle would be released once for each of them.
         if slot != rep {
             return Decision::LeaveTo(rep);
         }
@@ -107,6 +114,7 @@ impl<'a> Decider<'a> {
             let resource = &self.graph[member];
             let why = self.graph.kept_out(member);
             let renames = matches!(resource.op(), Op::Due { .. }) && why.is_none();
+            // Members that ran when the cycle closed come back first; none of them starts again (C7).
             if resource.is_running() || renames {
                 return Decision::Wait;
             }
@@ -122,6 +130,7 @@ impl<'a> Decider<'a> {
     fn decide_regular(&self, slot: Slot, rep: Slot) -> Decision {
         let resource = &self.graph[slot];
         let mut hold = Revision(0);
+        // Parents too: their specs and names are part of what it sees.
         for link in resource.links() {
             if let Some(target) = self.graph.live(link.name()) {
                 hold = hold.max(self.graph[target].hold());
@@ -136,9 +145,11 @@ impl<'a> Decider<'a> {
         if let Some(index) = self.graph.unmet_ref(slot) {
             return Decision::Release(Settled::WaitingForRef(resource.row().refs[index].clone()));
         }
+        // Before the wait for what runs below: a run that is not made has nothing to wait for.
         if self.graph.is_unchanged(slot) {
             return Decision::Release(rest(self.graph, self.timers, slot));
         }
+        // A child that still runs reads the present state of this one (C3).
         if self.graph[rep].busy_children() > 0 {
             return Decision::Wait;
         }

@@ -103,6 +103,7 @@ impl Scheduler {
     /// Puts a resource that may start into its queue.
     pub(crate) fn push_ready(&mut self, graph: &mut Graph, slot: Slot, phase: Phase, now: Mono) {
         let resource = &mut graph[slot];
+        // Listed in this phase already. An entry whose rank has changed since is found stale when it is popped.
         if resource.set_ready(Some(phase)) == Some(phase) {
             return;
         }
@@ -121,6 +122,7 @@ impl Scheduler {
         if self.listed[phase as usize] == 0 {
             return None;
         }
+        // The limit of the controller comes first: it is one comparison, the kinds are many.
         if graph.active() >= self.concurrency {
             return None;
         }
@@ -133,6 +135,7 @@ impl Scheduler {
     /// The kind whose next one starts first, of those that have a place left.
     fn next_kind(&mut self, graph: &Graph, barrier: &Barrier, phase: Phase) -> Option<KindId> {
         let mut first: Option<(Rank, KindId)> = None;
+        // Kinds are few and their queues are ordered, so the best of the heads is the best of all.
         for index in 0..self.order.len() {
             let kind = self.order[index];
             let Some(rank) = self.concurrency_limits.ready(kind, phase).first() else {
@@ -140,6 +143,8 @@ impl Scheduler {
             };
             let gates = graph.kinds()[kind].options().is_some_and(|it| it.first);
             let may = self.concurrency_limits.has_room(kind) && self.phase_may_start(barrier, phase, gates);
+            // Strictly less: of equal ranks the kind that comes first by name starts, which keeps the order
+            // deterministic.
             if may && first.is_none_or(|(before, _)| rank < before) {
                 first = Some((rank, kind));
             }
@@ -149,6 +154,7 @@ impl Scheduler {
 
     /// Returns true if neither the gate nor the barrier keeps a phase from starting.
     pub(crate) fn phase_may_start(&self, barrier: &Barrier, phase: Phase, first_kind: bool) -> bool {
+        // Deletes and renames pass the gate: the kinds that it waits for are often the ones that make those edits.
         let gated = phase == Phase::Reconcile && !first_kind && !self.gate.is_empty();
         !gated && !barrier.blocks(phase)
     }
@@ -156,6 +162,7 @@ impl Scheduler {
     /// Something waits for a place: after a while it is promoted.
     pub(crate) fn promote_later(&self, timers: &mut Timers, now: Mono) {
         let waits = self.listed.iter().any(|listed| *listed > 0);
+        // One timer for all: each promotion looks at whatever is old enough.
         if waits && timers.due(Timer::Promote).is_none() {
             timers.set(Timer::Promote, now.after(self.promote_after));
         }
@@ -228,6 +235,8 @@ fn take_ready(graph: &mut Graph, ready: &Ready, kind: KindId, phase: Phase) -> N
     let Some(resource) = graph.get(ready.slot).filter(|it| it.kind() == kind) else {
         return Next::Stale;
     };
+    // Queues are not searched when a rank changes, which would cost a walk for each change; entries are checked here
+    // instead.
     let present = rank(graph, ready.slot) == ready.rank && resource.row().name.same_case(&ready.name);
     if resource.ready() != Some(phase) {
         return Next::Stale;
