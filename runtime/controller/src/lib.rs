@@ -150,6 +150,7 @@ pub mod clock {
 
 /// Following a catalog: see [`Handle::watch`].
 pub mod watch {
+    pub use crate::api::selected::{SelectionEvent, SelectionWatch};
     pub use crate::api::typed::KindWatch;
     pub use crate::read::watch::{Changes, Watch};
     pub use watershed_core::{Gone, StatusUpdate};

@@ -275,6 +275,9 @@ impl World {
 
     pub(crate) fn take_answer(&mut self, call: CallId, answer: &Answer) -> Check {
         self.trace.push(format!("    answer {call:?} {answer:?}"));
+        if self.take_end(call, answer)? {
+            return Ok(());
+        }
         match answer {
             Answer::Outcome(outcome) => return self.take_outcome(call, outcome),
             Answer::Settled(Settlement::Settled) => return self.take_settled(call),

@@ -114,6 +114,6 @@ impl World {
                 format!("{call:?} was not told")
             })?;
         }
-        Ok(())
+        self.check_ends_when_stopped()
     }
 }

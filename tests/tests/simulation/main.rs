@@ -7,6 +7,7 @@
 //! seed. A failure prints the seed and the end of the trace; seeds that once failed stand in `seeds.txt` and are
 //! replayed every time.
 
+mod awaited;
 mod effects;
 mod endings;
 mod explaining;

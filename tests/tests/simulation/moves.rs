@@ -10,6 +10,7 @@ use watershed_core::{
     Target, Timestamp, Uid, Update, Work,
 };
 
+use crate::awaited::call_of;
 use crate::model::{Asked, Item};
 use crate::world::{Check, Expected, Handle, Op, Run, World};
 
@@ -99,11 +100,16 @@ impl World {
         self.calls.insert(id, expected);
         let asked = result.unwrap_or_default();
         self.note_edit(&asked, own, &before);
-        self.input(Input::Call {
-            id,
-            by,
-            call: Call::Apply(batch),
-        })?;
+        let since = self.last_invocation + 1;
+        let call = call_of(id, by, batch);
+        let is_expected = matches!(self.calls.get(&id), Some(Expected::Applied));
+        if is_expected {
+            self.expect_ends(id, by, since);
+        }
+        self.input(Input::Call { id, by, call })?;
+        if is_expected {
+            self.see_running(id);
+        }
         let revision = self.core.revision();
         for uid in asked
             .edited

@@ -51,6 +51,7 @@ impl World {
             ensure(handle.settled, "handles", || format!("{call:?} never settled"))?;
         }
         self.handles.clear();
+        self.check_ends_at_rest()?;
         let live: Vec<Uid> = self
             .catalog
             .items

@@ -12,6 +12,7 @@ use watershed_core::{
     Timestamp, Uid,
 };
 
+use crate::awaited::Awaited;
 use crate::model::{Catalog, Item};
 use crate::script::{Taste, policy};
 use crate::store::Store;
@@ -166,6 +167,7 @@ pub(crate) struct World {
     pub(crate) published: BTreeMap<Uid, Arc<Row>>,
     pub(crate) calls: BTreeMap<CallId, Expected>,
     pub(crate) handles: BTreeMap<CallId, Handle>,
+    pub(crate) awaited: BTreeMap<CallId, Awaited>,
     pub(crate) last_invocation: u64,
     pub(crate) next_call: u64,
     pub(crate) timer: Option<Mono>,
@@ -271,6 +273,7 @@ impl World {
             published: BTreeMap::new(),
             calls: BTreeMap::new(),
             handles: BTreeMap::new(),
+            awaited: BTreeMap::new(),
             last_invocation: 0,
             next_call: 1,
             timer: None,
@@ -382,6 +385,7 @@ impl World {
         self.running.clear();
         self.calls.clear();
         self.handles.clear();
+        self.awaited.clear();
         self.standings.clear();
         self.past.clear();
         self.ops.clear();

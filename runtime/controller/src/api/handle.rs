@@ -319,6 +319,11 @@ impl Handle {
         Listing { revision, resources }
     }
 
+    /// The revision that readers see.
+    pub(crate) fn revision(&self) -> Revision {
+        self.shared.view.revision()
+    }
+
     /// The kinds that a reconciler of this type was registered for.
     pub(crate) fn kinds_of(&self, reconciler: TypeId) -> impl Iterator<Item = &Kind> {
         let kinds = self.shared.kinds.iter();

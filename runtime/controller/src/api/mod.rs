@@ -10,4 +10,5 @@ pub(crate) mod reconciler;
 pub(crate) mod request;
 pub(crate) mod resource;
 pub(crate) mod select;
+pub(crate) mod selected;
 pub(crate) mod typed;

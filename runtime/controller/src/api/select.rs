@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::api::resource::Resource;
 use watershed_core::{Kind, Row, Settled, Standing, Status, Uid};
 
 /// A selection of resources: those that pass every condition that is set. Without any these are all that are not
@@ -127,6 +128,11 @@ impl Select {
     pub fn with_deleted(mut self) -> Self {
         self.deleted = true;
         self
+    }
+
+    /// Returns true for a resource that passes.
+    pub(crate) fn keeps(&self, found: &Resource) -> bool {
+        self.keeps_row(&found.row) && self.keeps_status(&found.row, &found.status)
     }
 
     /// Returns true for a row that passes.

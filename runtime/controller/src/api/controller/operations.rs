@@ -15,6 +15,7 @@ use crate::api::reconciler::Reconciler;
 use crate::api::request::Request;
 use crate::api::resource::Resource;
 use crate::api::select::Select;
+use crate::api::selected::SelectionWatch;
 use crate::api::typed::Resources;
 use crate::metrics::stats::Stats;
 use crate::read::watch::Watch;
@@ -125,6 +126,11 @@ impl Controller {
     /// As [`Handle::watch`].
     pub fn watch(&self, from: Revision) -> Watch {
         self.handle.watch(from)
+    }
+
+    /// As [`Handle::watch_selected`].
+    pub fn watch_selected(&self, select: Select) -> (Listing, SelectionWatch) {
+        self.handle.watch_selected(select)
     }
 
     /// As [`Handle::history`].
