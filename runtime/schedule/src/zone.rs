@@ -58,8 +58,8 @@ impl Zone {
     }
 
     /// Returns the one instant that stands for a local time: the first that shows it, or the end of the gap that skips
-    /// it. Later local times never have earlier instants.
-    pub(crate) fn once(&self, local: DateTime) -> Option<Timestamp> {
+    /// it. Later local times never have earlier instants. `None` beyond the years of [`Timestamp`].
+    pub fn once(&self, local: DateTime) -> Option<Timestamp> {
         match self.0.to_ambiguous_timestamp(local).offset() {
             AmbiguousOffset::Unambiguous { offset } => offset.to_timestamp(local).ok(),
             AmbiguousOffset::Fold { before, .. } => before.to_timestamp(local).ok(),

@@ -12,6 +12,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-drivers", &[]),
     ("watershed-schedule", &[]),
     ("watershed-shim", &[]),
+    ("watershed-metrics", &["watershed-schedule"]),
     ("watershed-compilers", &["watershed-proto", "watershed-schedule"]),
     (
         "watershed-controller",

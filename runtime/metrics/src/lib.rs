@@ -1,0 +1,28 @@
+//! Questions about metrics views: ranges of time, as people write them, resolved on a zone's calendar.
+//!
+//! Every function is pure: no engine, no IO, no thread and no clock. Zones come with the program, so equal inputs give
+//! equal answers on every machine. Start with [`Expression`]:
+//!
+//! ```
+//! use watershed_metrics::{Calendar, Expression, Grain, Moments, Zone};
+//!
+//! let calendar = Calendar::new(Zone::find("America/New_York")?);
+//! let moments = Moments {
+//!     now: "2024-03-12T15:00:00Z".parse()?,
+//!     earliest: Some("2020-01-01T00:00:00Z".parse()?),
+//!     latest: Some("2024-03-11T15:00:00Z".parse()?),
+//!     watermark: Some("2024-03-11T15:00:00Z".parse()?),
+//! };
+//! let days: Expression = "2D as of watermark/D".parse()?;
+//! let range = days.resolve(&moments, &calendar, Grain::Second)?.range()?;
+//! assert_eq!(range.start, "2024-03-09T05:00:00Z".parse()?);
+//! assert_eq!(range.end, "2024-03-11T04:00:00Z".parse()?); // the clock was set forward: 47 hours
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod calendar;
+mod range;
+
+pub use calendar::{Calendar, Range};
+pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};
+pub use watershed_schedule::{Grain, UnknownZone, Zone, jiff};

@@ -1,0 +1,164 @@
+//! Ranges as a query says them, and what they are compared with.
+
+use jiff::Timestamp;
+use watershed_schedule::Grain;
+
+use super::cursor::Cursor;
+use super::error::RangeError;
+use super::expression::{Expression, Shift};
+use super::length::Length;
+use super::parse;
+use super::place::Place;
+use super::resolve::{Moments, Period, Resolved, Scene};
+use crate::calendar::Calendar;
+
+/// A range in one of its forms: an expression, or ends and durations.
+///
+/// With one end and a duration, the other end follows; with a duration alone it ends with the watermark's bucket of the
+/// duration's smallest unit, as the same text does as an expression. `iso_offset` moves the whole range back,
+/// `round_to_grain` floors both ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TimeRange {
+    /// The first instant.
+    pub start: Option<Timestamp>,
+    /// The first instant after it.
+    pub end: Option<Timestamp>,
+    /// A duration in ISO 8601, or another expression where neither end is set (`inf`, `rill-MTD`).
+    pub iso_duration: Option<String>,
+    /// The distance that the range is moved back by: a duration in ISO 8601, or `rill-PP`, `rill-PW` and the like.
+    pub iso_offset: Option<String>,
+    /// The grain that both ends are floored to.
+    pub round_to_grain: Option<Grain>,
+    /// A range expression, in place of all others.
+    pub expression: Option<String>,
+}
+
+/// The distance between a range and the earlier one that it is compared with.
+///
+/// `-1P` (once the range's own length), `-1M`, a duration in ISO 8601 (so far back), or `rill-PP`, `rill-PD`, `rill-PW`,
+/// `rill-PM`, `rill-PQ`, `rill-PY`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Offset(Shift);
+
+impl std::str::FromStr for Offset {
+    type Err = RangeError;
+
+    fn from_str(text: &str) -> Result<Self, RangeError> {
+        parse::comparison(text).map(Self)
+    }
+}
+
+impl Offset {
+    /// Returns a range moved by the distance, on its calendar: ends of months are clipped.
+    ///
+    /// # Errors
+    /// [`RangeError::OutOfRange`] beyond representable time.
+    pub fn of(self, range: &Resolved) -> Result<Resolved, RangeError> {
+        range.shifted(self.0)
+    }
+}
+
+impl TimeRange {
+    /// Returns the range that is meant at certain moments, by a calendar; `None` if nothing bounds it.
+    ///
+    /// # Errors
+    /// Those of [`Expression`], and [`RangeError::Keys`] for keys that exclude each other or of which one is missing.
+    pub fn resolve(
+        &self,
+        moments: &Moments,
+        calendar: &Calendar,
+        smallest: Grain,
+    ) -> Result<Option<Resolved>, RangeError> {
+        if let Some(text) = &self.expression {
+            if *self != Self::expression(text) {
+                return Err(RangeError::Keys(
+                    "`expression` stands alone: no other key may be set beside it",
+                ));
+            }
+            let expression: Expression = text.parse()?;
+            return expression.resolve(moments, calendar, smallest).map(Some);
+        }
+        let Some(range) = self.ends(moments, calendar, smallest)? else {
+            return Ok(None);
+        };
+        let mut range = match &self.iso_offset {
+            Some(offset) => offset.parse::<Offset>()?.of(&range)?,
+            None => range,
+        };
+        if let Some(grain) = self.round_to_grain {
+            range.start = range.start.floor(grain, calendar)?;
+            range.end = range.end.floor(grain, calendar)?;
+        }
+        Ok(Some(range))
+    }
+
+    /// Returns the range of an expression.
+    pub fn expression(text: &str) -> Self {
+        Self {
+            expression: Some(text.to_owned()),
+            ..Self::default()
+        }
+    }
+
+    fn ends(
+        &self,
+        moments: &Moments,
+        calendar: &Calendar,
+        smallest: Grain,
+    ) -> Result<Option<Resolved>, RangeError> {
+        let resolved = |start: Place, end: Place, period: Period| {
+            Ok(Some(Resolved {
+                start,
+                end,
+                period,
+                calendar: calendar.clone(),
+                grain: None,
+            }))
+        };
+        let length = match &self.iso_duration {
+            None => None,
+            Some(text) if self.start.is_none() && self.end.is_none() => {
+                let expression: Expression = text.parse()?;
+                return expression.resolve(moments, calendar, smallest).map(Some);
+            }
+            Some(text) => Some(duration(text)?),
+        };
+        match (self.start, self.end, length) {
+            (Some(_), Some(_), Some(_)) => Err(RangeError::Keys(
+                "of `start`, `end` and `iso_duration` two are enough",
+            )),
+            (Some(start), Some(end), None) => resolved(Place::at(start), Place::at(end), Period::Ends),
+            (Some(start), None, Some(length)) => {
+                let start = Place::at(start);
+                resolved(start, start.by(length, calendar)?, Period::Length(length))
+            }
+            (None, Some(end), Some(length)) => {
+                let end = Place::at(end);
+                resolved(end.by(length.times(-1), calendar)?, end, Period::Length(length))
+            }
+            (Some(start), None, None) => {
+                let scene = Scene { moments, calendar };
+                resolved(Place::at(start), scene.after_latest(smallest)?, Period::Ends)
+            }
+            (None, Some(end), None) => {
+                let scene = Scene { moments, calendar };
+                resolved(scene.earliest()?, Place::at(end), Period::Ends)
+            }
+            (None, None, _) if self.iso_offset.is_some() || self.round_to_grain.is_some() => Err(
+                RangeError::Keys("`iso_offset` and `round_to_grain` need a range: `iso_duration`, or ends"),
+            ),
+            (None, None, _) => Ok(None),
+        }
+    }
+}
+
+/// Reads a duration in ISO 8601.
+fn duration(text: &str) -> Result<Length, RangeError> {
+    let mut cursor = Cursor::new(text.trim());
+    let length = cursor.iso_length()?;
+    if cursor.is_done() {
+        Ok(length)
+    } else {
+        Err(cursor.expected("the end of the duration"))
+    }
+}

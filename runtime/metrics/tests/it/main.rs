@@ -1,0 +1,5 @@
+//! Tests of the crate from outside: tables of expressions, and calendars against a library's dates.
+
+mod buckets;
+mod expressions;
+mod time_ranges;
