@@ -1,12 +1,12 @@
 //! Ranges of time that dashboards propose, and how they open.
 
+use watershed_metrics::{Expression, Offset, RangeError};
 use watershed_proto::{ComparisonTimeRange, DashboardDefaults, TimeRange};
 
 use crate::{
     blocks::selector::{self, SELECTOR},
     diagnostics::{Code, Findings, spot},
     template::is_template,
-    text::duration,
     yaml::{Data, Fields, Node, item, keys::blocks, word},
 };
 
@@ -144,7 +144,7 @@ fn range(node: Node, findings: &mut Findings) -> Option<TimeRange> {
 
 fn offset(node: Node, findings: &mut Findings) -> Option<ComparisonTimeRange> {
     if let Some(offset) = node.scalar_text() {
-        check(&node, &offset, findings);
+        check_offset(&node, &offset, findings);
         return Some(ComparisonTimeRange {
             offset,
             range: String::new(),
@@ -152,12 +152,14 @@ fn offset(node: Node, findings: &mut Findings) -> Option<ComparisonTimeRange> {
     }
     let (map, at) = item(node, "a comparison", findings)?;
     let mut fields = Fields::new(map, at, findings);
-    let found = ComparisonTimeRange {
-        offset: fields.text("offset").unwrap_or_default(),
-        range: fields.text("range").unwrap_or_default(),
-    };
+    let mut offset = String::new();
+    if let Some(node) = fields.text_node("offset") {
+        offset = node.scalar_text().unwrap_or_default();
+        check_offset(&node, &offset, fields.findings());
+    }
+    let range = one(&mut fields, "range");
     fields.finish(&OFFSET);
-    Some(found)
+    Some(ComparisonTimeRange { offset, range })
 }
 
 /// Takes one range.
@@ -172,62 +174,29 @@ pub(crate) fn one(fields: &mut Fields<'_>, key: &str) -> String {
 
 /// Reports a text that is no range of time.
 fn check(node: &Node, text: &str, findings: &mut Findings) {
-    if !is_range(text.trim()) && !is_template(text) {
+    if let Err(error) = text.parse::<Expression>()
+        && !is_template(text)
+    {
         let message = format!("\"{text}\" is no range of time");
-        let hint = "a duration such as `P7D` or `PT24H`, `inf`, `rill-MTD`, or `7D as of latest/D`";
-        findings.add_with_hint(node.at, Code::InvalidValue, message, hint);
+        findings.add_with_hint(node.at, Code::InvalidValue, message, hint(&error));
     }
 }
 
-/// Returns true if a text can be a range of time: a duration in ISO 8601, a word that begins with `rill-`, or the newer
-/// syntax, of which the words are checked and not their order.
-fn is_range(text: &str) -> bool {
-    const WORDS: [&str; 14] = [
-        "inf",
-        "as",
-        "of",
-        "to",
-        "latest",
-        "earliest",
-        "now",
-        "watermark",
-        "ref",
-        "offset",
-        "by",
-        "tz",
-        "complete",
-        "first",
-    ];
-    if let Some(word) = text.strip_prefix("rill-") {
-        let word = word.to_ascii_uppercase();
-        return matches!(word.as_str(), "TD" | "PP")
-            || word
-                .strip_suffix("TD")
-                .is_some_and(|grain| matches!(grain, "W" | "M" | "Q" | "Y"))
-            || word
-                .strip_prefix('P')
-                .is_some_and(|rest| matches!(rest.trim_end_matches('C'), "D" | "W" | "M" | "Q" | "Y"));
+/// Reports a text that says neither how far back a comparison lies nor which range it is.
+fn check_offset(node: &Node, text: &str, findings: &mut Findings) {
+    if text.parse::<Offset>().is_err() {
+        check(node, text, findings);
     }
-    let looks_iso = text
-        .strip_prefix('P')
-        .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == 'T'));
-    if looks_iso && !text.contains([' ', '/', ',']) {
-        return duration::seconds(text).is_some();
+}
+
+/// Returns what may help against an error: the forms, unless it is about something else.
+fn hint(error: &RangeError) -> String {
+    match error {
+        RangeError::UnknownZone { name } => {
+            format!("\"{name}\" is no time zone; an IANA name such as `Europe/Oslo` is")
+        }
+        _ => "a duration such as `P7D` or `PT24H`, `inf`, `rill-MTD`, or `7D as of latest/D`".to_owned(),
     }
-    let mut words = text
-        .split(|c: char| c.is_whitespace() || ",/+-^$".contains(c))
-        .filter(|word| !word.is_empty());
-    let mut any = false;
-    let fine = words.all(|word| {
-        any = true;
-        let lower = word.to_lowercase();
-        let is_grain = word.len() <= 3 && word.chars().all(|c| c.is_ascii_alphabetic());
-        WORDS.contains(&lower.as_str())
-            || is_grain
-            || word.contains(|c: char| c.is_ascii_digit())
-            || word.contains('_')
-    });
-    any && fine
 }
 
 /// Takes the block `defaults` of an explore or, with `filters`, of a canvas.
@@ -289,6 +258,11 @@ pub(crate) fn time_zones(fields: &mut Fields<'_>, key: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
+    fn is_range(text: &str) -> bool {
+        text.parse::<Expression>().is_ok()
+    }
+
+    /// Q7: the grammar of files is the grammar of queries.
     #[test]
     fn ranges_of_all_syntaxes_are_known_and_other_words_are_not() {
         for text in [
@@ -300,20 +274,30 @@ mod tests {
             "rill-WTD",
             "rill-PDC",
             "rill-PYC",
-            "rill-PP",
-            "rill-PW",
             "14D as of latest/D+1D",
             "7D",
             "-7D/D to now/D",
             "2024-01-01 to 2024-02-01",
-            "W1 of M",
+            "W1 of M2",
             "DTD as of watermark",
             "2024-01-01T00:00:00Z / P1D",
         ] {
             assert!(is_range(text), "{text}");
         }
-        for text in ["", "soon", "last week", "P7X", "rill-XYZ", "rill-"] {
+        for text in [
+            "",
+            "soon",
+            "last week",
+            "P7X",
+            "rill-XYZ",
+            "rill-",
+            "7D latest of as",
+            "W1 of M",
+        ] {
             assert!(!is_range(text), "{text}");
+        }
+        for text in ["rill-PP", "rill-PW", "-1P", "-1M", "P1W"] {
+            assert!(text.parse::<Offset>().is_ok(), "{text}");
         }
     }
 }

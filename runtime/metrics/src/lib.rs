@@ -1,7 +1,14 @@
-//! Questions about metrics views: ranges of time, as people write them, resolved on a zone's calendar.
+//! Questions about metrics views: what is asked, and about which time.
 //!
 //! Every function is pure: no engine, no IO, no thread and no clock. Zones come with the program, so equal inputs give
-//! equal answers on every machine. Start with [`Expression`]:
+//! equal answers on every machine.
+//!
+//! | start at | for |
+//! |---|---|
+//! | [`Query`], [`check()`] | a query in JSON, and whether its [`View`] has what it names |
+//! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
+//! | [`Calendar`] | hours, days, weeks and years of a zone |
+//!
 //!
 //! ```
 //! use watershed_metrics::{Calendar, Expression, Grain, Moments, Zone};
@@ -21,8 +28,12 @@
 //! ```
 
 mod calendar;
+pub mod query;
 mod range;
+mod view;
 
 pub use calendar::{Calendar, Range};
+pub use query::{Query, QueryError, check};
 pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};
+pub use view::{DataType, Dimension, Measure, MeasureKind, Selector, View};
 pub use watershed_schedule::{Grain, UnknownZone, Zone, jiff};

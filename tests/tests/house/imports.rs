@@ -13,7 +13,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("watershed-schedule", &[]),
     ("watershed-shim", &[]),
     ("watershed-metrics", &["watershed-schedule"]),
-    ("watershed-compilers", &["watershed-proto", "watershed-schedule"]),
+    (
+        "watershed-compilers",
+        &["watershed-metrics", "watershed-proto", "watershed-schedule"],
+    ),
     (
         "watershed-controller",
         &["watershed-core", "watershed-stategraph"],

@@ -154,7 +154,7 @@ impl Expression {
     }
 }
 
-/// What an expression is resolved against.
+/// The surroundings that an expression is resolved in.
 pub(super) struct Scene<'s> {
     pub(super) moments: &'s Moments,
     pub(super) calendar: &'s Calendar,

@@ -69,12 +69,8 @@ impl TimeRange {
         calendar: &Calendar,
         smallest: Grain,
     ) -> Result<Option<Resolved>, RangeError> {
+        self.check()?;
         if let Some(text) = &self.expression {
-            if *self != Self::expression(text) {
-                return Err(RangeError::Keys(
-                    "`expression` stands alone: no other key may be set beside it",
-                ));
-            }
             let expression: Expression = text.parse()?;
             return expression.resolve(moments, calendar, smallest).map(Some);
         }
@@ -86,10 +82,41 @@ impl TimeRange {
             None => range,
         };
         if let Some(grain) = self.round_to_grain {
-            range.start = range.start.floor(grain, calendar)?;
-            range.end = range.end.floor(grain, calendar)?;
+            range.start = range.start.floor(grain, &range.calendar)?;
+            range.end = range.end.floor(grain, &range.calendar)?;
         }
         Ok(Some(range))
+    }
+
+    /// Checks what no moment changes: that no keys are set that exclude each other, and that none is missing.
+    ///
+    /// # Errors
+    /// [`RangeError::Keys`], and [`RangeError::Syntax`] for what is no duration beside an end.
+    pub fn check(&self) -> Result<(), RangeError> {
+        let ends = usize::from(self.start.is_some()) + usize::from(self.end.is_some());
+        let has_duration = self.iso_duration.is_some();
+        if let Some(text) = &self.expression
+            && *self != Self::expression(text)
+        {
+            return Err(RangeError::Keys(
+                "`expression` stands alone: no other key may be set beside it",
+            ));
+        }
+        if ends == 2 && has_duration {
+            return Err(RangeError::Keys(
+                "of `start`, `end` and `iso_duration` two are enough",
+            ));
+        }
+        if let (1, Some(text)) = (ends, &self.iso_duration) {
+            duration(text)?;
+        }
+        let moved = self.iso_offset.is_some() || self.round_to_grain.is_some();
+        if moved && ends == 0 && !has_duration {
+            return Err(RangeError::Keys(
+                "`iso_offset` and `round_to_grain` need a range: `iso_duration`, or ends",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns the range of an expression.
@@ -124,10 +151,7 @@ impl TimeRange {
             Some(text) => Some(duration(text)?),
         };
         match (self.start, self.end, length) {
-            (Some(_), Some(_), Some(_)) => Err(RangeError::Keys(
-                "of `start`, `end` and `iso_duration` two are enough",
-            )),
-            (Some(start), Some(end), None) => resolved(Place::at(start), Place::at(end), Period::Ends),
+            (Some(start), Some(end), _) => resolved(Place::at(start), Place::at(end), Period::Ends),
             (Some(start), None, Some(length)) => {
                 let start = Place::at(start);
                 resolved(start, start.by(length, calendar)?, Period::Length(length))
@@ -144,9 +168,6 @@ impl TimeRange {
                 let scene = Scene { moments, calendar };
                 resolved(scene.earliest()?, Place::at(end), Period::Ends)
             }
-            (None, None, _) if self.iso_offset.is_some() || self.round_to_grain.is_some() => Err(
-                RangeError::Keys("`iso_offset` and `round_to_grain` need a range: `iso_duration`, or ends"),
-            ),
             (None, None, _) => Ok(None),
         }
     }

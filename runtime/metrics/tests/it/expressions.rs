@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use watershed_metrics::jiff::{Span, Timestamp};
 use watershed_metrics::{Calendar, Expression, Grain, Moments, Range, Zone};
 
-/// What the lines of the table are resolved against.
+/// The surroundings that lines of the table are resolved in.
 struct Setting {
     moments: Moments,
     zone: String,

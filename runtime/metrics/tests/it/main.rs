@@ -2,4 +2,5 @@
 
 mod buckets;
 mod expressions;
+mod queries;
 mod time_ranges;

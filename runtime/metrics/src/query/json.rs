@@ -1,0 +1,119 @@
+//! Reading JSON strictly: each key once asked for, each unknown one refused with the nearest that is known.
+
+use serde_json::{Map, Value};
+
+use super::error::{At, Code, QueryError};
+
+/// A mapping whose keys are known.
+pub(super) struct Block<'v> {
+    map: &'v Map<String, Value>,
+}
+
+impl<'v> Block<'v> {
+    /// Reads a mapping that has no other keys than those.
+    pub(super) fn new(value: &'v Value, keys: &[&str], at: &At<'_>) -> Result<Self, QueryError> {
+        let Value::Object(map) = value else {
+            return Err(at.error(
+                Code::WrongType,
+                format!("expected a mapping, not {}", kind(value)),
+            ));
+        };
+        for key in map.keys() {
+            if !keys.contains(&key.as_str()) {
+                let message = format!("unknown key \"{key}\"");
+                return Err(at.unknown(Code::UnknownKey, message, key, keys.iter().copied()));
+            }
+        }
+        Ok(Self { map })
+    }
+
+    /// Returns a value unless it is missing or null.
+    pub(super) fn get(&self, key: &str) -> Option<&'v Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    /// Returns a value even if it is null.
+    pub(super) fn raw(&self, key: &str) -> Option<&'v Value> {
+        self.map.get(key)
+    }
+
+    /// Returns the text of a key.
+    pub(super) fn text(&self, key: &str, at: &At<'_>) -> Result<Option<String>, QueryError> {
+        let text = |value: &Value| match value {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(wrong("text", other, &at.key(key))),
+        };
+        self.get(key).map(text).transpose()
+    }
+
+    /// Returns the text of a key that must be there.
+    pub(super) fn required(&self, key: &str, at: &At<'_>) -> Result<String, QueryError> {
+        match self.text(key, at)? {
+            Some(text) if !text.is_empty() => Ok(text),
+            _ => Err(at.error(Code::MissingKey, format!("`{key}` is missing"))),
+        }
+    }
+
+    /// Returns the truth of a key; a missing one is false.
+    pub(super) fn flag(&self, key: &str, at: &At<'_>) -> Result<bool, QueryError> {
+        match self.get(key) {
+            None => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(other) => Err(wrong("true or false", other, &at.key(key))),
+        }
+    }
+
+    /// Returns the count of a key.
+    pub(super) fn count(&self, key: &str, at: &At<'_>) -> Result<Option<u64>, QueryError> {
+        let count = |value: &Value| {
+            let wrong = || wrong("a whole number from 0", value, &at.key(key));
+            value.as_u64().ok_or_else(wrong)
+        };
+        self.get(key).map(count).transpose()
+    }
+
+    /// Reads each item of a list; a missing one is empty.
+    pub(super) fn list<T>(
+        &self,
+        key: &str,
+        at: &At<'_>,
+        mut read: impl FnMut(&'v Value, &At<'_>) -> Result<T, QueryError>,
+    ) -> Result<Vec<T>, QueryError> {
+        let at = at.key(key);
+        match self.get(key) {
+            None => Ok(Vec::new()),
+            Some(Value::Array(items)) => {
+                let items = items.iter().enumerate();
+                items.map(|(index, item)| read(item, &at.item(index))).collect()
+            }
+            Some(other) => Err(wrong("a list", other, &at)),
+        }
+    }
+
+    /// Reads the texts of a list.
+    pub(super) fn texts(&self, key: &str, at: &At<'_>) -> Result<Vec<String>, QueryError> {
+        self.list(key, at, |item, at| match item {
+            Value::String(text) => Ok(text.clone()),
+            other => Err(wrong("text", other, at)),
+        })
+    }
+}
+
+/// Makes the error of a value of another type.
+pub(super) fn wrong(expected: &str, found: &Value, at: &At<'_>) -> QueryError {
+    at.error(
+        Code::WrongType,
+        format!("expected {expected}, not {}", kind(found)),
+    )
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
