@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`Query`], [`check()`] | a query in JSON, and whether its [`View`] has what it names |
 //! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
+//! | [`Policy`] | the fields and rows that a viewer may see |
 //! | [`Calendar`] | hours, days, weeks and years of a zone |
 //!
 //!
@@ -28,11 +29,13 @@
 //! ```
 
 mod calendar;
+pub mod policy;
 pub mod query;
 mod range;
 mod view;
 
 pub use calendar::{Calendar, Range};
+pub use policy::Policy;
 pub use query::{Query, QueryError, check};
 pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};
 pub use view::{DataType, Dimension, Measure, MeasureKind, Selector, View};

@@ -30,6 +30,8 @@ pub struct Dimension {
     pub unnest: bool,
     /// Its values have links.
     pub uri: bool,
+    /// The viewer may not see it.
+    pub hidden: bool,
 }
 
 /// A measure of a view.
@@ -45,6 +47,8 @@ pub struct Measure {
     pub requires: Vec<String>,
     /// The dimensions that it needs in a query, in the order of its window.
     pub order: Vec<Selector>,
+    /// The viewer may not see it; what other measures require may be hidden.
+    pub hidden: bool,
 }
 
 /// The kinds of measures.
@@ -139,6 +143,18 @@ impl View {
     /// Finds a measure by its name, in any case.
     pub fn measure(&self, name: &str) -> Option<&Measure> {
         self.measures.iter().find(|measure| same(&measure.name, name))
+    }
+
+    /// Returns the names of the dimensions that the viewer may see.
+    pub(crate) fn visible_dimensions(&self) -> impl Iterator<Item = &str> {
+        let visible = self.dimensions.iter().filter(|dimension| !dimension.hidden);
+        visible.map(|dimension| dimension.name.as_str())
+    }
+
+    /// Returns the names of the measures that the viewer may see.
+    pub(crate) fn visible_measures(&self) -> impl Iterator<Item = &str> {
+        let visible = self.measures.iter().filter(|measure| !measure.hidden);
+        visible.map(|measure| measure.name.as_str())
     }
 
     /// Returns the names of all fields.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use watershed_schedule::Grain;
 
 use super::error::{At, Code, QueryError};
-use super::names::{unknown_dimension, unknown_measure};
+use super::names;
 use super::operands::Operands;
 use super::{Comparison, ComputedMeasure, Dimension, Limits, Query, Range, Spine};
 use crate::view::{DataType, MeasureKind, View, same};
@@ -83,9 +83,7 @@ impl Check<'_> {
     }
 
     fn dimension(&self, name: &str, at: &At<'_>) -> Result<&crate::view::Dimension, QueryError> {
-        self.view
-            .dimension(name)
-            .ok_or_else(|| unknown_dimension(self.view, name, at))
+        names::dimension(self.view, name, at)
     }
 
     fn dimensions(&self) -> Result<(), QueryError> {
@@ -146,16 +144,18 @@ impl Check<'_> {
 
     /// Checks a measure of the view and all that it requires.
     fn measure(&self, name: &str, at: &At<'_>) -> Result<(), QueryError> {
+        names::measure(self.view, name, at)?;
         let mut seen = BTreeSet::new();
         let mut left = vec![name.to_owned()];
         while let Some(name) = left.pop() {
             if !seen.insert(name.to_lowercase()) {
                 continue;
             }
-            let found = self
-                .view
-                .measure(&name)
-                .ok_or_else(|| unknown_measure(self.view, &name, at))?;
+            // What a measure requires may be hidden from the viewer: its author exposed it.
+            let Some(found) = self.view.measure(&name) else {
+                let message = format!("the view has no measure \"{name}\", which is required");
+                return Err(at.error(Code::UnknownField, message));
+            };
             for selector in &found.order {
                 let has = |dimension: &&Dimension| {
                     same(&dimension.of, &selector.name)

@@ -15,6 +15,8 @@ pub enum Code {
     ConflictingKeys,
     /// A name that no field of the view has, or none that may stand there.
     UnknownField,
+    /// A field that the viewer may not see.
+    NotAllowed,
     /// Two columns with one name, or a computed one with a field's.
     DuplicateName,
     /// A grain that is no grain, or below the smallest.
@@ -40,6 +42,7 @@ impl Code {
             Self::MissingKey => "missing-key",
             Self::ConflictingKeys => "conflicting-keys",
             Self::UnknownField => "unknown-field",
+            Self::NotAllowed => "not-allowed",
             Self::DuplicateName => "duplicate-name",
             Self::InvalidGrain => "invalid-grain",
             Self::NotATime => "not-a-time",

@@ -1,24 +1,33 @@
-//! Refusals of names that no field has.
+//! Names in queries: the fields that they stand for, if the viewer may see them.
 
 use super::error::{At, Code, QueryError};
-use crate::view::View;
+use crate::view::{Dimension, Measure, View};
 
-/// Makes the error of a name that no dimension has.
-pub(super) fn unknown_dimension(view: &View, name: &str, at: &At<'_>) -> QueryError {
-    let message = match view.measure(name) {
-        Some(_) => format!("\"{name}\" is a measure, not a dimension"),
-        None => format!("unknown dimension \"{name}\""),
+/// Finds a dimension that a query names.
+pub(super) fn dimension<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Dimension, QueryError> {
+    let message = match (view.dimension(name), view.measure(name)) {
+        (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),
+        (Some(found), _) => return Ok(found),
+        (None, Some(found)) if found.hidden => return Err(not_allowed(name, at)),
+        (None, Some(_)) => format!("\"{name}\" is a measure, not a dimension"),
+        (None, None) => format!("unknown dimension \"{name}\""),
     };
-    let known = view.dimensions.iter().map(|dimension| dimension.name.as_str());
-    at.unknown(Code::UnknownField, message, name, known)
+    Err(at.unknown(Code::UnknownField, message, name, view.visible_dimensions()))
 }
 
-/// Makes the error of a name that no measure has.
-pub(super) fn unknown_measure(view: &View, name: &str, at: &At<'_>) -> QueryError {
-    let message = match view.dimension(name) {
-        Some(_) => format!("\"{name}\" is a dimension, not a measure"),
-        None => format!("unknown measure \"{name}\""),
+/// Finds a measure that a query names.
+pub(super) fn measure<'v>(view: &'v View, name: &str, at: &At<'_>) -> Result<&'v Measure, QueryError> {
+    let message = match (view.measure(name), view.dimension(name)) {
+        (Some(found), _) if found.hidden => return Err(not_allowed(name, at)),
+        (Some(found), _) => return Ok(found),
+        (None, Some(found)) if found.hidden => return Err(not_allowed(name, at)),
+        (None, Some(_)) => format!("\"{name}\" is a dimension, not a measure"),
+        (None, None) => format!("unknown measure \"{name}\""),
     };
-    let known = view.measures.iter().map(|measure| measure.name.as_str());
-    at.unknown(Code::UnknownField, message, name, known)
+    Err(at.unknown(Code::UnknownField, message, name, view.visible_measures()))
+}
+
+/// Makes the error of a field that the viewer may not see (Q14).
+fn not_allowed(name: &str, at: &At<'_>) -> QueryError {
+    at.error(Code::NotAllowed, format!("\"{name}\" may not be seen"))
 }

@@ -5,7 +5,7 @@ use watershed_schedule::jiff::civil::{Date, DateTime};
 
 use super::error::{At, Code, QueryError};
 use super::filter::{Filter, Literal, Operator, Subquery};
-use super::names::{unknown_dimension, unknown_measure};
+use super::names;
 use super::{ComputedMeasure, Limits, Query};
 use crate::view::{DataType, View, same};
 
@@ -135,16 +135,10 @@ impl<'q> Operands<'q> {
     }
 
     fn subquery(&mut self, subquery: &Subquery, at: &At<'_>) -> Result<DataType, QueryError> {
-        let name = &subquery.dimension;
-        let dimension = self
-            .view
-            .dimension(name)
-            .ok_or_else(|| unknown_dimension(self.view, name, &at.key("dimension")))?;
+        let dimension = names::dimension(self.view, &subquery.dimension, &at.key("dimension"))?;
         let list = at.key("measures");
         for (index, name) in subquery.measures.iter().enumerate() {
-            if self.view.measure(name).is_none() {
-                return Err(unknown_measure(self.view, name, &list.item(index)));
-            }
+            names::measure(self.view, name, &list.item(index))?;
         }
         if let Some(filter) = &subquery.r#where {
             self.condition(filter, Scope::Rows, &at.key("where"))?;
@@ -157,14 +151,11 @@ impl<'q> Operands<'q> {
 
     /// Returns the type of what a name stands for.
     fn type_of(&self, name: &str, scope: Scope, at: &At<'_>) -> Result<DataType, QueryError> {
-        if let Some(dimension) = self.view.dimension(name) {
-            return Ok(dimension.data_type);
+        if scope == Scope::Rows || self.view.dimension(name).is_some() {
+            return Ok(names::dimension(self.view, name, at)?.data_type);
         }
-        if scope == Scope::Rows {
-            return Err(unknown_dimension(self.view, name, at));
-        }
-        if let Some(measure) = self.view.measure(name) {
-            return Ok(measure.data_type);
+        if self.view.measure(name).is_some() {
+            return Ok(names::measure(self.view, name, at)?.data_type);
         }
         let mut dimensions = self.query.dimensions.iter();
         if let Some(cut) = dimensions.find(|dimension| same(&dimension.name, name)) {
@@ -186,7 +177,7 @@ impl<'q> Operands<'q> {
             Some(_) => Ok(DataType::Number),
             None => {
                 let message = format!("unknown field \"{name}\"");
-                let known = self.view.field_names();
+                let known = self.view.visible_dimensions().chain(self.view.visible_measures());
                 let names = self.query.measures.iter().map(|measure| measure.name.as_str());
                 Err(at.unknown(Code::UnknownField, message, name, known.chain(names)))
             }

@@ -2,5 +2,6 @@
 
 mod buckets;
 mod expressions;
+mod policies;
 mod queries;
 mod time_ranges;

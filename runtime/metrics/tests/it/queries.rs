@@ -5,28 +5,30 @@ use watershed_metrics::{
     DataType, Dimension, Grain, Measure, MeasureKind, Query, QueryError, Selector, View, check,
 };
 
-fn dimension(name: &str, data_type: DataType) -> Dimension {
+pub(crate) fn dimension(name: &str, data_type: DataType) -> Dimension {
     Dimension {
         name: name.to_owned(),
         data_type,
         smallest_time_grain: None,
         unnest: false,
         uri: name == "origin",
+        hidden: false,
     }
 }
 
-fn measure(name: &str, kind: MeasureKind, requires: &[&str]) -> Measure {
+pub(crate) fn measure(name: &str, kind: MeasureKind, requires: &[&str]) -> Measure {
     Measure {
         name: name.to_owned(),
         data_type: DataType::Number,
         kind,
         requires: requires.iter().map(|&name| name.to_owned()).collect(),
         order: Vec::new(),
+        hidden: false,
     }
 }
 
 /// The view that the cases are about.
-fn view() -> View {
+pub(crate) fn view() -> View {
     let mut running = measure("running", MeasureKind::Window, &["flights"]);
     running.order.push(Selector {
         name: "at".to_owned(),
