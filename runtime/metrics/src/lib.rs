@@ -8,6 +8,7 @@
 //! | [`Query`], [`check()`] | a query in JSON, and whether its [`View`] has what it names |
 //! | [`Expression`], [`TimeRange`] | ranges of time as people write them, resolved to instants |
 //! | [`Policy`] | the fields and rows that a viewer may see |
+//! | [`Format`] | numbers as a measure's format writes them |
 //! | [`Calendar`] | hours, days, weeks and years of a zone |
 //!
 //!
@@ -29,12 +30,14 @@
 //! ```
 
 mod calendar;
+pub mod format;
 pub mod policy;
 pub mod query;
 mod range;
 mod view;
 
 pub use calendar::{Calendar, Range};
+pub use format::Format;
 pub use policy::Policy;
 pub use query::{Query, QueryError, check};
 pub use range::{Expression, Moments, Offset, RangeError, Resolved, TimeRange};

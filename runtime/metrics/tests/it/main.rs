@@ -2,6 +2,7 @@
 
 mod buckets;
 mod expressions;
+mod formats;
 mod policies;
 mod queries;
 mod time_ranges;

@@ -1,0 +1,65 @@
+//! Formats of measures: presets and d3 patterns, applied to numbers for tables, mails and sheets (Q21).
+//!
+//! ```
+//! use watershed_metrics::format::Format;
+//!
+//! assert_eq!(Format::preset("humanize").unwrap().apply(1_234_567.0), "1.2M");
+//! assert_eq!(Format::d3("$,.2f").unwrap().apply(1234.5), "$1,234.50");
+//! ```
+
+mod decimal;
+mod pattern;
+mod preset;
+mod write;
+
+use decimal::Digits;
+use pattern::Pattern;
+use preset::Preset;
+
+pub use pattern::FormatError;
+pub use write::Locale;
+
+/// A way to write numbers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Format(Kind);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Kind {
+    Preset(Preset),
+    Pattern(Pattern, Box<Locale>),
+}
+
+impl Format {
+    /// Finds a preset of the project format by its name: `none`, `humanize`, `currency_usd`, `currency_eur`,
+    /// `percentage`, `interval_ms`.
+    pub fn preset(name: &str) -> Option<Self> {
+        Preset::find(name).map(|preset| Self(Kind::Preset(preset)))
+    }
+
+    /// Reads a pattern of d3-format, such as `,.2f`.
+    ///
+    /// # Errors
+    /// [`FormatError`] for what is no pattern.
+    pub fn d3(pattern: &str) -> Result<Self, FormatError> {
+        Self::d3_in(pattern, Locale::default())
+    }
+
+    /// Reads a pattern of d3-format that is written with a locale's signs.
+    ///
+    /// # Errors
+    /// [`FormatError`] for what is no pattern.
+    pub fn d3_in(pattern: &str, locale: Locale) -> Result<Self, FormatError> {
+        Ok(Self(Kind::Pattern(pattern.parse()?, Box::new(locale))))
+    }
+
+    /// Writes a number. What is no number at all (NaN) is a dash.
+    pub fn apply(&self, number: f64) -> String {
+        if number.is_nan() {
+            return "-".to_owned();
+        }
+        match &self.0 {
+            Kind::Preset(preset) => preset.write(number),
+            Kind::Pattern(pattern, locale) => write::write(pattern, locale, number),
+        }
+    }
+}
