@@ -197,3 +197,19 @@ fn a_comparison_lies_its_distance_before_the_base() {
         assert!(text.parse::<Offset>().is_err(), "{text}");
     }
 }
+
+/// Q8: days given as instants are moved as days, also from one that begins at one o'clock.
+#[test]
+fn days_given_as_instants_are_moved_as_days() {
+    let calendar = Calendar::new(Zone::find("America/Havana").expect("a zone"));
+    let days = TimeRange {
+        start: Some(time("2024-03-10T05:00:00Z")),
+        end: Some(time("2024-03-12T04:00:00Z")),
+        ..TimeRange::default()
+    };
+    let resolved = days.resolve(&moments(), &calendar, Grain::Second);
+    let resolved = resolved.expect("a range").expect("bounds");
+    let offset: Offset = "-1P".parse().expect("a distance");
+    let found = offset.of(&resolved).and_then(|found| found.range());
+    assert_eq!(found, Ok(range("2024-03-08T05:00:00Z", "2024-03-10T05:00:00Z")));
+}
