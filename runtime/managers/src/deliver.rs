@@ -30,7 +30,7 @@ json_message!(Received, format = 1);
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let controller = Controller::builder().start().await?;
-/// let door = EventDoor::new((*controller).clone(), ["session", "pod"]);
+/// let door = EventDoor::new(controller.handle(), ["session", "pod"]);
 /// let matched = door.deliver(&CloudEvent::new("1", "/lab", "lab.done").about("monday")).await?;
 /// assert_eq!(matched, 0, "there is no session");
 /// # Ok(())
