@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     "watershed/v1/value.proto",
     "watershed/v1/common.proto",
     "watershed/v1/model.proto",
@@ -11,10 +11,11 @@ const FILES: [&str; 8] = [
     "watershed/v1/connector.proto",
     "watershed/v1/query.proto",
     "watershed/v1/project_parser.proto",
+    "watershed/v1/workload.proto",
 ];
 
 /// Messages that people see as JSON, with the names of the project format.
-const SHOWN: [&str; 32] = [
+const SHOWN: [&str; 47] = [
     "FieldSelector",
     "SecurityRule",
     "TimeRange",
@@ -47,6 +48,21 @@ const SHOWN: [&str; 32] = [
     "Intervals",
     "Schedule",
     "DataResolver",
+    "Program",
+    "Container",
+    "Mount",
+    "Port",
+    "Stopping",
+    "OutputLimits",
+    "JobSpec",
+    "JobRetries",
+    "JobSchedule",
+    "ServiceSpec",
+    "RestartPolicy",
+    "HealthCheck",
+    "HttpCheck",
+    "TcpCheck",
+    "Rollout",
 ];
 
 /// Fields of them that only say where something stands, or what it was made of.

@@ -4,6 +4,7 @@ pub(crate) mod connector;
 pub(crate) mod data;
 pub(crate) mod intervals;
 pub(crate) mod notify;
+pub(crate) mod program;
 pub(crate) mod query;
 pub(crate) mod refs;
 pub(crate) mod schedule;

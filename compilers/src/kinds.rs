@@ -10,11 +10,13 @@ mod component;
 mod connector;
 mod explore;
 pub(crate) mod inert;
+mod job;
 mod metrics_view;
 mod migration;
 mod model;
 mod reader;
 mod report;
+mod service;
 mod theme;
 pub(crate) mod unsupported;
 
@@ -46,6 +48,8 @@ pub(crate) fn read(kind: Kind, mut draft: Draft, mut reader: Reader<'_, '_>) -> 
         Kind::Api => api::read(&mut reader),
         Kind::Alert => alert::read(&mut reader),
         Kind::Report => report::read(&mut reader),
+        Kind::Job => job::read(&mut reader),
+        Kind::Service => service::read(&mut reader),
         Kind::AiEval | Kind::Skill | Kind::Translation => reader::Declared::new(Spec::None),
     };
     if !kind.is_supported() {
@@ -92,6 +96,8 @@ pub(crate) fn keys(kind: Kind) -> Option<&'static Block> {
         Kind::Api => &api::API,
         Kind::Alert => &alert::ALERT,
         Kind::Report => &report::REPORT,
+        Kind::Job => &job::JOB,
+        Kind::Service => &service::SERVICE,
         Kind::AiEval | Kind::Skill | Kind::Translation => return None,
     })
 }

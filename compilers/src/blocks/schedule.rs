@@ -74,6 +74,27 @@ pub(crate) fn read(
     }
 }
 
+/// The times of a schedule.
+pub(crate) struct Times {
+    /// The cron expression.
+    pub(crate) cron: Option<String>,
+    /// The interval that `cron` may say instead (`@every 1h`).
+    pub(crate) every_ms: Option<u64>,
+    /// The zone of the expression.
+    pub(crate) time_zone: Option<String>,
+}
+
+/// Takes `cron` and `time_zone`.
+pub(crate) fn cron_and_zone(fields: &mut Fields<'_>) -> Times {
+    let cron = cron(fields);
+    let zone = time_zone(fields);
+    Times {
+        cron: cron.expression,
+        every_ms: cron.every.map(|seconds| u64::from(seconds) * 1_000),
+        time_zone: zone.or(cron.zone),
+    }
+}
+
 /// The parts of `cron`.
 #[derive(Default)]
 struct Parts {

@@ -46,6 +46,8 @@ blocks! {
         "canvases": Any, "Defaults of canvases.";
         "apis": Any, "Defaults of APIs.";
         "migrations": Any, "Defaults of migrations.";
+        "jobs": Any, "Defaults of jobs.";
+        "services": Any, "Defaults of services.";
         "features": Either(&[Texts, Map(&Any)]), "Features by name, on or off, or by a template.";
         "public_paths": Texts, "Folders whose files are served to everybody.";
         "ignore_paths": Texts, "Folders and files that are no part of the project; each begins with `/`.";
@@ -356,6 +358,8 @@ fn declared(fields: &mut Fields<'_>) -> BTreeMap<Kind, Map> {
         ("canvases", Kind::Canvas),
         ("migrations", Kind::Migration),
         ("apis", Kind::Api),
+        ("jobs", Kind::Job),
+        ("services", Kind::Service),
     ] {
         let Some((map, at)) = fields.map(key) else {
             continue;

@@ -28,6 +28,8 @@ impl FileKind {
             "metricsview" | "metrics_view" => Kind::MetricsView,
             "explore" => Kind::Explore,
             "migration" => Kind::Migration,
+            "job" => Kind::Job,
+            "service" => Kind::Service,
             "report" => Kind::Report,
             "alert" => Kind::Alert,
             "theme" => Kind::Theme,
@@ -60,12 +62,14 @@ impl FileKind {
 }
 
 /// Words that files write for kinds, for hints.
-pub(crate) const WORDS: [&str; 15] = [
+pub(crate) const WORDS: [&str; 17] = [
     "source",
     "model",
     "metrics_view",
     "explore",
     "migration",
+    "job",
+    "service",
     "report",
     "alert",
     "theme",

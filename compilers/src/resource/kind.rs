@@ -19,6 +19,8 @@ pub enum Kind {
     Connector,
     /// A dashboard over one metrics view.
     Explore,
+    /// A program that runs once to completion.
+    Job,
     /// Measures and dimensions over a table.
     MetricsView,
     /// SQL that is run once.
@@ -27,6 +29,8 @@ pub enum Kind {
     Model,
     /// A query that people are sent the result of.
     Report,
+    /// A program that is kept running.
+    Service,
     /// Instructions to an assistant.
     Skill,
     /// Colours.
@@ -37,7 +41,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind, in the order of their names.
-    pub const ALL: [Kind; 14] = [
+    pub const ALL: [Kind; 16] = [
         Kind::AiEval,
         Kind::Alert,
         Kind::Api,
@@ -45,10 +49,12 @@ impl Kind {
         Kind::Component,
         Kind::Connector,
         Kind::Explore,
+        Kind::Job,
         Kind::MetricsView,
         Kind::Migration,
         Kind::Model,
         Kind::Report,
+        Kind::Service,
         Kind::Skill,
         Kind::Theme,
         Kind::Translation,
@@ -64,10 +70,12 @@ impl Kind {
             Kind::Component => "component",
             Kind::Connector => "connector",
             Kind::Explore => "explore",
+            Kind::Job => "job",
             Kind::MetricsView => "metrics_view",
             Kind::Migration => "migration",
             Kind::Model => "model",
             Kind::Report => "report",
+            Kind::Service => "service",
             Kind::Skill => "skill",
             Kind::Theme => "theme",
             Kind::Translation => "translation",

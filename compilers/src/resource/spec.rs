@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use prost::Message;
 use serde_json::Value;
 use watershed_proto::{
-    AlertSpec, ApiSpec, CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint,
-    MetricsViewSpec, MigrationSpec, ModelSpec, ReportSpec, ThemeSpec,
+    AlertSpec, ApiSpec, CanvasSpec, ComponentSpec, ConnectorSpec, ExploreSpec, Fault, Fingerprint, JobSpec,
+    MetricsViewSpec, MigrationSpec, ModelSpec, ReportSpec, ServiceSpec, ThemeSpec,
 };
 
 use super::kind::Kind;
@@ -97,7 +97,7 @@ macro_rules! specs {
 
             /// Returns whether resources of the kind are run here.
             pub const fn is_supported(self) -> bool {
-                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Report)
+                self.has_spec() && !matches!(self, Kind::Alert | Kind::Api | Kind::Job | Kind::Report | Kind::Service)
             }
         }
     };
@@ -126,6 +126,10 @@ specs! {
     Alert(AlertSpec),
     /// Of a report.
     Report(ReportSpec),
+    /// Of a job.
+    Job(JobSpec),
+    /// Of a service.
+    Service(ServiceSpec),
 }
 
 impl Spec {
@@ -147,6 +151,8 @@ impl Spec {
             Spec::Api(spec) => serde_json::to_value(spec),
             Spec::Alert(spec) => serde_json::to_value(spec),
             Spec::Report(spec) => serde_json::to_value(spec),
+            Spec::Job(spec) => serde_json::to_value(spec),
+            Spec::Service(spec) => serde_json::to_value(spec),
             Spec::Model(_) | Spec::None => Ok(Value::Null),
         };
         said.unwrap_or_default()

@@ -25,6 +25,23 @@ pub(crate) fn seconds(text: &str) -> Option<u32> {
     u32::try_from(days * DAY + time.as_secs() + started).ok()
 }
 
+/// Reads milliseconds from a duration with its unit, such as `1h30m`, `500ms` or `PT1H30M`; a number without a unit is
+/// none, for nobody can tell what it counts.
+pub(crate) fn milliseconds(text: &str) -> Option<u64> {
+    let text = text.trim();
+    if text.parse::<f64>().is_ok() {
+        return None;
+    }
+    let span: Span = text.parse().ok()?;
+    if span.is_negative() || span.get_years() != 0 || span.get_months() != 0 {
+        return None;
+    }
+    let days = 7 * i64::from(span.get_weeks()) + i64::from(span.get_days());
+    let time = SignedDuration::try_from(span.weeks(0).days(0)).ok()?;
+    let days = u64::try_from(days * DAY * 1_000).ok()?;
+    days.checked_add(u64::try_from(time.as_millis()).ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -41,6 +58,19 @@ mod tests {
                 Some(86_400),
                 Some(1),
                 Some(425 * 86_400)
+            ]
+        );
+        assert_eq!(
+            ["500ms", "1m30s", "P1D", "0s", "90", "1.5", "1mo", "-5m"].map(milliseconds),
+            [
+                Some(500),
+                Some(90_000),
+                Some(86_400_000),
+                Some(0),
+                None,
+                None,
+                None,
+                None
             ]
         );
         assert_eq!(

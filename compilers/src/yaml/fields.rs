@@ -129,6 +129,20 @@ impl<'f> Fields<'f> {
         read
     }
 
+    /// Milliseconds, from a duration with its unit.
+    pub(crate) fn milliseconds(&mut self, key: &str) -> Option<u64> {
+        let node = self.text_node(key)?;
+        let text = node.scalar_text().unwrap_or_default();
+        let read = duration::milliseconds(&text);
+        if read.is_none() {
+            let message = format!("\"{text}\" is not a duration with its unit");
+            let hint = "write one such as `500ms`, `90s` or `1h30m`";
+            self.findings
+                .add_with_hint(node.at, Code::InvalidValue, message, hint);
+        }
+        read
+    }
+
     /// A list of texts; a single one counts as a list of one.
     pub(crate) fn texts(&mut self, key: &str) -> Option<Vec<String>> {
         let node = self.take(key)?.value;
