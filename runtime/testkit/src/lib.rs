@@ -1,7 +1,6 @@
 //! A kit that tests reconcilers: in simulated time, from seeds, without a database and without sleeps.
 //!
-//! For `dev-dependencies`, as the feature `testing`. You say what the outside is, how a reconciler is made over it, and
-//! what specs there are; the [`Kit`] does the rest:
+//! For `dev-dependencies`. A test makes an outside, a reconciler over it, and specs; the [`Kit`] does the rest:
 //!
 //! ```
 //! # use std::{collections::BTreeMap, sync::{Arc, Mutex}};
